@@ -18,6 +18,7 @@ from deltaloop.runtime.core.history import History
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.objects.children import DeclaredChildren
 from deltaloop.runtime.program.wiring import connect_caches, look_up, wires_of
+from deltaloop.runtime.reconcile.context import Surroundings
 from deltaloop.runtime.reconcile.loop import ReconcileLoop
 from deltaloop.runtime.reconcile.tracing import Tracing
 from tests.runtime.worlds import CM, World, now
@@ -66,15 +67,15 @@ class Process:
         )
         context = Context(
             Request(namespace, name),
-            controller=self.controller,
+            Surroundings(controller=self.controller, loop=asyncio.get_running_loop(), children=self.declared),
+            key=f"{namespace}/{name}",
             number=1,
             client=client,
             triggers=(),
             triggers_dropped=0,
             attempts=1,
-            recorder=None,
-            loop=asyncio.get_running_loop(),
-            children=self.declared,
+            seen=None,
+            check=check,
         )
         return context.children
 
@@ -122,8 +123,8 @@ async def process(
         options = InformerOptions()
         connect_caches(loop, wires, factory, views, namespace=namespace, options=options, clock=now)
         await factory.wait_for_sync()
-        assert loop.children is not None
-        made_of.append(Process(client, loop.children, views, name, factory.shutdown, writes_until_crash))
+        assert loop.shared.children is not None
+        made_of.append(Process(client, loop.shared.children, views, name, factory.shutdown, writes_until_crash))
         yield made_of[0]
         loop.close()
 

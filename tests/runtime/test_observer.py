@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from typing import Any
@@ -20,13 +21,19 @@ from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
 from deltaloop.runtime.core.outcomes import Case, KeyDecision, Raised, Returned, Stopped, decide
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.reconcile import observing
+from deltaloop.runtime.reconcile.execution import Execution
 from deltaloop.runtime.reconcile.metrics import GuardedControllerMetrics
 from deltaloop.runtime.reconcile.observing import Observer
-from deltaloop.runtime.reconcile.tracing import Tracing, current, end, reasons
+from deltaloop.runtime.reconcile.tracing import Tracing, end, make_current, reasons
 from tests.client.fake_transport import FakeTransport, json_answer
 from tests.runtime.reconcile.test_context import context
 from tests.runtime.reconcile.test_metrics import Hooks
 from tests.runtime.worlds import CM, held
+
+
+def execution(of: Context) -> Execution:
+    """Return a reconcile that has run for 1.5 s at 100.0."""
+    return Execution(of.request.key, of.number, 98.5, None, context=of)
 
 
 class Watched:
@@ -44,7 +51,7 @@ class Watched:
             self.observer = Observer(declared, metrics, history=self.history, tracing=Tracing())
 
     def ended(self, of: Context, decision: KeyDecision) -> Reconciled:
-        self.observer.ended(of, decision, None, seconds=1.5, now=100.0)
+        self.observer.ended(execution(of), decision, now=100.0)
         return self.history.about("", frozenset({of.request.key}))[0]
 
 
@@ -144,6 +151,7 @@ class Facts(HotLoops):  # type: ignore[misc]  # of a final class
         super().__init__(HotLoopOptions())
         self.facts = facts
         self.wait = wait
+        self.watched.add("default/a")
         self.asked: list[dict[str, Any]] = []
         self.seen: list[tuple[str, tuple[str, str], str]] = []
         self.wanted: tuple[str, str] | None = None
@@ -184,7 +192,7 @@ async def test_a_hot_key_is_told_with_all_that_is_known(
     watched = Watched(hot=facts)
     of = context()
     watched.ended(of, decide(Returned(None)))
-    assert facts.asked == [{"key": "default/a", "triggers": of.triggers, "writes": (), "succeeded": True, "now": 100.0}]
+    assert facts.asked == [{"key": "default/a", "triggers": of.triggers, "writes": [], "succeeded": True, "now": 100.0}]
     assert watched.hooks.told[1:] == [("hot_loop", "maps", fact.cause.value)]
     [record] = caplog.records
     wanted = {
@@ -395,17 +403,14 @@ async def test_spans_that_nobody_collects_are_not_linked_to(monkeypatch: pytest.
 
 async def test_a_span_is_the_current_one_and_ends_by_its_result_alone() -> None:
     span = Span(1)
-    made: list[object] = []
 
-    def begin() -> None:
-        with current(span):
-            made.append(trace.get_current_span())
-            raise ValueError("planted")
+    async def begins() -> object:
+        make_current(span)  # type: ignore[arg-type]
+        await asyncio.sleep(0.0)
+        return trace.get_current_span()
 
-    with pytest.raises(ValueError, match="planted"):
-        begin()
-    assert made == [span]
-    assert span.did == [], "what is raised while it begins is told at its end"
+    assert await asyncio.create_task(begins()) is span
+    assert span.did == [], "it is told at its end only"
     assert trace.get_current_span() is not span
     end(span, result="success", error=None)
     assert span.did == [("deltaloop.result", "success"), ("ended",)]
@@ -417,6 +422,4 @@ async def test_a_span_is_the_current_one_and_ends_by_its_result_alone() -> None:
         ("ERROR", "ValueError"),
         ("ended",),
     ]
-    with current(None):
-        assert not trace.get_current_span().get_span_context().is_valid
-    end(None, result="success", error=None)
+    assert not trace.get_current_span().get_span_context().is_valid

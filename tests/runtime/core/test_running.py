@@ -8,28 +8,30 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from deltaloop.runtime.core.running import AwaitRun, Leave, Runs, Stop, StopReason, Warn
+from deltaloop.runtime.core.running import Running, Runs, StopReason
 from tests.cache.machines import run_machine, show_the_bug, step
 
 KEYS = ("a", "b", "c")
 
 
 def test_a_run_without_a_limit_is_waited_for() -> None:
-    runs = Runs(slots=1, timeout=None)
+    runs = Runs(Running, slots=1, timeout=None)
     run = runs.begin("a", 5.0)
-    assert runs.ask(run, 1e9) == AwaitRun(None)
+    assert runs.due(1e9) == ([], [])
+    assert runs.next_at() is None
     runs.ended(run)
     assert len(runs) == 0
 
 
 def test_a_run_over_its_limit_is_told_once_and_then_named_now_and_then() -> None:
-    runs = Runs(slots=1, timeout=30.0)
+    runs = Runs(Running, slots=1, timeout=30.0)
     run = runs.begin("a", 5.0)
-    assert runs.ask(run, 5.0) == AwaitRun(35.0)
-    assert runs.ask(run, 35.0) == Stop(StopReason.TIMEOUT)
-    assert runs.ask(run, 35.0) == AwaitRun(45.0)
-    assert runs.ask(run, 45.0) == Warn(40.0)
-    assert runs.ask(run, 46.0) == AwaitRun(55.0)
+    assert (runs.due(5.0), runs.next_at()) == (([], []), 35.0)
+    assert runs.lingering() == ()
+    assert (runs.due(35.0), run.reason) == (([run], []), StopReason.TIMEOUT)
+    assert (runs.due(35.0), runs.next_at()) == (([], []), 45.0)
+    assert runs.due(45.0) == ([], [run])
+    assert (runs.due(46.0), runs.next_at()) == (([], []), 55.0)
     assert runs.lingering() == (run,)
     with pytest.raises(RuntimeError, match="'a' is being reconciled already"):
         runs.begin("a", 50.0)
@@ -38,34 +40,35 @@ def test_a_run_over_its_limit_is_told_once_and_then_named_now_and_then() -> None
 
 
 def test_slots_are_free_only_when_runs_have_ended() -> None:
-    runs = Runs(slots=1, timeout=1.0)
+    runs = Runs(Running, slots=1, timeout=1.0)
     run = runs.begin("a", 0.0)
-    assert isinstance(runs.ask(run, 1.0), Stop)
+    assert runs.due(1.0) == ([run], [])
     with pytest.raises(RuntimeError, match="all 1 slots are taken"):
         runs.begin("b", 2.0)
 
 
 def test_an_interruption_is_no_timeout_although_the_limit_has_passed_before() -> None:
-    runs = Runs(slots=1, timeout=1.0)
+    runs = Runs(Running, slots=1, timeout=1.0)
     run = runs.begin("a", 0.0)
-    runs.ask(run, 1.0)
-    runs.interrupt(run)
+    runs.due(1.0)
+    runs.interrupt()
     assert run.reason is StopReason.INTERRUPTED
-    assert runs.ask(run, 1.0) == AwaitRun(11.0)  # it was told to stop once, that is enough
+    assert (runs.due(1.0), runs.next_at()) == (([], []), 11.0)  # it was told to stop once, that is enough
 
 
 def test_an_interrupted_run_never_times_out() -> None:
-    runs = Runs(slots=1, timeout=1.0)
+    runs = Runs(Running, slots=1, timeout=1.0)
     run = runs.begin("a", 0.0)
-    runs.interrupt(run)
-    assert runs.ask(run, 5.0) == Stop(StopReason.INTERRUPTED)
+    runs.interrupt()
+    assert (runs.due(5.0), run.reason) == (([run], []), StopReason.INTERRUPTED)
 
 
 def test_runs_that_are_left_behind_keep_their_keys() -> None:
-    runs = Runs(slots=2, timeout=None)
+    runs = Runs(Running, slots=2, timeout=None)
     run = runs.begin("a", 0.0)
-    assert runs.abandon() == ("a",)
-    assert runs.ask(run, 0.0) == Leave()
+    assert runs.abandon() == (run,)
+    assert runs.abandon() == ()
+    assert (runs.due(0.0), runs.next_at()) == (([], []), None)
     assert run.reason is StopReason.INTERRUPTED  # its writes are refused
     with pytest.raises(RuntimeError):
         runs.begin("a", 1.0)
@@ -80,7 +83,7 @@ class RunsMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
-        self.runs: Runs = self.runs_class(slots=2, timeout=10.0)
+        self.runs: Runs[Running] = self.runs_class(Running, slots=2, timeout=10.0)
         self.present: dict[str, Any] = {}
         self.started: dict[str, float] = {}
         self.told: dict[str, int] = {}
@@ -101,24 +104,24 @@ class RunsMachine(RuleBasedStateMachine):
 
     @rule()
     def ask(self) -> None:
-        for key, run in self.present.items():
-            effect = self.runs.ask(run, self.now)
+        stop, warn = self.runs.due(self.now)
+        for run in stop:
+            self.told[run.key] += 1
+            wanted = StopReason.INTERRUPTED if run.key in self.interrupted else StopReason.TIMEOUT
+            assert run.reason is wanted
+        told = {run.key for run in (*stop, *warn)}
+        for key in self.present:
             due = key in self.interrupted or self.now >= self.started[key] + 10.0
-            if isinstance(effect, Stop):
-                self.told[key] += 1
-                wanted = StopReason.INTERRUPTED if key in self.interrupted else StopReason.TIMEOUT
-                assert effect.reason is wanted
-            assert isinstance(effect, AwaitRun) or due
-            if isinstance(effect, AwaitRun):
-                assert effect.until is not None
-                assert effect.until > self.now
-                assert self.told[key] or not due
+            assert due or key not in told
+            assert self.told[key] or not due
+        until = self.runs.next_at()
+        assert (until is not None) == bool(self.present)
+        assert until is None or until > self.now
 
-    @rule(key=st.sampled_from(KEYS))
-    def interrupt(self, key: str) -> None:
-        if key in self.present:
-            self.runs.interrupt(self.present[key])
-            self.interrupted.add(key)
+    @rule()
+    def interrupt(self) -> None:
+        self.runs.interrupt()
+        self.interrupted |= {*self.present}
 
     @rule(key=st.sampled_from(KEYS))
     def end(self, key: str) -> None:
@@ -145,34 +148,36 @@ def test_runs_against_a_model() -> None:
     run_machine(machine_of(Runs))
 
 
-def _frees_at_timeout(self: Any, run: Any, now: float) -> Any:
+def _frees_at_timeout(self: Any, now: float) -> Any:
     """Gives the slot back when a run was told to stop, not when it has ended."""
-    effect = Runs.ask(self, run, now)
-    if isinstance(effect, Stop):
+    stop, warn = Runs.due(self, now)
+    for run in stop:
         self._runs.pop(run.key)
-    return effect
+    return stop, warn
 
 
-FreesAtTimeout = type("FreesAtTimeout", (Runs,), {"ask": _frees_at_timeout})
+FreesAtTimeout = type("FreesAtTimeout", (Runs,), {"due": _frees_at_timeout})
 
 
-def _tells_again(self: Any, run: Any, now: float) -> Any:
+def _tells_again(self: Any, now: float) -> Any:
     """Cancels what was cancelled before, again and again."""
-    run._told = False
-    return Runs.ask(self, run, now)
+    for run in self._runs.values():
+        run.warn_at = None
+    return Runs.due(self, now)
 
 
-TellsAgain = type("TellsAgain", (Runs,), {"ask": _tells_again})
+TellsAgain = type("TellsAgain", (Runs,), {"due": _tells_again})
 
 
-def _timeout_wins(self: Any, run: Any, now: float) -> Any:
+def _timeout_wins(self: Any, now: float) -> Any:
     """Counts an interrupted run as timed out."""
-    if run.deadline is not None and now >= run.deadline:
-        run.reason = StopReason.TIMEOUT
-    return Runs.ask(self, run, now)
+    for run in self._runs.values():
+        if run.deadline is not None and now >= run.deadline:
+            run.reason = StopReason.TIMEOUT
+    return Runs.due(self, now)
 
 
-TimeoutWins = type("TimeoutWins", (Runs,), {"ask": _timeout_wins})
+TimeoutWins = type("TimeoutWins", (Runs,), {"due": _timeout_wins})
 
 
 @pytest.mark.nightly
@@ -183,7 +188,7 @@ TimeoutWins = type("TimeoutWins", (Runs,), {"ask": _timeout_wins})
         (TellsAgain, [step("begin", key="a"), step("time_passes", by=10.0), step("ask"), step("ask")]),
         (
             TimeoutWins,
-            [step("begin", key="a"), step("interrupt", key="a"), step("time_passes", by=10.0), step("ask")],
+            [step("begin", key="a"), step("interrupt"), step("time_passes", by=10.0), step("ask")],
         ),
     ],
 )

@@ -35,8 +35,8 @@ def secret(name: str, namespace: str = "default", **data: str) -> dict[str, Any]
 def watched(manager: Manager) -> list[str]:
     """Return what the watches of a manager's only controller are called."""
     [loop] = manager.loops
-    assert loop.tracker is not None
-    return sorted(informer.name for informer in loop.tracker.informers)
+    assert loop.shared.tracker is not None
+    return sorted(informer.name for informer in loop.shared.tracker.informers)
 
 
 def of(name: str) -> str:
@@ -404,13 +404,13 @@ async def test_watches_end_with_the_term_and_begin_anew_with_the_next() -> None:
         await until(lambda: users.seen)
         await asyncio.sleep(1.0)
         [loop] = manager.loops
-        assert loop.tracker is not None
-        [first] = loop.tracker.informers
+        assert loop.shared.tracker is not None
+        [first] = loop.shared.tracker.informers
         fault = w.server.faults.add(Fault(do="refuse", resources=("leases.coordination.k8s.io",), code=503))
         await until(lambda: not elector.is_leader)
         await until(lambda: first.stopped)
         assert watched(manager) == []
-        assert len(loop.tracker) == 0
+        assert len(loop.shared.tracker) == 0
         made = await w.client.create(SECRET, secret("three"))
         w.server.faults.remove(fault)
         await w.client.patch(CM, "a", {"data": {"secrets": "three"}})

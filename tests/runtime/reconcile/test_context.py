@@ -13,23 +13,26 @@ from deltaloop.client import Client, ClientConfig
 from deltaloop.runtime import Context, ReconcileClient, Request
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.objects.cached_views import Views
+from deltaloop.runtime.reconcile.context import Surroundings
 from tests.client.fake_transport import FakeTransport
 
 
 def context(**changes: Any) -> Context:
     client = Client(ClientConfig(server="http://fake"), transport=FakeTransport())
+    shared: dict[str, Any] = {"controller": "maps", "loop": asyncio.get_running_loop()}
+    shared |= {name: changes.pop(name) for name in ("recorder",) if name in changes}
     given: dict[str, Any] = {
-        "controller": "maps",
+        "key": "default/a",
         "number": 7,
         "client": ReconcileClient(client, Views(), attribution=Attribution(), controller="maps", number=7),
         "triggers": (Trigger(source="test", verb="why"),),
         "triggers_dropped": 2,
         "attempts": 3,
-        "recorder": None,
-        "loop": asyncio.get_running_loop(),
+        "seen": None,
+        "check": id,
         **changes,
     }
-    return Context(Request("default", "a"), **given)
+    return Context(Request("default", "a"), Surroundings(**shared), **given)
 
 
 async def test_it_has_what_it_was_made_with() -> None:

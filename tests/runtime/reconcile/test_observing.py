@@ -180,7 +180,7 @@ async def test_a_server_that_does_not_answer_that_read_holds_nothing_up(caplog: 
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
     observer = Observer(reconcile, GuardedControllerMetrics(None, "maps"), history=History(), tracing=Tracing())
-    observer._hot = Marked(HOT)
+    observer.hot = Marked(HOT)
     caplog.set_level(logging.DEBUG, "deltaloop.runtime")
     async with dl.Client(dl.ClientConfig(server="http://127.0.0.1:1")) as nobody:
         began = now()

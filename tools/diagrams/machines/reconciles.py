@@ -22,7 +22,7 @@ from deltaloop.runtime.core.predicates import (
     ResourceVersionChanged,
 )
 from deltaloop.runtime.core.readiness import CacheState, Leadership, readiness
-from deltaloop.runtime.core.running import Leave, Runs, Stop, StopReason, Warn
+from deltaloop.runtime.core.running import Running, Runs, StopReason
 
 KEY = "default/web"
 
@@ -33,7 +33,7 @@ class _Run:
     """One slot, a time limit of 30 s."""
 
     def __init__(self) -> None:
-        self.runs = Runs(slots=1, timeout=30.0)
+        self.runs = Runs(Running, slots=1, timeout=30.0)
         self.now = 0.0
         self.said = ""
         self.reason = ""
@@ -43,26 +43,24 @@ class _Run:
         self.said = "running"
 
     def ask(self) -> None:
-        effect = self.runs.ask(self.runs.present()[0], self.now)
-        if isinstance(effect, Stop):
+        stop, warn = self.runs.due(self.now)
+        if stop:
             self.said = "stopping"
-            self.reason = "it took too long" if effect.reason is StopReason.TIMEOUT else "interrupted"
-        elif isinstance(effect, Warn):
+            self.reason = "it took too long" if stop[0].reason is StopReason.TIMEOUT else "interrupted"
+        elif warn:
             self.said = "stopping, named in a warning"
-        elif isinstance(effect, Leave):
-            self.said = "abandoned"
 
     def wait(self, seconds: float) -> None:
         self.now += seconds
         self.ask()
 
     def interrupt(self) -> None:
-        self.runs.interrupt(self.runs.present()[0])
+        self.runs.interrupt()
         self.ask()
 
     def abandon(self) -> None:
         self.runs.abandon()
-        self.ask()
+        self.said = "abandoned"
 
     def end(self) -> None:
         self.runs.ended(self.runs.present()[0])

@@ -1,1 +1,1 @@
-"""Pure state machines of this room."""
+"""Core of the embedded API server, without I/O."""

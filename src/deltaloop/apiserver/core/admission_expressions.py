@@ -1,16 +1,13 @@
-"""Expressions of admission: what they may name, their programs, and their values within a budget.
+"""CEL expressions of admission: environments, compilation, and evaluation within a cost budget.
 
-    object, oldObject      as it is to be, and as it is
-    request                who does what with it
-    namespaceObject        its namespace
-    params                 the object that a policy's binding refers to, if the policy names a kind for it
-    authorizer             who may do what
-    variables              of a policy; each is computed when it is used, and once
+    object, oldObject      new and old object
+    request                admission request
+    namespaceObject        namespace of the object
+    params                 parameter object of the binding, if the policy has a paramKind
+    authorizer             permission checks
+    variables              variables of a policy, each evaluated once on first use
 
-Match conditions: expressions that decide whether a webhook or a policy is asked at all.
-
-They know the object as it is and as it is to be, the request, and who may do what
-(``core/admission_expressions.py``).
+Match conditions decide whether a webhook or policy is called.
 
 Source: apiserver pkg/admission/plugin/cel/compile.go, composition.go, activation.go; apiserver
 pkg/admission/plugin/webhook/matchconditions/matcher.go.
@@ -115,27 +112,26 @@ MUTATIONS: Final[Mapping[str, tuple[str, cel.Type]]] = {
     "ApplyConfiguration": ("applyConfiguration", OBJECT),
     "JSONPatch": ("jsonPatch", cel.list_of(JSON_PATCH)),
 }
-"""By the type of a mutation, the field that has its expression, and the type of its value."""
+"""Field of the expression and type of its value, by patch type."""
 ANY: Final = ()
-"""The value may be of any type."""
+"""No restriction of the result type."""
 
 
 @final
 class _Types:
-    """The types of the request's parts, and of variables. A ``TypeProvider``."""
+    """``TypeProvider`` for the request's parts and variables."""
 
     def __init__(self, variables: Mapping[str, cel.Type], *more: cel.TypeProvider) -> None:
         self._fields = {**_FIELDS, _COMPOSED.name: variables}
         self._more = more
 
     def field_type(self, type_name: str, field: str) -> cel.Type | None:
-        """Return the type of a field of an object."""
         found = self._fields.get(type_name, {}).get(field)
         others = (each.field_type(type_name, field) for each in self._more)
         return found if found is not None else next((each for each in others if each is not None), None)
 
     def named_type(self, name: str) -> cel.Type | None:
-        """Return a type of what is to be changed; expressions cannot name the others."""
+        """Return a type for mutations. Expressions cannot name the other types."""
         return next((found for each in self._more if (found := each.named_type(name)) is not None), None)
 
 
@@ -147,14 +143,14 @@ def environment(
     makes_patches: bool = False,
     variables: Mapping[str, cel.Type] | None = None,
 ) -> cel.Environment:
-    """Return what an expression of admission may use.
+    """Return the CEL environment for an admission expression.
 
     Args:
-        is_stored: Whether the expression is stored already.
-        has_params: Whether there are ``params``.
-        has_authorizer: Whether there is an ``authorizer``.
-        makes_patches: Whether its value says what is to be changed.
-        variables: The types of ``variables``; None if there are none.
+        is_stored: Whether the expression is already stored.
+        has_params: Whether ``params`` exists.
+        has_authorizer: Whether ``authorizer`` exists.
+        makes_patches: Whether the expression creates a mutation.
+        variables: Types of ``variables``. None if the expression has no variables.
     """
     names = dict(_ALWAYS)
     if has_params:
@@ -171,14 +167,14 @@ def environment(
 def typed_environment(
     names: Mapping[str, cel.Type], variables: Mapping[str, cel.Type], *types: cel.TypeProvider
 ) -> cel.Environment:
-    """Return what a stored expression of a policy may use while its types are checked.
+    """Return the environment for type checking of a stored policy expression.
 
-    As on a real server there is no ``authorizer.requestResource`` meanwhile, and always ``variables``.
+    Like on the real server, ``authorizer.requestResource`` is undeclared, and ``variables`` always exists.
 
     Args:
-        names: The types of ``object``, ``oldObject`` and, if there is one, ``params``.
-        variables: The types of ``variables``.
-        types: Where the fields of these types are looked up.
+        names: Types of ``object``, ``oldObject`` and ``params``.
+        variables: Types of ``variables``.
+        types: Providers of the field types.
     """
     known = {**_ALWAYS, "authorizer": AUTHORIZER, VARIABLES: _COMPOSED, **names}
     return STORED.with_variables(known, _Types(variables, *types))
@@ -186,32 +182,23 @@ def typed_environment(
 
 @final
 class ProgramFault(str):
-    """Why an expression whose types fit is no program: a constant in it cannot be converted, or is no pattern.
+    """Compilation error of a constant that cannot be converted or is not a valid pattern.
 
-    The real server takes that for a fault of its own.
+    The real server reports it as an internal error.
     """
 
     __slots__ = ()
 
 
 def expression_error(path: str, source: str, fault: str) -> SchemaError:
-    """Return what is wrong with an expression, as a field's error.
-
-    Args:
-        path: Where it is.
-        source: The expression.
-        fault: What ``compiled`` says of it.
-    """
+    """Return the field error for an error message of ``compiled``."""
     return internal(path, fault) if isinstance(fault, ProgramFault) else invalid_value(path, shown(source), fault)
 
 
 def compiled(uses: cel.Environment, source: str, *wanted: cel.Type) -> cel.CompiledExpression | str:
-    """Return an expression as a program, or what keeps it from being one, in the real server's words.
+    """Compile an expression, or return the real server's error message.
 
-    Args:
-        uses: What it may use.
-        source: The expression.
-        wanted: The types of which its value may be; none for any.
+    ``wanted`` are the allowed result types; by default, all types are allowed.
     """
     try:
         program = uses.compile(source)
@@ -227,14 +214,14 @@ def compiled(uses: cel.Environment, source: str, *wanted: cel.Type) -> cel.Compi
 
 
 def _go_name(found: cel.Type) -> str:
-    """Return the name of a type as cel-go's types print themselves."""
+    """Format a type like cel-go."""
     if not found.parameters:
         return type_name(found)
     return f"{found.name}({', '.join(map(_go_name, found.parameters))})"
 
 
 def variable_type(found: cel.CompiledExpression | str) -> cel.Type:
-    """Return the type that a variable has for those who use it: objects have none."""
+    """Return the type of a variable for expressions that use it. Objects are dynamic."""
     return cel.DYN if isinstance(found, str) else _plain(found.type)
 
 
@@ -246,7 +233,7 @@ def _plain(found: cel.Type) -> cel.Type:
 
 
 class BudgetSpentError(Exception):
-    """Expressions cost more than they may together."""
+    """Exceeded cost budget."""
 
     def __init__(self) -> None:
         super().__init__(_SPENT)
@@ -255,11 +242,11 @@ class BudgetSpentError(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class ExpressionOutcome:
-    """What an expression gave.
+    """Result of an expression.
 
     Attributes:
-        value: Its value; None, too, if it has none.
-        fault: Why it has none; "" if it has one.
+        value: Value. Also None after an error.
+        fault: Error message, or an empty string.
     """
 
     value: object = None
@@ -268,7 +255,7 @@ class ExpressionOutcome:
 
 @final
 class Expressions:
-    """Some expressions, and the variables that they share."""
+    """Expressions that share variables."""
 
     def __init__(
         self,
@@ -276,12 +263,12 @@ class Expressions:
         programs: Iterable[cel.CompiledExpression | str | None],
         variables: Mapping[str, cel.CompiledExpression | str] | None = None,
     ) -> None:
-        """Take expressions as they were compiled.
+        """Keep compiled expressions.
 
         Args:
-            sources: Their texts, as messages show them.
-            programs: Their programs, or what is wrong with them; None for one that is not there.
-            variables: The same for variables, by name.
+            sources: Source texts for messages.
+            programs: Compiled expressions or error messages. None for a missing expression.
+            variables: Compiled variables or error messages by name.
         """
         self._programs = tuple(zip(sources, programs, strict=True))
         self._variables = variables or {}
@@ -290,11 +277,7 @@ class Expressions:
         return bool(self._programs)
 
     def evaluate(self, bindings: Mapping[str, object], budget: int) -> tuple[list[ExpressionOutcome | None], int]:
-        """Return what they give, and what is left of the budget.
-
-        Raises:
-            BudgetSpentError: If they cost more than that.
-        """
+        """Return the results and the remaining budget, or raise BudgetSpentError."""
         names = _Names(bindings, self._variables)
         found: list[ExpressionOutcome | None] = []
         for source, program in self._programs:
@@ -315,7 +298,7 @@ class Expressions:
 
 @final
 class _Names:
-    """What expressions know, with variables that are computed when they are used."""
+    """Variables of expressions, evaluated on first use."""
 
     def __init__(self, bindings: Mapping[str, object], variables: Mapping[str, cel.CompiledExpression | str]) -> None:
         self.spent = 0
@@ -337,22 +320,16 @@ class _Names:
 def compiled_condition(
     source: str, *, is_stored: bool = True, has_params: bool = False
 ) -> cel.CompiledExpression | str:
-    """Return an expression as a program, or what keeps it from being one that is true or false.
-
-    Args:
-        source: The expression.
-        is_stored: Whether it is stored already.
-        has_params: Whether it is a policy's that has params.
-    """
+    """Compile a boolean expression, or return the error message. ``has_params`` declares ``params``."""
     return compiled(environment(is_stored=is_stored, has_params=has_params), source, cel.BOOL)
 
 
 def unmet(
     conditions: Sequence[object], variables: Mapping[str, object], *, has_params: bool = False
 ) -> tuple[bool, tuple[str, ...]]:
-    """Return whether a condition is false, and else the faults of those that have no value.
+    """Return whether a condition is false, and otherwise the errors.
 
-    One that is false decides, whatever is wrong with those before it.
+    A false condition decides, even if earlier conditions have errors.
     """
     sources = [text(mapping(condition).get("expression")) for condition in conditions]
     programs = [compiled_condition(source, has_params=has_params) for source in sources]

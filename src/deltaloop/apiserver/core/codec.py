@@ -1,7 +1,6 @@
-"""How the objects of a resource are read and written: as one of Go's types, or by a schema.
+"""Codec interface for the objects of a resource.
 
-Built-in kinds have one implementation (``builtin.codec``), custom resources another (``crds.codec``); what the server
-serves carries its own.
+Built-in kinds use ``builtin.codec`` and custom resources use ``crds.codec``.
 
 Source: apimachinery pkg/runtime (``Codec``); apiextensions-apiserver pkg/apiserver/customresource_handler.go
 (``schemaCoercingDecoder``).
@@ -16,157 +15,130 @@ from deltaloop.apiserver.core.external_answers import ExternalAnswers
 from deltaloop.apiserver.core.webhook_calls import Called, WebhookCall
 
 AsSent: TypeAlias = Literal["whole", "patched", "applied"]
-"""How an object came about that was sent; ``patched`` is from the present one."""
+"""Origin of a sent object. ``patched`` means that it is the current object with a patch."""
 
 
 class ConversionError(Exception):
-    """An object could not be converted to another version; the message is the real server's."""
+    """Failed conversion to another version; the message is the real server's."""
 
 
 class UndefinedVersionError(ConversionError):
-    """An object was to be converted to a version that its definition does not have any more."""
+    """Conversion to a version that the CRD does not define any more."""
 
     def __init__(self, api_version: str) -> None:
-        """Name the version."""
         super().__init__(f"request to convert CR to an invalid group/version: {api_version}")
 
 
 class WebhookConversion(Protocol):
-    """How a webhook converts the objects of a resource to other versions; ``crds.conversion_webhook`` is it."""
+    """Conversion by a webhook; ``crds.conversion_webhook`` is the implementation."""
 
     @property
     def oldest(self) -> str:
-        """The API version in which objects of the store are that do not say it."""
+        """API version of stored objects that do not specify a version."""
         ...
 
     def complete(self, stored: dict[str, object]) -> dict[str, object]:
-        """Return an object of the store as its own version has it, with its kind."""
+        """Return a stored object in its own version, with its kind."""
         ...
 
     def review(self, objects: Iterable[dict[str, object]], api_version: str) -> WebhookCall:
-        """Return the call that asks for objects of one version in another one.
-
-        Raises:
-            ConversionError: If one of them is no version of the resource.
-        """
+        """Return the call that converts objects to a version, or raise ConversionError for an unknown version."""
         ...
 
     def answered(
         self, objects: Sequence[dict[str, object]], api_version: str, call: WebhookCall, called: Called
     ) -> list[dict[str, object] | ConversionError]:
-        """Return what has been made of each object, or why that cannot be taken.
+        """Return the converted object or an error for each object.
 
-        Raises:
-            ConversionError: If there is no answer, or none that is about these objects.
+        Raises ConversionError if the response is missing or does not match the objects.
         """
         ...
 
     def ask(self, answers: ExternalAnswers, obj: dict[str, object], api_version: str) -> dict[str, object]:
-        """Return an object in a version, for one write.
+        """Convert an object during a write.
 
-        Raises:
-            QuestionError: If the webhook has not been asked yet.
-            ConversionError: If it cannot be converted.
+        Raises QuestionError if the webhook must be called first, and ConversionError if the conversion fails.
         """
         ...
 
 
 class Codec(Protocol):
-    """Reads and writes the objects of one resource; every object is changed in place."""
+    """Encoding and decoding of a resource's objects, which are modified in place."""
 
     @property
     def says_kind(self) -> bool:
-        """Whether an object has to say its kind and version; otherwise it is taken for what the URL says."""
+        """Whether objects must specify their kind and version instead of using those of the URL."""
         ...
 
     @property
     def serves_as_stored(self) -> bool:
-        """Whether ``load`` never has anything to do."""
+        """Whether ``load`` never changes an object."""
         ...
 
     @property
     def webhook(self) -> WebhookConversion | None:
-        """The webhook that converts the objects to other versions, None if there is none."""
+        """Conversion webhook, or None."""
         ...
 
     def asking(self, answers: ExternalAnswers | None) -> Codec:
-        """Return the codec for one write, which may ask a webhook to convert what it reads and stores.
+        """Return the codec for one write, which can call the conversion webhook.
 
-        Without that, an object stays in its version.
+        Without ``answers``, objects keep their version.
         """
         ...
 
     def check_kind(self, fields: dict[str, object]) -> None:
-        """Refuse an object that cannot be read for its kind; this comes before whatever else may be wrong with it.
+        """Reject an object of an unreadable kind, before any other check.
 
-        Raises:
-            UnreadableObjectError: If it says that it is something else, or nothing where it has to.
+        Raises UnreadableObjectError if the kind is wrong, or missing although it is required.
         """
         ...
 
     def check_made_kind(self, fields: dict[str, object]) -> None:
-        """Refuse an object that admission has made another kind.
-
-        Raises:
-            ApiError: Mostly 500, as the real server answers.
-        """
+        """Reject an object whose kind was changed by admission. The error is usually a 500, like on the real server."""
         ...
 
     def is_read(self, fields: dict[str, object]) -> bool:
-        """Tell whether an object is read at all, so that fields that it should not have can be told."""
+        """Return whether an object is decoded at all, so that unknown fields can be reported."""
         ...
 
     def read(self, fields: dict[str, object], as_sent: AsSent) -> Mapping[str, str]:
-        """Read an object as it was sent, with its defaults; return why fields of metadata were dropped, by name.
+        """Read a sent object and set defaults; return the reasons for dropped metadata fields by name.
 
-        Raises:
-            UnreadableObjectError: If it cannot be read.
-            InternalServerError: If what was applied is of another type.
+        Raises UnreadableObjectError if it cannot be read, and InternalServerError for an applied object of another
+        type.
         """
         ...
 
     def drop_unknown(self, fields: dict[str, object], body: bytes, as_sent: AsSent, *, told: bool) -> Sequence[str]:
-        """Drop fields that the type does not have, and return a sentence for each, and for each that comes twice.
+        """Drop unknown fields, and return a message for each unknown and duplicate field.
 
-        Args:
-            fields: The object as it was sent, decoded.
-            body: Its JSON, or something else if it was not JSON; empty if it was not sent itself.
-            as_sent: How it came about.
-            told: Whether the sentences are asked for.
+        ``body`` is the object's JSON, or empty if it was not sent itself. ``told`` specifies whether messages are
+        necessary.
         """
         ...
 
     def in_version(self, fields: dict[str, object], api_version: str) -> dict[str, object]:
-        """Return an object as a webhook converts it to an API version, for one write; as it is if none is asked.
+        """Return an object as the webhook converts it to an API version, or unchanged without a webhook.
 
-        Raises:
-            QuestionError: If the webhook is to be asked first.
-            ConversionError: If it cannot be converted.
+        Raises QuestionError if the webhook must be called first, and ConversionError if the conversion fails.
         """
         ...
 
     def settle(self, fields: dict[str, object]) -> None:
-        """Write what an object holds in the form that is stored.
-
-        Raises:
-            BadRequestError: If there is no such form.
-        """
+        """Normalize values for storage, or raise BadRequestError if that is impossible."""
         ...
 
     def stored(self, fields: dict[str, object]) -> dict[str, object]:
-        """Return a served object in the form that is stored; one that says its version, and no kind, keeps it there.
+        """Return a served object in its stored form; an object with a version but no kind keeps its version.
 
-        Raises:
-            QuestionError: If a webhook is to be asked first.
-            ApiError: If it cannot be converted.
+        Raises QuestionError if a webhook must be called first, and ApiError if the conversion fails.
         """
         ...
 
     def load(self, fields: dict[str, object]) -> dict[str, object] | None:
-        """Return a stored object in the form that is served, None if that is the same but for its version.
+        """Return a stored object in its served form, or None if only its version differs.
 
-        Raises:
-            QuestionError: If a webhook is to be asked first.
-            ApiError: If it cannot be converted.
+        Raises QuestionError if a webhook must be called first, and ApiError if the conversion fails.
         """
         ...

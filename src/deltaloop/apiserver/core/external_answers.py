@@ -1,8 +1,8 @@
-"""External answers that a write needs, such as the response of a webhook.
+"""External answers that a write needs, for example the response of a webhook.
 
-A write runs in one step and cannot wait. If it needs an answer that is not there yet, it raises ``QuestionError``
-before it has written anything. Its driver finds the answer, adds it, and runs the write again from its body and the
-current objects. Equal questions are asked once; a question about an object that has changed meanwhile is another one.
+A write runs in one step and cannot wait. If it needs a missing answer, it raises ``QuestionError`` before it has
+written any object. The caller finds and adds the answer, and repeats the write from its body and the current objects.
+Equal questions share an answer. A question about an object that has changed in between is different.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import final
 
 
 class QuestionError(Exception):
-    """A write needs an external answer.
+    """Missing external answer.
 
     Attributes:
-        question: Question whose answer the driver must find.
+        question: Question for the caller to answer.
     """
 
     def __init__(self, question: Hashable) -> None:
@@ -31,11 +31,7 @@ class ExternalAnswers:
         self._answers: dict[Hashable, object] = {}
 
     def ask(self, question: Hashable) -> object:
-        """Return the answer.
-
-        Raises:
-            QuestionError: If the answer is not there yet.
-        """
+        """Return the answer, or raise QuestionError if it is missing."""
         if question not in self._answers:
             raise QuestionError(question)
         return self._answers[question]

@@ -1,21 +1,21 @@
-"""Faults on request: which request is struck by what, and what happens to a watch that is open.
+"""Fault injection: selection of the affected requests, and effects on open watches.
 
-A fault strikes a request that it matches, after it has passed over ``after`` of them, with its ``probability``, and is
-gone once it has struck ``count`` times. Delays of all faults that strike add up; of the rest, the oldest wins.
+A fault applies to matching requests after it has skipped ``after`` of them, with its ``probability``, and expires after
+``count`` requests. The delays of all applicable faults add up. Otherwise the oldest fault wins.
 
-    do        when          what the client sees
-    refuse    any request   a Status with ``code`` (429 in plain text, as flow control sends it) and Retry-After
-    delay     any request   the answer, ``seconds`` later
-    drop      any request   the connection is reset; nothing has been done
-    lose      any request   the connection is reset, but what was asked for has been done
-    stale     get, list     the state as it was ``behind`` revisions ago
-    stale     watch         that state first, where the watch begins with a state, then the changes since
-    end       watch         a clean end of the stream after ``events`` events
+    do        when          effect for the client
+    refuse    any request   a Status with ``code`` (429 in plain text, like flow control) and Retry-After
+    delay     any request   the response arrives ``seconds`` later
+    drop      any request   the connection is reset, and the request has no effect
+    lose      any request   the connection is reset, but the request takes effect
+    stale     get, list     the state ``behind`` revisions ago
+    stale     watch         that state first, if the watch starts with a state, then the changes
+    end       watch         the stream ends cleanly after ``events`` events
     cut       watch         the connection is reset after ``events`` events
     expire    watch         an ERROR event 410 Expired after ``events`` events, then the end
-    stall     watch         after ``events`` events nothing more for ``seconds`` (0 is for ever); the connection stays
+    stall     watch         after ``events`` events, no output for ``seconds`` (0 for no end) on an open connection
 
-The chance of each draw comes from the caller, so a seed makes a run repeatable.
+The caller supplies the random numbers, so a seed makes runs reproducible.
 """
 
 from __future__ import annotations
@@ -59,24 +59,28 @@ _MESSAGES: Final = {
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One fault; an empty scope means all.
+    """Fault to inject, with its scope. An empty scope field matches all requests.
 
     Attributes:
-        do: What happens: a word of the table above.
-        verbs: ``get``, ``list``, ``watch``, ``create``, ``update``, ``patch``, ``delete``, ``deletecollection``.
-        resources: Such as ``configmaps`` and ``deployments.apps``.
-        subresources: Such as ``status``; empty means the objects themselves and all of them.
-        namespaces: Only requests of these namespaces; empty means all.
-        names: Names of objects.
-        users: Names of users.
-        count: How many requests it strikes; None has no end.
-        after: How many matching requests it lets pass first.
-        probability: Of striking, from 0 to 1.
-        code: Of the refusal.
-        retry_after: Seconds in Retry-After; None is 1 for 429 and none for others.
-        seconds: Of the delay or the stall.
-        behind: How many revisions a stale read lags, or the state that a stale watch begins with.
-        events: After how many events a watch is struck.
+        do: Effect: ``refuse``, ``delay``, ``drop``, ``lose``, ``stale``, ``end``, ``cut``, ``expire`` or ``stall``.
+        verbs: Verbs such as ``get``, ``list``, ``watch``, ``create``, ``update``, ``patch``, ``delete`` and
+            ``deletecollection``.
+        resources: Resources such as ``configmaps`` and ``deployments.apps``.
+        subresources: Subresources such as ``status``. Empty for the objects and all their subresources.
+        namespaces: Namespaces.
+        names: Object names.
+        users: User names.
+        count: Number of affected requests. None for no limit.
+        after: Number of matching requests to skip first.
+        probability: Probability from 0 to 1 that a matching request is affected.
+        code: HTTP status of ``refuse``.
+        retry_after: Retry-After in seconds. None for 1 if the code is 429, and for no header otherwise.
+        seconds: Length of ``delay`` or ``stall`` in seconds.
+        behind: Number of revisions by which stale reads and watches lag.
+        events: Number of events that a watch sends first.
+
+    Raises:
+        ValueError: If a field is out of range.
     """
 
     do: str
@@ -96,11 +100,6 @@ class Fault:
     events: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant.
-
-        Raises:
-            ValueError: Naming the field.
-        """
         if self.do not in ACTIONS:
             raise ValueError(f"Fault.do is {self.do!r}; known are {', '.join(ACTIONS)}")
         if not 0 <= self.probability <= 1:
@@ -116,10 +115,10 @@ class Fault:
 
     @classmethod
     def from_fields(cls, value: Mapping[str, object]) -> Fault:
-        """Read a fault as the HTTP verb has it: the same names; a scope may be one text or a list.
+        """Parse a fault from the fields of the HTTP API, in which a scope can be a string or a list.
 
         Raises:
-            ValueError: If a name or a type is wrong.
+            ValueError: If a field is unknown or has a wrong type.
         """
         known = {item.name for item in fields(cls)}
         unknown = sorted(set(value) - known)
@@ -133,14 +132,14 @@ class Fault:
             raise ValueError(str(error)) from None
 
     def to_fields(self) -> dict[str, object]:
-        """Return it as the HTTP verb has it."""
+        """Return the fields for the HTTP API."""
         return {
             name: list(cast("tuple[object, ...]", value)) if isinstance(value, tuple) else value
             for name, value in asdict(self).items()
         }
 
     def matches(self, info: RequestInfo, user: str) -> bool:
-        """Tell whether a request is in its scope."""
+        """Return whether the fault's scope includes a request."""
         path = info.resource
         if self.do in ON_WATCHES and info.verb != "watch":
             return False
@@ -160,11 +159,11 @@ class Fault:
 
     @property
     def refuses_in_plain(self) -> bool:
-        """Whether ``refuse`` answers in plain text: flow control does, before anything knows of Status."""
+        """Whether ``refuse`` responds in plain text, like flow control does for 429."""
         return self.code == 429
 
     def refusal(self) -> ApiError:
-        """Return the answer of ``refuse``."""
+        """Return the error of ``refuse``."""
         wait = self.retry_after or int(self.code == 429)
         message = _MESSAGES.get(self.code, f"a fault was asked for: {self.code}")
         details = StatusDetails(retry_after_seconds=wait)
@@ -174,7 +173,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """What happens to one request: a delay, then perhaps a fault."""
+    """Effect on one request: a delay and an optional fault."""
 
     delay: float = 0.0
     fault: Fault | None = None
@@ -189,39 +188,32 @@ class _Entry:
 
 @final
 class FaultBook:
-    """The faults that are on, and how often each has struck."""
+    """Active faults and the number of requests that each has affected."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._entries: dict[int, _Entry] = {}
         self._last = 0
 
     def add(self, fault: Fault) -> int:
-        """Switch a fault on and return its number."""
+        """Add a fault and return its number."""
         self._last += 1
         self._entries[self._last] = _Entry(fault)
         return self._last
 
     def remove(self, number: int) -> bool:
-        """Switch a fault off, and tell whether it was on."""
+        """Remove a fault, and return whether it was active."""
         return self._entries.pop(number, None) is not None
 
     def clear(self) -> None:
-        """Switch all faults off."""
+        """Remove all faults."""
         self._entries.clear()
 
     def active(self) -> tuple[tuple[int, Fault, int], ...]:
-        """Return the faults that are on, oldest first: number, fault, how often it has struck."""
+        """Return number, fault and affected requests of the active faults, oldest first."""
         return tuple((number, entry.fault, entry.struck) for number, entry in self._entries.items())
 
     def strike(self, info: RequestInfo, *, user: str, draw: Callable[[], float]) -> Strike:
-        """Decide about one request.
-
-        Args:
-            info: What the request asks for.
-            user: Who sent it.
-            draw: Gives a number in [0, 1) for each fault with a probability.
-        """
+        """Decide about a request. ``draw`` returns a number in [0, 1) for each fault with a probability."""
         delay, struck = 0.0, None
         for number, entry in tuple(self._entries.items()):
             fault = entry.fault
@@ -243,7 +235,7 @@ class FaultBook:
 
 
 class WatchFate(Enum):
-    """What an open watch does next."""
+    """Next action of an open watch."""
 
     SEND = auto()
     WAIT = auto()
@@ -257,10 +249,10 @@ _FATES: Final = {"end": WatchFate.END, "cut": WatchFate.CUT, "expire": WatchFate
 
 @final
 class WatchTrouble:
-    """What faults do to one open watch; the last order counts."""
+    """Fault state of one open watch; a new fault replaces the previous fault."""
 
     def __init__(self, fault: Fault | None = None) -> None:
-        """Begin with the fault that struck its request, if any."""
+        """Start with the fault of the watch's request, if any."""
         self._sent = 0
         self._do = ""
         self._at_event = 0
@@ -270,7 +262,7 @@ class WatchTrouble:
             self.order(fault)
 
     def order(self, fault: Fault) -> None:
-        """Take a fault for watches; its events count from now."""
+        """Apply a watch fault, whose events count from now."""
         self._do = fault.do if fault.do in ON_WATCHES else ""
         self._at_event = self._sent + fault.events
         self._seconds = fault.seconds
@@ -282,20 +274,20 @@ class WatchTrouble:
 
     @property
     def until(self) -> float | None:
-        """When a stall ends; None if only ``lift`` ends it."""
+        """End time of a stall, or None if only ``lift`` ends it."""
         return self._until or None
 
     @property
     def counts(self) -> bool:
-        """Whether the number of events matters, so that they are sent one at a time."""
+        """Whether events must be sent one at a time, because their number matters."""
         return bool(self._do)
 
     def sent(self) -> None:
-        """Count an event that was sent."""
+        """Count a sent event."""
         self._sent += 1
 
     def fate(self, now: float) -> WatchFate:
-        """Decide what comes next."""
+        """Return the next action."""
         if not self._do or self._sent < self._at_event:
             return WatchFate.SEND
         if self._do == "stall" and self._seconds:
@@ -308,5 +300,5 @@ class WatchTrouble:
 
 
 def expired() -> Status:
-    """Return what an ``expire`` sends."""
+    """Return the status that ``expire`` sends."""
     return status_errors.expired_watch(1, 2).status

@@ -1,13 +1,12 @@
-"""JSON patch (RFC 6902) as the real server's library understands it, which is not quite as the RFC says.
+"""JSON Patch (RFC 6902) like the real server's library, which deviates from the RFC.
 
-    a member that is missing      reads as null: ``copy`` and ``test`` take it for null, ``replace`` adds it; ``remove``
-                                  and ``move`` refuse it
-    an index                      may be negative: it counts from the end
-    a path                        ``""`` can be tested and replaced only; what is before its first slash is passed over
-    a value that is missing       is null
-    numbers                       are equal if they are written alike: ``1`` is not ``1.0``
+    missing member     counts as null for ``copy`` and ``test``; ``replace`` adds it; ``remove`` and ``move`` fail
+    list index         can be negative, counted from the end
+    path               ``""`` is valid only for ``test`` and ``replace``; text before the first slash is ignored
+    missing value      counts as null
+    numbers            are equal only if their text is equal: ``1`` is not ``1.0``
 
-What copies add up to is bounded, so that a small patch cannot grow without end.
+The total size of copies is limited, so that a small patch cannot create a huge object.
 
 Source: gopkg.in/evanphx/json-patch.v4 v4.13.0, patch.go; observed on kube-apiserver.
 """
@@ -26,7 +25,7 @@ from deltaloop.api.json_values import copied, is_mapping, items
 MAX_COPIED: Final = 3 * 1024 * 1024
 MAX_OPERATIONS: Final = 10_000
 MAX_SHIFTED: Final = 50_000_000
-"""Items of lists that all operations of a patch may move by one place: an insertion moves all behind it."""
+"""Maximum number of list items that a patch can shift, because an insertion shifts all later items."""
 
 Container: TypeAlias = "dict[str, object] | list[object]"
 _INDEX: Final = re.compile(r"[-+]?[0-9]{1,18}")
@@ -34,22 +33,17 @@ _encode: Final = msgspec.json.encode
 
 
 class JsonPatchError(DeltaloopError):
-    """A patch cannot be applied to this object: the fault is the caller's. The message never has the data."""
+    """Patch that does not apply to the object. The message does not contain data."""
 
 
 class PatchTestError(JsonPatchError):
-    """A test of the patch failed: what it tests is not so."""
+    """Failed test operation."""
 
 
 def apply_operations(document: Container, operations: Sequence[object]) -> object:
-    """Apply the operations of a patch in their order and return the result.
+    """Apply the operations and return the result, or raise JsonPatchError.
 
-    Args:
-        document: The object; it is changed, also if a later operation is refused.
-        operations: The patch. Its values are copied.
-
-    Raises:
-        JsonPatchError: If one of them cannot be applied.
+    ``document`` is modified, even if a later operation fails. Values are copied.
     """
     copied_bytes = shifted = 0
     for operation in operations:
@@ -94,7 +88,7 @@ def _pointer(fields: dict[str, object], name: str) -> str:
 
 
 def _found(document: Container, fields: dict[str, object], name: str) -> tuple[Container, str]:
-    """Return what holds the end of a path, and the last step to it."""
+    """Return the container at the end of a path, and the last step."""
     steps = [step.replace("~1", "/").replace("~0", "~") for step in _pointer(fields, name).split("/")]
     if len(steps) < 2:
         raise JsonPatchError("a path of the patch names no part of the object")
@@ -114,7 +108,7 @@ def _get(container: Container, key: str) -> object:
 
 
 def _index(key: str, length: int) -> int:
-    """Return a place in a list that has ``length`` of them."""
+    """Return the index in a list of the given length."""
     if not _INDEX.fullmatch(key):
         raise JsonPatchError("a path of the patch has no index where a list is")
     index = int(key)
@@ -124,7 +118,7 @@ def _index(key: str, length: int) -> int:
 
 
 def _add(container: Container, key: str, value: object) -> int:
-    """Add a value, and return the number of items that it moves."""
+    """Add a value, and return the number of shifted items."""
     if isinstance(container, dict):
         container[key] = value
         return 0
@@ -134,7 +128,7 @@ def _add(container: Container, key: str, value: object) -> int:
 
 
 def _remove(container: Container, key: str) -> int:
-    """Remove a value, and return the number of items that this moves."""
+    """Remove a value, and return the number of shifted items."""
     if isinstance(container, list):
         index = _index(key, len(container))
         del container[index]

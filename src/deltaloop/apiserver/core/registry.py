@@ -1,7 +1,7 @@
-"""What the server serves at the moment: the built-in kinds and the resources made from CRDs.
+"""Registry of the served resources: built-in kinds and custom resources.
 
-Resources are found by group, version and plural or kind. Groups have an order (core first, then by their priority, then
-by name), and so have the versions of a group (v2 before v1 before v1beta1).
+Groups are sorted by priority and name, with the core group first. The versions of a group are sorted by preference: v2
+before v1 before v1beta1.
 
 Source: apimachinery pkg/version ``CompareKubeAwareVersionStrings``.
 """
@@ -22,25 +22,24 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 
 @final
 class Registry:
-    """The served resources. Not safe for several threads; the server's loop owns it."""
+    """Served resources. Not thread-safe, because the server's event loop owns it."""
 
     def __init__(self, built_in: Iterable[ServedResource]) -> None:
-        """Serve the built-in resources and, at first, no others."""
         self._built_in = tuple(built_in)
         self._priorities = {item.type.group: item.priority[0] for item in self._built_in}
         self._custom: dict[str, tuple[ServedResource, ...]] = {}
         self._ordered = tuple(sorted(self._built_in, key=self._order))
         self._by_plural = {_by_plural(item): item for item in self._ordered}
         self._by_kind = {_by_kind(item): item for item in self._ordered}
-        self._groups: dict[str, dict[str, tuple[ServedResource, ...]]] | None = None  # made when it is asked for
-        self._sharing: dict[str, tuple[ServedResource, ...]] | None = None  # so is this
+        self._groups: dict[str, dict[str, tuple[ServedResource, ...]]] | None = None  # computed on demand
+        self._sharing: dict[str, tuple[ServedResource, ...]] | None = None  # computed on demand
         self._changes = 0
         self._branched_at = 0
-        self._applied: list[tuple[dict[str, Any], float, dict[str, Any]]] | None = None  # only of a branch
+        self._applied: list[tuple[dict[str, Any], float, dict[str, Any]]] | None = None  # only set in a branch
         self._has_removed = False
 
     def branch(self) -> Registry:
-        """Return a copy that goes its own way, until ``adopt``."""
+        """Return an independent copy, which ``adopt`` can take over."""
         copy = Registry(())
         copy._take(self)
         copy._branched_at = self._changes
@@ -48,9 +47,9 @@ class Registry:
         return copy
 
     def is_current(self, branch: Registry) -> bool:
-        """Tell whether a branch would have become what it is today, too.
+        """Return whether a branch is still valid.
 
-        It has changed nothing, nothing else has changed since, or what it serves gets the names that it got then.
+        It is if the branch or this registry has no changes, or if its CRDs would still get the same status.
         """
         if branch._branched_at in (self._changes, branch._changes):
             return True
@@ -59,7 +58,7 @@ class Registry:
         return all(self._status_of(crd, now=now) == status for crd, now, status in branch._applied or ())
 
     def adopt(self, branch: Registry) -> None:
-        """Serve what a branch that is current serves."""
+        """Take over the resources of a branch that is current."""
         if branch._changes == branch._branched_at:
             return
         if self._changes == branch._branched_at:
@@ -86,7 +85,7 @@ class Registry:
         return self._by_plural.get((kind.group, kind.version, kind.plural))
 
     def has_built_in(self, group: str) -> bool:
-        """Tell whether a group is one of the server's own."""
+        """Return whether a group is built in."""
         return group in self._priorities
 
     def find_kind(self, group: str, version: str, kind: str) -> ServedResource | None:
@@ -98,7 +97,7 @@ class Registry:
         return self._ordered
 
     def sharing(self, storage: str) -> tuple[ServedResource, ...]:
-        """Return the resources whose objects are stored in one place, in the same order: versions of one another."""
+        """Return the resources with the same storage in order, which are versions of each other."""
         if self._sharing is None:
             found: dict[str, list[ServedResource]] = {}
             for resource in self._ordered:
@@ -107,15 +106,15 @@ class Registry:
         return self._sharing.get(storage, ())
 
     def groups(self) -> tuple[str, ...]:
-        """Return the groups in order; the core group, the empty string, comes first."""
+        """Return the groups in order, with the core group (an empty string) first."""
         return tuple(self._versions())
 
     def versions(self, group: str) -> tuple[str, ...]:
-        """Return the served versions of a group, the preferred one first; empty if the group is not served."""
+        """Return the served versions of a group, preferred first, or none if it is not served."""
         return tuple(self._versions().get(group, ()))
 
     def in_version(self, group: str, version: str) -> tuple[ServedResource, ...]:
-        """Return the resources of one group version, by plural."""
+        """Return the resources of a group version by plural."""
         return self._versions().get(group, {}).get(version, ())
 
     def _versions(self) -> dict[str, dict[str, tuple[ServedResource, ...]]]:
@@ -126,23 +125,19 @@ class Registry:
         return self._groups
 
     def resource_of(self, crd_name: str) -> ServedResource | None:
-        """Return one of the resources that a CRD serves; its objects are those of all versions."""
+        """Return any version of a CRD's resource. All versions share their objects."""
         return next(iter(self._custom.get(crd_name, ())), None)
 
     def versions_of_crds(self) -> dict[tuple[str, str], tuple[int, int]]:
-        """Return the group versions that CRDs serve, with their priorities."""
+        """Return the group versions of CRDs with their priorities."""
         served = (item for items in self._custom.values() for item in items)
         return {(item.type.group, item.type.version): item.priority for item in served}
 
     def apply_crd(self, crd: dict[str, Any], *, now: float) -> dict[str, Any]:
-        """Serve a CRD that was created or changed, and return the status to store with it.
+        """Serve a new or changed CRD, and return its new status, which may be unchanged.
 
-        A CRD whose names another resource has is not served, and its status says so; call this again for such CRDs
-        after ``remove_crd``. If the status is the one that the CRD has, nothing needs to be stored.
-
-        Args:
-            crd: The CRD, defaulted and valid.
-            now: Seconds since 1970.
+        A CRD with conflicting names is not served. Call this method again for such CRDs after ``remove_crd``. The CRD
+        must be defaulted and valid, and ``now`` is in seconds since 1970.
         """
         name = text(at(crd, "metadata", "name"))
         status = self._status_of(crd, now=now)
@@ -158,7 +153,7 @@ class Registry:
         return crd_status(crd, others, now=now)
 
     def remove_crd(self, name: str) -> tuple[ServedResource, ...]:
-        """Stop serving a CRD's resources and return them; none if it was not served."""
+        """Stop serving a CRD's resources and return them."""
         removed = self._custom.get(name, ())
         self._has_removed = True
         if removed:
@@ -166,7 +161,7 @@ class Registry:
         return removed
 
     def _serve(self, name: str, served: tuple[ServedResource, ...]) -> None:
-        """Serve these resources of a CRD instead of those that it had."""
+        """Replace the served resources of a CRD."""
         self._changes += 1
         self._groups = self._sharing = None
         ordered = list(self._ordered)

@@ -1,4 +1,4 @@
-"""One resource that the server serves: its type and how the server treats it."""
+"""Served resource: type, storage, codec and behavior."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """One column of a Table: a name, a type, and the simple JSON path of its value; "" where it is computed."""
+    """Column of a Table. The JSON path is empty if the value is computed."""
 
     name: str
     type: str
@@ -39,13 +39,13 @@ NAME_COLUMN: Final = TableColumn(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalePaths:
-    """Where a resource keeps what its ``scale`` subresource shows, as simple JSON paths such as ``.spec.replicas``.
+    """Simple JSON paths for the ``scale`` subresource, for example ``.spec.replicas``.
 
     Attributes:
-        spec_replicas: Number of replicas asked for.
-        status_replicas: Number of replicas that there are.
-        label_selector: Selector of the pods, as text in a custom resource; empty if it has none.
-        default: The replicas of an object that says nothing about them; None if it has to.
+        spec_replicas: Path of the desired replicas.
+        status_replicas: Path of the current replicas.
+        label_selector: Path of the pods' selector, a string in custom resources. Empty if there is none.
+        default: Replicas of an object that does not specify them. None if they are required.
     """
 
     spec_replicas: str = ".spec.replicas"
@@ -56,33 +56,33 @@ class ScalePaths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedResource:
-    """A resource as served: built in, or made from a CRD's version.
+    """Served resource, either built in or a version of a CRD.
 
     Attributes:
         type: Group, version, kind, plural and scope.
-        singular: Singular name, as in ``kubectl get pod``.
-        list_kind: Kind of its lists.
-        short_names: Such as ``deploy``.
-        categories: Such as ``all``.
-        verbs: What can be done with it.
-        priority: Of its group and of its version, as their APIService has it; those of a CRD unless it says otherwise.
-        status: Whether ``status`` is a subresource of its own.
-        scale_paths: Where the ``scale`` subresource reads and writes; None without one.
-        finalize: Whether there is a ``finalize`` subresource (namespaces).
-        flags: What it does so or otherwise.
-        schema: The type of its objects.
-        rules: What is said of its fields beyond types.
-        columns: Those of its table; what has no path is computed by the strategy.
-        cells: By the names of these, what computes the cells that the strategy does not.
-        field_labels: Fields that can be selected by, besides ``metadata.name`` and ``metadata.namespace``.
-        label_refusal: The words that refuse another field, with ``{}`` for it; empty means the usual ones.
-        parts: Subresources that read and write the object but change one part of it only.
-        stored_in: Plural and group of the resource whose objects these are; empty means its own.
-        etcd_prefix: What etcd's keys of its objects begin with, where a message shows one.
-        codec: How its objects are read and written.
-        versions: Schemas of all versions of a custom kind, by API version; None for a built-in kind.
-        strategy: What this kind does with its objects beyond what all kinds have in common.
-        deprecation: The warning that goes with every answer about this version; empty if it is not deprecated.
+        singular: Singular name.
+        list_kind: Kind of lists.
+        short_names: Short names, for example ``deploy``.
+        categories: Categories, for example ``all``.
+        verbs: Supported verbs.
+        priority: Priority of the group and of the version, like in an APIService. The default is for CRDs.
+        status: Whether the ``status`` subresource exists.
+        scale_paths: Paths of the ``scale`` subresource. None if it does not exist.
+        finalize: Whether the ``finalize`` subresource of namespaces exists.
+        flags: Behavior flags.
+        schema: Type of the objects.
+        rules: Validation rules beyond types.
+        columns: Table columns. The strategy computes columns without a path.
+        cells: Functions for cells that the strategy does not compute, by column name.
+        field_labels: Selectable fields in addition to ``metadata.name`` and ``metadata.namespace``.
+        label_refusal: Error text for other fields, with ``{}`` for the field. Empty for the default.
+        parts: Subresources that change a part of the object.
+        stored_in: Plural and group of the resource that shares its storage. Empty for separate storage.
+        etcd_prefix: Prefix of etcd keys in messages.
+        codec: Encoding and decoding of objects.
+        versions: Schemas of a custom resource by API version. None for a built-in kind.
+        strategy: Behavior of the kind.
+        deprecation: Warning for each response of a deprecated version. Empty otherwise.
     """
 
     type: ResourceType[Resource]
@@ -111,23 +111,23 @@ class ServedResource:
     strategy: Strategy = field(default=PLAIN, repr=False, compare=False)
 
     def key(self, namespace: str, name: str) -> str:
-        """Return the key of an object in the store."""
+        """Return the store key of an object."""
         return join_key(namespace if self.type.namespaced else "", name)
 
     def prefix(self, namespace: str) -> str:
-        """Return the beginning of the keys of a namespace; empty for all of them."""
+        """Return the key prefix of a namespace, or an empty string for all namespaces."""
         return f"{namespace}/" if self.type.namespaced and namespace else ""
 
     def subresource(self, name: str) -> Subresource | None:
-        """Return a subresource that is more than a part of its object, or None."""
+        """Return a subresource with its own kind, or None."""
         return next((item for item in self.strategy.subresources if item.name == name), None)
 
     def asking(self, answers: ExternalAnswers | None) -> ServedResource:
-        """Return it for one write, which may ask a webhook to convert objects (``Codec.asking``)."""
+        """Return the resource for one write, which can call the conversion webhook (``Codec.asking``)."""
         codec = self.codec.asking(answers)
         return self if codec is self.codec else replace(self, codec=codec)
 
     @property
     def storage(self) -> str:
-        """Plural and group under which the store has the objects."""
+        """Plural and group in the store."""
         return self.stored_in or self.type.group_resource

@@ -1,17 +1,17 @@
-"""What a kind does with its objects beyond what all kinds have in common, as one record.
+"""Strategy of a kind: its behavior beyond the common behavior of all kinds, as one record.
 
-``kinds`` has a module for each built-in kind with anything of its own, which exports one; custom resources have
-another. What the server serves carries its strategy, so that nothing else asks which kind it is. Every function is
-plain: it changes the object that it is given, or returns what it finds. The steps of a write, in their order:
+``kinds`` has a module per built-in kind or group of kinds, and custom resources share a strategy. Served resources
+carry their strategy, so that no other code distinguishes kinds. The functions are pure, or change the given object in
+place. The steps of a write, in order:
 
-    default          an object as sent gets what its author left out
-    keep             an update gets what the server has added before, where it does not say it
-    prepare          what the server sets in a new or a changed object that counts as written by its author
-    part             what a subresource of its own writes, such as ``resize``
-    validate         what is wrong with it: always, when it is new, when it changes, in its status
-    warn             what its author is to be warned about
-    finish           what the server adds last, which has no field manager; it may ask the store
-    store            what else is done when it is stored; and when it is marked to be deleted, or removed
+    default          complete an object as sent
+    keep             copy server-side values into an update that omits them
+    prepare          set server-side values that count as written by the author
+    part             apply the write of a subresource such as ``resize``
+    validate         return errors: always, for new objects, for changes, and for the status
+    warn             return warnings for the author
+    finish           add server-side values without a field manager; it can read the store
+    store            run side effects when the object is stored, marked for deletion or removed
 
 Source: apiserver pkg/registry/rest ``RESTCreateStrategy``, ``RESTUpdateStrategy``, ``TableConvertor``.
 """
@@ -33,105 +33,105 @@ from deltaloop.schemas.field_errors import SchemaError
 _Fill: TypeAlias = Callable[[dict[str, object]], object]
 Part: TypeAlias = Callable[[dict[str, object], dict[str, object]], dict[str, object]]
 Cell: TypeAlias = Callable[[Mapping[str, object]], object]
-"""What computes a cell of an object's row."""
+"""Function that computes a table cell."""
 Option: TypeAlias = Literal["text", "texts", "flag", "numbers"]
-"""The type of an option of a stream."""
+"""Type of a stream option."""
 TimedCell: TypeAlias = Callable[[Mapping[str, object], float], object]
-"""The same, at a time in seconds since 1970."""
+"""Function that computes a table cell for a time in seconds since 1970."""
 
 
 class StoredItems(Protocol):
-    """Some objects."""
+    """List of objects."""
 
     @property
     def items(self) -> Sequence[Resource]:
-        """The objects."""
+        """Objects of the list."""
         ...
 
 
 class Stored(Protocol):
-    """What a strategy may read of the store."""
+    """Store access for strategies."""
 
     def get(self, resource: str, key: str) -> Resource | None:
         """Return an object, or None."""
         ...
 
     def list(self, resource: str, *, prefix: str = "") -> StoredItems:
-        """Return a resource's objects, or those of a namespace."""
+        """Return a resource's objects, all or those with a key prefix."""
         ...
 
     def count(self, resource: str) -> int:
-        """Return how many objects a resource has; that takes less than to list none."""
+        """Return the number of a resource's objects without listing them."""
         ...
 
 
 class Given(Protocol):
-    """What a write takes from outside (``WriteContext``)."""
+    """Values of a write from outside (``WriteContext``)."""
 
     @property
     def now(self) -> float:
-        """Seconds since 1970."""
+        """Time in seconds since 1970."""
         ...
 
     @property
     def time(self) -> str:
-        """The same, as objects have it."""
+        """``now`` in the format of objects."""
         ...
 
     @property
     def random(self) -> float:
-        """A number in [0, 1)."""
+        """Number in [0, 1)."""
         ...
 
     @property
     def uid(self) -> str:
-        """For the object, if it is new."""
+        """UID for a new object."""
         ...
 
 
 class Definitions(Protocol):
-    """The custom resource definitions (``CrdLifecycle``)."""
+    """Custom resource definitions (``CrdLifecycle``)."""
 
     def check_open(self, name: str) -> None:
-        """Refuse a new object of a definition that is being deleted."""
+        """Reject a new object of a CRD that is being deleted."""
         ...
 
     def applied(self, crd: dict[str, object], given: Given) -> dict[str, object]:
-        """Serve what a definition says, and return it as it is to be stored."""
+        """Serve a CRD, and return it as it must be stored."""
         ...
 
     def finish(self, name: str, *, now: float) -> None:
-        """Let go of a definition that is being deleted and has no objects any more."""
+        """Release a CRD that is being deleted and has no objects left."""
         ...
 
     def stop_serving(self, name: str, *, now: float) -> None:
-        """Serve a definition no longer."""
+        """Stop serving a CRD."""
         ...
 
 
 class Writes(Protocol):
-    """What a strategy may do to other objects, and to what is served (``ServerState``)."""
+    """Writes of other objects and changes of the served resources (``ServerState``)."""
 
     @property
     def objects(self) -> Stored:
-        """What is stored."""
+        """Stored objects."""
         ...
 
     @property
     def crds(self) -> Definitions:
-        """The custom resource definitions."""
+        """Custom resource definitions."""
         ...
 
     def fields_of(self, kind: ResourceType[Resource], namespace: str, name: str) -> dict[str, object]:
-        """Return an object, or refuse with 404."""
+        """Return an object, or raise a 404 error."""
         ...
 
     def put(self, kind: ResourceType[Resource], fields: dict[str, object]) -> None:
-        """Store an object that is there anew, as it is given."""
+        """Store an existing object without further processing."""
         ...
 
     def update_status(self, kind: ResourceType[Resource], fields: dict[str, object], given: Given) -> None:
-        """Store an object with another status, as a write to its ``/status`` does."""
+        """Store an object with a changed status, like a write to ``/status``."""
         ...
 
     def delete_as(
@@ -148,43 +148,42 @@ class Writes(Protocol):
         ...
 
     def create_beside(self, kind: ResourceType[Resource], fields: dict[str, object], *, uid: str, now: float) -> None:
-        """Create an object without a namespace that belongs to another one."""
+        """Create a cluster-scoped object that belongs to another object."""
         ...
 
     def remove_beside(self, kind: ResourceType[Resource], name: str) -> None:
-        """Remove such an object."""
+        """Remove an object of ``create_beside``."""
         ...
 
     def delete_all(self, resource: str, *, now: float) -> None:
-        """Delete all objects of a definition's resource, by its plural and group."""
+        """Delete all objects of a CRD's resource, named by plural and group."""
         ...
 
 
 CLIENTS_METADATA: Final = frozenset({"annotations", "finalizers", "generateName", "labels", "ownerReferences"})
-"""What of metadata is the client's to change."""
+"""Metadata fields that clients can change."""
 
 
 class Flags(msgspec.Struct, frozen=True, kw_only=True):
-    """What a kind does so or otherwise; those of the built-in kinds are in their table.
+    """Behavior flags of a kind. The tables contain those of the built-in kinds.
 
     Attributes:
-        generation: Whether the server counts ``metadata.generation`` (``PrepareForCreate``).
-        counted: What of metadata raises it, too: a slice's labels say which Service it is of, and annotations of a
-            Deployment are copied to its replica sets.
-        unconditional_update: Whether an update may come without a resource version; the last writer then wins
+        generation: Whether the server maintains ``metadata.generation`` (``PrepareForCreate``).
+        counted: Metadata field that also increments it, for example the labels of EndpointSlices and the annotations of
+            Deployments.
+        unconditional_update: Whether an update can omit the resource version, so that the last writer wins
             (``AllowUnconditionalUpdate``).
-        create_on_update: Whether a PUT of an object that is not there creates it (``AllowCreateOnUpdate``).
-        returned_when_deleted: Whether a DELETE that removes an object answers with it (``ReturnDeletedObject``).
-        name_form: What a name has to be: a subdomain, a label, or a segment of a path.
-        base_rechecked: Whether an update of a whole object has its ``generateName`` looked at again.
-        any_finalizer: Whether finalizers need no domain.
-        status_metadata: dict[str, object] of metadata that a write to ``/status`` changes, too (``PrepareForUpdate``).
-        status_restores: What that write puts back before metadata is looked at: nothing, the mark of its deletion, or
-            all of metadata.
-        self_described: Whether items of lists and discovery say group, version and kind in full.
-        protobuf: Whether objects can be sent and asked for in protobuf.
-        strategic_merge: Whether they can be patched so.
-        own_finalizers: Whether the names of finalizers are known, so that none is warned of.
+        create_on_update: Whether a PUT of a missing object creates it (``AllowCreateOnUpdate``).
+        returned_when_deleted: Whether a DELETE returns the removed object (``ReturnDeletedObject``).
+        name_form: Format of names: DNS subdomain, DNS label or path segment.
+        base_rechecked: Whether an update validates ``generateName`` again.
+        any_finalizer: Whether finalizers can omit the domain.
+        status_metadata: Metadata fields that a write to ``/status`` changes (``PrepareForUpdate``).
+        status_restores: Metadata that such a write restores before validation: none, the deletion mark or all.
+        self_described: Whether list items and discovery entries contain group, version and kind.
+        protobuf: Whether protobuf is supported.
+        strategic_merge: Whether strategic merge patch is supported.
+        own_finalizers: Whether all finalizer names are accepted without a warning.
     """
 
     generation: bool = False
@@ -204,19 +203,19 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
 
 
 PLAIN_FLAGS: Final = Flags()
-"""Those of most built-in kinds."""
+"""Flags of most built-in kinds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What a subresource is asked.
+    """Request to a subresource.
 
     Attributes:
         namespace: Namespace of the object.
         name: Name of the object.
-        fields: What was sent.
-        query: What stands behind the path.
-        dry_run: Whether nothing is to be stored.
+        fields: Decoded body.
+        query: Query parameters.
+        dry_run: Whether the request is a dry run.
     """
 
     namespace: str
@@ -228,18 +227,18 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """A subresource that is more than a part of its object: the kind that it takes and gives, and what can be done.
+    """Subresource with its own kind.
 
     Attributes:
-        name: Name in the path, such as ``status``.
-        group: Group of the kind that it takes, if another than the resource's own.
-        version: The same for the version.
-        kind: The kind of the objects that it takes.
-        verbs: What can be done with it.
-        answer: Does what is asked; None if only the server's driver can.
-        takes_object: Whether what is sent is an object of that kind, and not a stream.
-        options: The options of a stream, by their names in the query, with their types.
-        done: HTTP status of an answer that was given; 204 has no body.
+        name: Name in the path, for example ``binding``.
+        group: Group of its kind. Empty for the core group or the resource's own.
+        version: Version of its kind, likewise.
+        kind: Kind of the accepted objects.
+        verbs: Supported verbs.
+        answer: Function that handles a request. None if the server handles it elsewhere.
+        takes_object: Whether the body is an object instead of a stream.
+        options: Types of stream options by query parameter.
+        done: HTTP status of a successful response. 204 has no body.
     """
 
     name: str
@@ -254,14 +253,14 @@ class Subresource:
 
     @property
     def api_version(self) -> str:
-        """Of the kind that it takes."""
+        """API version of its kind."""
         return f"{self.group}/{self.version}" if self.group else "v1"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The two ways between a version that is served and the one that is stored; neither changes its argument."""
+    """Conversions between a served and the stored version, which do not change their arguments."""
 
     from_stored: Callable[[dict[str, object]], dict[str, object]]
     to_stored: Callable[[dict[str, object]], dict[str, object]]
@@ -270,11 +269,11 @@ class Conversion:
 @final
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """What keeps an object as long as it is in use: a finalizer that each new one gets, and that a controller takes.
+    """Finalizer that protects objects in use; new objects get it, and a controller removes it.
 
     Attributes:
-        finalizer: The finalizer's name.
-        in_use: Tells whether the object, which is being deleted, is in use.
+        finalizer: Name of the finalizer.
+        in_use: Function that returns whether an object that is being deleted is in use.
     """
 
     finalizer: str
@@ -317,56 +316,56 @@ def _no_cells(_obj: Mapping[str, object], _now: float) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """One kind's strategy; a kind says only what it has of its own.
+    """Strategy of one kind. The defaults are the common behavior.
 
     Attributes:
-        defaults: By the names of types, what fills in a struct, in place, where a field follows from others; plain
-            defaults are there already, and what is below is not yet filled in.
-        default: Completes an object as sent.
-        conversion: How the objects of this version are stored, if as another one.
-        keep: Carries over, from the object as it is into the one that is to be, what the server has added.
-        prepare_new: Sets what counts as written by a new object's author.
-        prepare_update: Sets, in the second of two objects, what an update of the whole leaves as it was.
-        prepare_status: The same for an update of the status.
-        parts: By the name of a subresource, what the object becomes when the second one is written to it.
-        checks: By the names that the rules of types have for them, what finds something wrong with one value.
-        validate: Finds what is wrong with an object, new or changed as a whole, beyond the rules of its type.
-        validate_new: Finds what a new object may not have.
-        validate_update: Finds what a change of the first object into the second may not change.
-        validate_status: Finds what is wrong with the second of two objects, after a write of its status.
-        warn: Finds what the author of an object, new or changed as a whole, is to be warned about.
-        warn_new: Finds what the author of a new object is to be warned about.
-        warn_wanted: Finds what there is to be warned about in what is wanted, in a new object or if that has changed.
-        warn_update: Finds what the author of a change of the first object into the second is to be warned about.
-        warn_status: Warnings for the author of a new status.
-        subresources: Those that are more than a part of their object.
-        posts_to: What is posted to the collection goes to this subresource of the object of its name.
-        row_conditions: Tells the conditions of an object's row in a table.
-        reported: Objects that the server reports itself and does not store.
-        row_order: Sort key for the rows of a list's table; None for the order of the list.
-        default_of: Names the object that a table of all of a list marks as the default one, "" for none.
-        finish_new: Adds what the server adds to a new object, and finds what it asks for and cannot have.
-        finish_update: The same for a change of the first object into the second.
-        check_new: Refuses a new object, by the resource's plural and group, before it is looked at.
-        store: Does what storing an object (the first one is what it was, None for a new one) brings with it, and
-            returns it as it is to be stored.
-        mark: Changes an object that gets its mark of deletion.
-        marked: Does what else comes with the mark.
-        removed: Does what comes with an object's removal.
-        is_held: Tells whether something besides ``metadata.finalizers`` holds an object that is being deleted.
-        grace: Tells the seconds that an object gets to end, by those that were asked for, if any.
-        finalizers: What every object gets with its mark.
+        defaults: Functions that set defaults that depend on other fields, in place, by type name. Simple defaults are
+            already set, but not yet those of nested structs.
+        default: Function that completes an object as sent.
+        conversion: Conversion of this version if another version is stored.
+        keep: Function that copies server-side values from the old object to the new object.
+        prepare_new: Function that sets values of a new object that count as written by its author.
+        prepare_update: Function that restores fields of the new object that a full update cannot change.
+        prepare_status: Function that does the same for a status update.
+        parts: Functions that merge the object sent to a subresource into the current object, by subresource.
+        checks: Validation functions for single values, by their names in the types' rules.
+        validate: Function that returns the errors of a new or fully updated object beyond the types' rules.
+        validate_new: Function that returns the errors of a new object.
+        validate_update: Function that returns the forbidden changes between the old and the new object.
+        validate_status: Function that returns the errors of the new object after a status update.
+        warn: Function that returns warnings about a new or fully updated object.
+        warn_new: Function that returns warnings about a new object.
+        warn_wanted: Function that returns warnings about a new object or a changed spec.
+        warn_update: Function that returns warnings about the change from the old to the new object.
+        warn_status: Function that returns warnings about a new status.
+        subresources: Subresources with their own kind.
+        posts_to: Kind and subresource that handle a POST to the collection, for the object of the same name.
+        row_conditions: Function that returns the conditions of a table row.
+        reported: Objects that the server reports without storing them.
+        row_order: Sort key for table rows. None for the order of the list.
+        default_of: Function that returns the name of the default object in a list, or an empty string.
+        finish_new: Function that adds server-side values to a new object and returns errors for unavailable values.
+        finish_update: Function that does the same for an update.
+        check_new: Function that can reject a new object of a resource before validation.
+        store: Function that runs the side effects of storing an object and returns the object to store. The old object
+            is None for a create.
+        mark: Function that changes an object that is marked for deletion.
+        marked: Function that runs the side effects of the mark.
+        removed: Function that runs the side effects of the removal.
+        is_held: Function that returns whether more than ``metadata.finalizers`` prevents the removal.
+        grace: Function that returns the grace period in seconds, given the requested grace period.
+        finalizers: Finalizers that are added when an object is marked for deletion.
         dependents: Handling of dependents by a delete that specifies no policy; ``ignored`` disables policies.
         counts_empty: Field in which an empty list or map counts as a change at each update, although it is not stored.
         delete_warning: Warning for a client whose delete specifies no policy.
-        protection: What keeps an object that is in use; None for nothing.
-        marked_when_removed: Whether an object is marked even if it is removed at once.
-        status_when_new: Whether the author of a new object may write its status.
-        reset_fields: By subresource, fields that a write to it resets, which are nobody's then, in the form of
-            ``fieldsV1``; besides those that all kinds have.
-        why_unserved: Tells why what an object defines is not served, "" if it is.
-        cells: By the names of its columns, the cells of an object's row that the kind's table does not say.
-        timed_cells: Computes those that depend on the time, or on each other.
+        protection: Protection of objects in use. None for no protection.
+        marked_when_removed: Whether an object is marked for deletion even if it is removed immediately.
+        status_when_new: Whether a create can set the status.
+        reset_fields: Fields that a write to a subresource resets, so that they have no owner, by subresource in the
+            format of ``fieldsV1``. In addition to those of all kinds.
+        why_unserved: Function that returns why the resource of a definition is not served, or an empty string.
+        cells: Functions for table cells that the kind's table does not describe, by column.
+        timed_cells: Function that computes the cells that depend on the time or on each other.
     """
 
     defaults: Mapping[str, _Fill] = field(default_factory=dict[str, _Fill])

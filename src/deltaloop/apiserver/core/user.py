@@ -1,8 +1,4 @@
-"""Who a request comes from.
-
-What somebody wants to do, and whether they may: a question and its answer.
-
-``core/access/rbac.py`` decides; what is asked comes from requests, and from expressions of admission.
+"""Users, permissions and authorization decisions.
 
 Source: apiserver pkg/authentication/user; apiserver pkg/authorization/authorizer/interfaces.go.
 """
@@ -18,13 +14,13 @@ ANONYMOUS: Final = "system:anonymous"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """Who a request comes from.
+    """User of a request.
 
     Attributes:
-        name: Such as ``bob`` or ``system:serviceaccount:default:builder``.
-        uid: What tells two users of one name apart; may be empty.
-        groups: Groups, ``system:authenticated`` or ``system:unauthenticated`` among them.
-        extra: What the authenticator knows besides.
+        name: User name, for example ``bob`` or ``system:serviceaccount:default:builder``.
+        uid: UID that distinguishes users of the same name. Can be empty.
+        groups: Groups, including ``system:authenticated`` or ``system:unauthenticated``.
+        extra: Additional data from the authenticator.
     """
 
     name: str
@@ -34,7 +30,7 @@ class User:
 
     @property
     def anonymous(self) -> bool:
-        """Whether nobody in particular asks."""
+        """Whether the request has no credentials."""
         return self.name == ANONYMOUS
 
 
@@ -56,24 +52,24 @@ def account_name(namespace: str, name: str) -> str:
 
 
 def account_groups(namespace: str) -> tuple[str, ...]:
-    """Return the groups of a namespace's service accounts, but for that of those who have shown credentials."""
+    """Return the groups of a namespace's service accounts, without ``system:authenticated``."""
     return ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attributes:
-    """What somebody wants to do; ``path`` only where it belongs to no resource.
+    """Permission that a request needs. ``path`` is set only for non-resource paths.
 
     Attributes:
-        user: The user whose request it is.
-        verb: What the user wants to do, such as ``get``.
+        user: User of the request.
+        verb: Verb, for example ``get``.
         group: API group.
         version: API version.
-        resource: Plural name; empty for other paths.
-        subresource: Such as ``status``.
-        namespace: Where; empty at the cluster scope.
-        name: Of the object; empty for all of them.
-        path: A path such as ``/metrics``.
+        resource: Plural. Empty for non-resource paths.
+        subresource: Subresource, for example ``status``.
+        namespace: Namespace. Empty at the cluster scope.
+        name: Name of the object. Empty for all objects.
+        path: Path such as ``/metrics``.
     """
 
     user: User
@@ -89,7 +85,7 @@ class Attributes:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether somebody may do something, and why, in the real server's words; the reason may be empty."""
+    """Authorization decision, with the real server's reason or an empty reason."""
 
     allowed: bool
     reason: str = ""

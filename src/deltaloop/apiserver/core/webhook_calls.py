@@ -1,4 +1,4 @@
-"""One call of a webhook: where it goes, what is sent, and what came of it. Its driver is ``webhook_client``.
+"""Calls of webhooks: endpoint, request and response. ``webhook_client`` performs the I/O.
 
 Source: apiserver pkg/util/webhook/client.go; client-go rest/request.go, apimachinery pkg/api/errors
 (``NewGenericServerResponse``).
@@ -20,9 +20,9 @@ from deltaloop.schemas.go_urls import Url, UrlError, parse_url
 from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, TooManyPartsError, check_depth, decode_json
 
 MOST_BYTES: Final = 16 * 1024 * 1024
-"""Of an answer."""
+"""Maximum size of a response in bytes."""
 _MOST_YAML: Final = 256 * 1024
-# A review holds objects a few levels below its own top.
+# A review contains objects a few levels below its top.
 _MOST_DEPTH: Final = MAX_STORED_DEPTH + 8
 _PORT: Final = 443
 _LAST_PORT: Final = 65535
@@ -52,21 +52,21 @@ Failure: TypeAlias = Literal[
 
 
 class FailedCallError(DeltaloopError):
-    """A webhook could not be asked, or did not answer; the message is the real server's."""
+    """Failed call; the message is the real server's."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where a webhook is.
+    """Address of a webhook.
 
     Attributes:
-        host: Name of the host; of a service, ``NAME.NAMESPACE.svc``, which its certificate has to be for.
+        host: Host name. ``NAME.NAMESPACE.svc`` for a service, which is also the name in its certificate.
         port: TCP port.
-        path: Path, which begins with a slash.
+        path: Path with a leading slash.
         service: Namespace and name of the service, or None.
-        authority: Certificates that are trusted, PEM in base64; empty for those of the system.
-        fault: Reason why no call can be made, or "".
+        authority: CA certificates in base64-encoded PEM. Empty for those of the system.
+        fault: Reason why calls are impossible, or an empty string.
     """
 
     host: str
@@ -78,7 +78,7 @@ class Endpoint:
 
     @property
     def shown(self) -> str:
-        """Host, port and path as a URL; the port is left out where a URL of the configuration had none."""
+        """URL of the endpoint. The port is omitted if the configured URL omits it."""
         port = "" if self.service is None and self.port == _PORT else f":{self.port}"
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"https://{host}{port}{self.path}"
@@ -87,16 +87,16 @@ class Endpoint:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookCall:
-    """A question to a webhook.
+    """Call of a webhook.
 
     Attributes:
-        endpoint: Where it is.
-        seconds: How long it may take.
-        kind: Such as ``AdmissionReview``.
-        api_version: Such as ``admission.k8s.io/v1``.
-        request: What is asked, as JSON, without the uid.
-        turn: Tells it from the same question that is asked before or after.
-        overdue: What is said of it if it takes too long.
+        endpoint: Address of the webhook.
+        seconds: Timeout in seconds.
+        kind: Kind of the review, for example ``AdmissionReview``.
+        api_version: API version of the review, for example ``admission.k8s.io/v1``.
+        request: Request as JSON without the UID.
+        turn: Number that distinguishes identical calls of one write.
+        overdue: Error message after a timeout.
     """
 
     endpoint: Endpoint
@@ -108,7 +108,7 @@ class WebhookCall:
     overdue: str = "context deadline exceeded"
 
     def body(self, uid: str) -> bytes:
-        """Return what is sent, with the uid of this call."""
+        """Return the body with the UID of this call."""
         request = msgspec.Raw(b'{"uid":' + msgspec.json.encode(uid) + b"," + self.request[1:])
         return msgspec.json.encode({"kind": self.kind, "apiVersion": self.api_version, "request": request})
 
@@ -116,7 +116,7 @@ class WebhookCall:
 @final
 @dataclass(frozen=True, slots=True)
 class WebhookCalls:
-    """Questions that are asked at the same time; the answer is a tuple of ``Called``."""
+    """Concurrent calls, whose answer is a tuple of ``Called``."""
 
     calls: tuple[WebhookCall, ...]
 
@@ -124,16 +124,16 @@ class WebhookCalls:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called:
-    """What came of a call.
+    """Result of a call.
 
     Attributes:
-        uid: Of the call.
-        status: HTTP status; 0 if there was no answer.
-        content_type: Of the answer.
-        body: The answer.
-        failure: Why there is no answer, "" if there is one.
-        detail: More of that: an address, or what is wrong with a certificate.
-        lease: Account of the body's bytes, which ends with this.
+        uid: UID of the call.
+        status: HTTP status. 0 without a response.
+        content_type: Content type of the response.
+        body: Body of the response.
+        failure: Type of failure, or an empty string.
+        detail: Detail of the failure, for example an address or certificate error.
+        lease: Memory account of the body, which is released with this object.
     """
 
     uid: str
@@ -146,7 +146,7 @@ class Called:
 
 
 def endpoint_of(client: object) -> Endpoint:
-    """Return where a client configuration points."""
+    """Return the endpoint of a client configuration."""
     authority = text(at(client, "caBundle"))
     service = at(client, "service")
     if is_mapping(service):
@@ -162,7 +162,7 @@ def endpoint_of(client: object) -> Endpoint:
 
 
 def _at_url(written: str, authority: str) -> Endpoint:
-    """Return where a URL points. The URL may have been stored by a server that checked less."""
+    """Return the endpoint of a URL, which may be from a store with less validation."""
     fault, host, path, port = "", "", "/", _PORT
     try:
         url = parse_url(written)
@@ -171,7 +171,7 @@ def _at_url(written: str, authority: str) -> Endpoint:
     else:
         host, path = url.hostname, _cleaned(url.path)
         if url.port:
-            # Ten digits are more than any port has, and few enough to be shown.
+            # Ten digits exceed every valid port and are short enough for a message.
             port = int(url.port[:10])
         if port > _LAST_PORT:
             fault = f"dial tcp: address {url.port[:_MOST_SHOWN]}: invalid port"
@@ -179,7 +179,7 @@ def _at_url(written: str, authority: str) -> Endpoint:
 
 
 def _cleaned(path: str) -> str:
-    """Return a path without empty parts and dots, as Go's ``path.Join`` does, and escaped."""
+    """Return an escaped path without empty segments and dots, like Go's ``path.Join``."""
     parts: list[str] = []
     for part in path.split("/"):
         if part == "..":
@@ -190,7 +190,7 @@ def _cleaned(path: str) -> str:
 
 
 def wait_before_retry(status: int, retry_after: str) -> int | None:
-    """Return the seconds after which a webhook wants to be called again, or None.
+    """Return the seconds before a retry that the response requests, or None.
 
     Source: client-go rest/with_retry.go (``checkWait``), which reads the header as Go's ``strconv.Atoi``.
     """
@@ -203,11 +203,7 @@ def wait_before_retry(status: int, retry_after: str) -> int | None:
 
 
 def read_answer(call: WebhookCall, called: Called) -> object:
-    """Return the JSON that a webhook has answered with.
-
-    Raises:
-        FailedCallError: If it has not, or with something else.
-    """
+    """Return the decoded response, or raise FailedCallError."""
     if called.failure:
         raise FailedCallError(_why(call, called))
     fields = _decoded(called.body)
@@ -230,7 +226,7 @@ def read_answer(call: WebhookCall, called: Called) -> object:
 
 
 def wrong_type(value: object, field: str, wanted: str) -> FailedCallError:
-    """Return the error of a field of an answer that has another type, in Go's words."""
+    """Return the error for a field of the wrong type, with Go's message."""
     kind = _GO_KINDS.get(type(value), "number")
     return FailedCallError(f"json: cannot unmarshal {kind} into Go struct field {field} of type {wanted}")
 
@@ -242,14 +238,14 @@ _GO_KINDS: Final[Mapping[type, str]] = {str: "string", bool: "bool", list: "arra
 
 
 def _any_form(body: bytes) -> object:
-    """Return what an answer is that is null, or no JSON: YAML, which a real server reads whatever it is said to be."""
+    """Decode a null or YAML response. A real server also reads YAML regardless of the content type."""
     nothing: dict[str, object] = {}
     if body.strip() == b"null":
         return nothing
     if len(body) > _MOST_YAML:
         given = f"this server reads at most {_MOST_YAML} bytes of YAML, got {len(body)}"
         raise FailedCallError(f"couldn't get version/kind; json parse error: {given}")
-    from deltaloop.api.yaml_reader import read_yaml_documents  # most answers are JSON
+    from deltaloop.api.yaml_reader import read_yaml_documents  # most responses are JSON
 
     try:
         return next(read_yaml_documents(body, source="the answer"), nothing)

@@ -1,4 +1,4 @@
-"""The context of one write: its target, its author, its options, and the state of the server that it reads and changes.
+"""Context of one write: target, author, options, and the server state that it reads and changes.
 
 Source: apiserver pkg/endpoints/request, pkg/registry/rest.
 """
@@ -30,15 +30,15 @@ ITSELF: Final = User(name="system:apiserver", groups=("system:authenticated", "s
 _EVERYBODY: Final = AlwaysAllow()
 
 Effect: TypeAlias = Callable[[Writes], None]
-"""Writes that follow when an object is stored."""
+"""Function with the additional writes when an object is stored."""
 
 
 class Moment(NamedTuple):
-    """Values that the server draws for one write.
+    """Time and random values for one write.
 
     Attributes:
-        now: Seconds since 1970.
-        uid: Uid of the object if it is new.
+        now: Time in seconds since 1970.
+        uid: UID of a new object.
         random: Number in [0, 1) for generated names.
     """
 
@@ -53,7 +53,7 @@ class Moment(NamedTuple):
 
 
 Moments: TypeAlias = Callable[[], Moment]
-"""Function that draws the values for the next write."""
+"""Function that returns the values for the next write."""
 
 
 @final
@@ -62,11 +62,11 @@ class Notes:
     """Warnings and audit annotations of one request.
 
     Attributes:
-        deprecation: Warning about the version that the request names; "" for none.
-        sent: Warnings about the body. Most errors carry them, too.
-        advice: Warnings that only successful answers carry.
-        stored: Warnings about the object that the write makes.
-        annotations: Annotations of the audit line. The first value of a name stays.
+        deprecation: Warning about the requested version, or an empty string.
+        sent: Warnings about the body, which most errors also include.
+        advice: Warnings for successful responses only.
+        stored: Warnings about the resulting object.
+        annotations: Audit annotations. The first value of a name is kept.
     """
 
     deprecation: str = ""
@@ -76,13 +76,13 @@ class Notes:
     annotations: dict[str, str] = field(default_factory=dict[str, str])
 
     def clear(self) -> None:
-        """Forget the notes of an attempt that begins again."""
+        """Clear the notes before a repeated attempt."""
         self.sent = self.advice = ()
         self.stored.clear()
         self.annotations.clear()
 
     def add(self, other: Notes) -> None:
-        """Add the notes about one of several objects that the request writes."""
+        """Add the notes of one of several written objects."""
         self.stored += other.stored
         self.annotations = {**other.annotations, **self.annotations}
 
@@ -91,44 +91,44 @@ class Admission(Protocol):
     """Admission plugins (``admission.chain``); their argument is an ``AdmissionAttributes``."""
 
     def mutate(self, attributes: Any, /) -> dict[str, object] | None:
-        """Return the object as the plugins change it; None if none of them does."""
+        """Return the object as changed by the plugins, or None if it is unchanged."""
         ...
 
     def validate(self, attributes: Any, /) -> Iterable[Effect]:
-        """Check the object as it would be stored, and return the writes that follow."""
+        """Check the object to be stored, and return the additional writes."""
         ...
 
 
 @final
 @dataclass(slots=True, kw_only=True, eq=False)
 class WriteContext:
-    """One attempt to write one object. Nothing changes it after it was made, except for its notes.
+    """Attempt to write one object. It is immutable except for its notes.
 
     Attributes:
-        served: Resource that the request names. Its codec converts with the answers of this write.
-        namespace: Namespace in the URL; "" for resources without namespaces.
-        name: Name in the URL; "" for a POST to a collection.
-        subresource: Subresource in the URL; "" for the object itself.
-        now: Seconds since 1970.
-        uid: Uid of the object if it is new.
+        served: Requested resource. Its codec converts with the answers of this write.
+        namespace: Namespace in the URL. Empty for cluster-scoped resources.
+        name: Name in the URL. Empty for a POST to a collection.
+        subresource: Subresource in the URL. Empty for the object itself.
+        now: Time in seconds since 1970.
+        uid: UID of a new object.
         random: Number in [0, 1) for generated names.
-        dry_run: Whether to do everything except storing the object.
-        manager: Field manager of the write.
+        dry_run: Whether the write is a dry run.
+        manager: Field manager.
         user: Author of the write.
-        validation: Handling of unknown and repeated fields in the body.
-        force: Whether an apply takes fields over from other managers.
-        options: Options of the request; None for the server's own writes.
-        body: Body of the request; None for the server's own writes.
-        size: Bytes of the body and of the present object, from which the place of the work follows.
-        answers: External answers; None if webhooks and policies cannot be called.
-        authorizer: Decides what users may do.
-        request: What the request was allowed to do; None for the server's own writes.
+        validation: Handling of unknown and duplicate fields in the body.
+        force: Whether an apply takes over fields from other managers.
+        options: Options of the request. None for the server's own writes.
+        body: Body of the request. None for the server's own writes.
+        size: Total size in bytes of the body and the current object, which determines where the write runs.
+        answers: External answers. None if webhooks and policies cannot be called.
+        authorizer: Authorizer for users' permissions.
+        request: Permission of the request. None for the server's own writes.
         notes: Warnings and audit annotations.
-        objects: Stored objects: the store, or the draft of this write.
+        objects: Stored objects, either of the store or of the draft of this write.
         registry: Served resources.
         admission: Admission plugins.
-        writes: Writes of other objects that this write brings with it.
-        ask: Runs a function where the store is: on the event loop, if the write runs in a thread.
+        writes: Access for side effects on other objects.
+        ask: Function that runs a function in the store's thread, because the write can run in another thread.
     """
 
     served: ServedResource
@@ -162,24 +162,20 @@ class WriteContext:
         return _formatted(int(self.now))
 
     def find(self) -> Resource | None:
-        """Return the object that the URL names; None if it does not exist."""
+        """Return the object of the URL, or None if it does not exist."""
         if not self.name:
             return None
         return self.objects.get(self.served.storage, self.served.key(self.namespace, self.name))
 
     def read(self) -> Resource:
-        """Return the object that the URL names.
-
-        Raises:
-            NotFoundError: If it does not exist.
-        """
+        """Return the object of the URL, or raise NotFoundError."""
         found = self.find()
         if found is None:
             raise status_errors.not_found(self.served.type, self.name)
         return found
 
     def decide(self, wanted: Attributes) -> Decision:
-        """Return whether a user may do something."""
+        """Return the authorization decision for a permission."""
         return self.ask(partial(self.authorizer.decide, wanted))
 
 

@@ -1,4 +1,4 @@
-"""Options of writes, from the query of a request or from the body of a DELETE.
+"""Options of writes, from the query or from the body of a DELETE.
 
 Source: apimachinery pkg/apis/meta/v1/types.go, pkg/apis/meta/v1/validation; apiserver pkg/endpoints/handlers/create.go
 (``managerOrUserAgent``).
@@ -32,7 +32,7 @@ _Query = Mapping[str, tuple[str, ...]]
 
 
 class FieldValidation(Enum):
-    """Handling of unknown and repeated fields: drop them, drop them with a warning for each, or reject the request."""
+    """Handling of unknown and duplicate fields: drop, drop with a warning, or reject."""
 
     IGNORE = "Ignore"
     WARN = "Warn"
@@ -44,15 +44,15 @@ _MODES: Final = sorted(mode.value for mode in FieldValidation)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """What a write is to do beside what it says.
+    """Options of a write.
 
     Attributes:
-        dry_run: Whether nothing is to be stored.
-        validation: What becomes of fields that are unknown or given twice.
-        manager: ``fieldManager``, or what follows from the user agent.
-        force: Whether an apply takes fields over from other managers.
-        kind: What they are called, such as ``CreateOptions``.
-        given: Those that the query has.
+        dry_run: Whether the request is a dry run.
+        validation: Handling of unknown and duplicate fields.
+        manager: ``fieldManager``, or a name from the user agent.
+        force: Whether an apply takes over fields from other managers.
+        kind: Kind of the options, for example ``CreateOptions``.
+        given: Options in the query.
     """
 
     dry_run: bool
@@ -63,21 +63,18 @@ class WriteOptions:
     given: Mapping[str, object]
 
     def as_object(self) -> dict[str, object]:
-        """Return them as an object, as admission is told of them."""
+        """Return the options as an object for admission."""
         return {"kind": self.kind, "apiVersion": OPTIONS_VERSION, **self.given}
 
 
 def parse_write_options(kind: str, query: _Query, *, user_agent: str, applies: bool | None = None) -> WriteOptions:
-    """Read and check the options.
+    """Parse the options, or raise InvalidError with all invalid options.
 
     Args:
-        kind: Their name in an error, such as ``CreateOptions``.
+        kind: Kind of the options for errors, for example ``CreateOptions``.
         query: All values of each parameter.
-        user_agent: The request's header, whose part before the first slash is the manager's name if none is given.
-        applies: Whether a patch is an apply; None for what is no patch.
-
-    Raises:
-        InvalidError: With a cause for each option that is wrong.
+        user_agent: User agent, whose part before the first slash is the default manager.
+        applies: Whether a patch is an apply. None for other requests.
     """
     manager, mode = (query.get(name, ("",))[0] for name in ("fieldManager", "fieldValidation"))
     force = parse_boolean(query["force"][0]) if "force" in query else None
@@ -128,7 +125,7 @@ def _manager_errors(name: str) -> Iterator[SchemaError]:
 
 
 def _quoted(text: str) -> str:
-    """Write a text as Go does (``%q``), but for the short names of control signs."""
+    """Quote a text like Go's ``%q``, except for the short escapes of control characters."""
     signs = (
         f"\\{sign}"
         if sign in '"\\'
@@ -143,16 +140,12 @@ def _quoted(text: str) -> str:
 
 
 def parse_boolean(text: str | None) -> bool | None:
-    """Read a boolean as Go converts a query: all but ``false`` and ``0`` is true, even the bare name; None stays."""
+    """Parse a boolean like Go: all values except ``false`` and ``0`` are true, even an empty value. None stays None."""
     return None if text is None else text.lower() != "false" and text != "0"
 
 
 def check_dry_run(values: tuple[str, ...]) -> bool:
-    """Tell by all values of a delete's ``dryRun`` whether nothing is to be stored.
-
-    Raises:
-        InvalidError: If a value is not ``All``.
-    """
+    """Return whether a delete is a dry run, or raise InvalidError for a value other than ``All``."""
     errors = [*dry_run_errors(values)]
     if errors:
         raise status_errors.invalid_options("DeleteOptions", errors)
@@ -160,7 +153,7 @@ def check_dry_run(values: tuple[str, ...]) -> bool:
 
 
 def dry_run_errors(values: tuple[str, ...]) -> Iterator[SchemaError]:
-    """Yield an error for a ``dryRun`` that has another value than ``All``; all its values are shown."""
+    """Yield an error with all values if a ``dryRun`` value is not ``All``."""
     if any(value != "All" for value in values):
         shown = escape_html(msgspec.json.encode([value[:64] for value in values]).decode())
         yield SchemaError("dryRun", "FieldValueNotSupported", f'Unsupported value: {shown}: supported values: "All"')
@@ -172,7 +165,7 @@ class _Preconditions(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
-    """The options of a delete, as its body has them."""
+    """Options of a delete, as in its body."""
 
     grace_period_seconds: int | None = None
     preconditions: _Preconditions | None = None
@@ -182,25 +175,20 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def policy(self) -> str | None:
-        """The propagation policy, also if the deprecated ``orphanDependents`` specifies it."""
+        """Propagation policy, also if the deprecated ``orphanDependents`` specifies it."""
         if self.orphan_dependents is not None:
             return "Orphan" if self.orphan_dependents else "Background"
         return self.propagation_policy
 
     def as_object(self) -> dict[str, object]:
-        """Return them as an object, as admission is told of them."""
+        """Return the options as an object for admission."""
         fields = mapping(msgspec.to_builtins(self))
         said = {name: value for name, value in fields.items() if value is not None}
         return {"kind": "DeleteOptions", "apiVersion": OPTIONS_VERSION, **said}
 
 
 def parse_delete_options(value: object) -> DeleteOptions:
-    """Read and check delete options.
-
-    Raises:
-        BadRequestError: If their types are wrong.
-        InvalidError: If their values are.
-    """
+    """Parse delete options. Raises BadRequestError for wrong types, and InvalidError for invalid values."""
     try:
         options = msgspec.convert(value, DeleteOptions)
     except msgspec.ValidationError as error:
@@ -220,10 +208,9 @@ def parse_delete_options(value: object) -> DeleteOptions:
 
 
 def delete_query(query: Mapping[str, str]) -> dict[str, object]:
-    """Return the delete options that a query carries, where a request has no body.
+    """Return the delete options in a query, for requests without a body.
 
-    Raises:
-        BadRequestError: If a number is none.
+    Raises BadRequestError for an invalid number.
     """
     options: dict[str, object] = {}
     if query.get("gracePeriodSeconds"):
@@ -236,11 +223,7 @@ def delete_query(query: Mapping[str, str]) -> dict[str, object]:
 
 
 def parse_integer(text: str) -> int:
-    """Read an integer of 64 bits as Go converts a query.
-
-    Raises:
-        BadRequestError: If it is not one.
-    """
+    """Parse a 64-bit integer like Go, or raise BadRequestError."""
     digits = text.removeprefix("-").removeprefix("+")
     if not (digits.isascii() and digits.isdigit()):
         raise status_errors.bad_request(f'strconv.ParseInt: parsing "{text[:64]}": invalid syntax')

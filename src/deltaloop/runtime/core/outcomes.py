@@ -285,7 +285,7 @@ class KeyDecision(msgspec.Struct, frozen=True, kw_only=True):
         return self.case is Case.TIMEOUT
 
 
-_NOTHING: Final = KeyDecision(case=Case.NOTHING, row=ROWS[Case.NOTHING])
+NOTHING: Final = KeyDecision(case=Case.NOTHING, row=ROWS[Case.NOTHING])
 """Most reconciles end so."""
 
 
@@ -341,5 +341,5 @@ def _of_value(value: object, where: str) -> KeyDecision:
 
 def _decision(case: Case, *, delay: float = 0.0, jitter: float = 0.0, error: Exception | None = None) -> KeyDecision:
     if case is Case.NOTHING:
-        return _NOTHING
+        return NOTHING
     return KeyDecision(case=case, row=ROWS[case], delay=delay, jitter=jitter, error=error)

@@ -19,8 +19,9 @@ interrupted run stays interrupted although its time limit has passed before.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
-from typing import Final, TypeAlias, final
+from typing import Final, Generic, TypeVar, final
 
 import msgspec
 
@@ -35,9 +36,8 @@ class StopReason(Enum):
     INTERRUPTED = "leadership was lost, or the program ends"
 
 
-@final
 class Running(msgspec.Struct, eq=False):
-    """One reconcile that runs.
+    """One reconcile that runs; a driver may extend it.
 
     Attributes:
         key: Key of the object that is reconciled.
@@ -45,6 +45,8 @@ class Running(msgspec.Struct, eq=False):
         started_at: When it began.
         deadline: When its time limit passes; None without one.
         reason: Why it has to stop; None while it need not.
+        abandoned: Whether nobody waits for it any more.
+        warn_at: When to warn that it does not stop; None while it was not told to.
     """
 
     key: str
@@ -52,67 +54,37 @@ class Running(msgspec.Struct, eq=False):
     started_at: float
     deadline: float | None
     reason: StopReason | None = None
-    _told: bool = False
-    _abandoned: bool = False
-    _warn_at: float = 0.0
+    abandoned: bool = False
+    warn_at: float | None = None
 
-    @property
-    def abandoned(self) -> bool:
-        """Whether nobody waits for it any more."""
-        return self._abandoned
+
+R = TypeVar("R", bound=Running)
 
 
 @final
-class AwaitRun(msgspec.Struct, frozen=True):
-    """Wait until the run has ended, at most until this time; None has no limit."""
-
-    until: float | None
-
-
-@final
-class Stop(msgspec.Struct, frozen=True):
-    """Tell the run to stop, and ask again."""
-
-    reason: StopReason
-
-
-@final
-class Warn(msgspec.Struct, frozen=True):
-    """Say that the run does not stop, and ask again; ``seconds`` is how long it has run."""
-
-    seconds: float
-
-
-@final
-class Leave(msgspec.Struct, frozen=True):
-    """Wait no longer."""
-
-
-_UNLIMITED: Final = AwaitRun(None)
-
-Effect: TypeAlias = AwaitRun | Stop | Warn | Leave
-
-
-@final
-class Runs:
+class Runs(Generic[R]):
     """The runs of one controller."""
 
-    def __init__(self, *, slots: int, timeout: float | None) -> None:
+    def __init__(
+        self, make: Callable[[str, int, float, float | None], R], *, slots: int, timeout: float | None
+    ) -> None:
         """Begin without runs.
 
         Args:
+            make: Makes a run of its key, number, begin and deadline.
             slots: Most runs at a time.
             timeout: Seconds that a run may take; None has no limit.
         """
         self.slots = slots
         self.timeout = timeout
-        self._runs: dict[str, Running] = {}
+        self._make = make
+        self._runs: dict[str, R] = {}
         self._count = 0
 
     def __len__(self) -> int:
         return len(self._runs)
 
-    def begin(self, key: str, now: float) -> Running:
+    def begin(self, key: str, now: float) -> R:
         """Take a slot for a key.
 
         Raises:
@@ -123,40 +95,43 @@ class Runs:
         if len(self._runs) >= self.slots:
             raise RuntimeError(f"all {self.slots} slots are taken")
         self._count += 1
-        deadline = None if self.timeout is None else now + self.timeout
-        run = Running(key, self._count, now, deadline)
-        self._runs[key] = run
+        run = self._runs[key] = self._make(key, self._count, now, None if self.timeout is None else now + self.timeout)
         return run
 
-    def ask(self, run: Running, now: float) -> Effect:
-        """Say what its worker does about a run that has not ended."""
-        if run.abandoned:
-            return Leave()
-        if run.reason is None and run.deadline is not None and now >= run.deadline:
-            run.reason = StopReason.TIMEOUT
-        if run.reason is None:
-            return _UNLIMITED if run.deadline is None else AwaitRun(run.deadline)
-        if not run._told:  # noqa: SLF001 - the run is ours
-            run._told = True  # noqa: SLF001 - same
-            run._warn_at = now + WARNING_INTERVAL  # noqa: SLF001 - same
-            return Stop(run.reason)
-        if now >= run._warn_at:  # noqa: SLF001 - same
-            run._warn_at = now + WARNING_INTERVAL  # noqa: SLF001 - same
-            return Warn(now - run.started_at)
-        return AwaitRun(run._warn_at)  # noqa: SLF001 - same
+    def due(self, now: float) -> tuple[list[R], list[R]]:
+        """Return the runs to be told to stop, each once, and the runs to warn about because they do not stop."""
+        stop, warn = list[R](), list[R]()
+        for run in self._runs.values():
+            if run.abandoned:
+                continue
+            if run.reason is None and run.deadline is not None and now >= run.deadline:
+                run.reason = StopReason.TIMEOUT
+            if run.reason is not None and (run.warn_at is None or now >= run.warn_at):
+                (stop if run.warn_at is None else warn).append(run)
+                run.warn_at = now + WARNING_INTERVAL
+        return stop, warn
 
-    def interrupt(self, run: Running) -> None:
-        """Have a run stop, because leadership was lost or the program ends."""
-        run.reason = StopReason.INTERRUPTED
+    def next_at(self) -> float | None:
+        """Return when to ask for the next ones that are due; None if that is not known yet."""
+        times = [
+            run.deadline if run.reason is None else run.warn_at for run in self._runs.values() if not run.abandoned
+        ]
+        return min((time for time in times if time is not None), default=None)
 
-    def abandon(self) -> tuple[str, ...]:
-        """Wait for no run any longer; return the keys of those that there are."""
+    def interrupt(self) -> None:
+        """Have all runs stop, because leadership was lost or the program ends."""
         for run in self._runs.values():
             run.reason = StopReason.INTERRUPTED
-            run._abandoned = True  # noqa: SLF001 - the run is ours
-        return tuple(self._runs)
 
-    def ended(self, run: Running) -> None:
+    def abandon(self) -> tuple[R, ...]:
+        """Wait for no run any longer; return those that were waited for."""
+        left = tuple(run for run in self._runs.values() if not run.abandoned)
+        for run in left:
+            run.reason = StopReason.INTERRUPTED
+            run.abandoned = True
+        return left
+
+    def ended(self, run: R) -> None:
         """Free the slot and the key of a run that has really ended.
 
         Raises:
@@ -166,10 +141,10 @@ class Runs:
             raise RuntimeError(f"the run of {run.key!r} has ended before")
         del self._runs[run.key]
 
-    def present(self) -> tuple[Running, ...]:
+    def present(self) -> tuple[R, ...]:
         """Return the runs, the oldest first."""
         return tuple(self._runs.values())
 
-    def lingering(self) -> tuple[Running, ...]:
+    def lingering(self) -> tuple[R, ...]:
         """Return the runs that were told to stop and have not ended."""
-        return tuple(run for run in self._runs.values() if run._told)  # noqa: SLF001 - the runs are ours
+        return tuple(run for run in self._runs.values() if run.warn_at is not None)

@@ -56,7 +56,7 @@ class Tracker:
         *,
         client: ListWatchClient,
         queue: AcceptsKeys,
-        on_trigger: Callable[[str, str], object],
+        on_trigger: Callable[[str, str], object] | None,
         views: Views,
         namespace: str | None,
         sync_timeout: float,

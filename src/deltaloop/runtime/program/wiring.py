@@ -266,7 +266,7 @@ def connect_caches(
         kinds = [ChildKind(child.kind, _held(child.kind, child.namespace, namespace)) for child in wires.children]
         from deltaloop.runtime.objects.children import DeclaredChildren
 
-        loop.children = DeclaredChildren(wires.kind, tuple(kinds))
+        loop.shared.children = DeclaredChildren(wires.kind, tuple(kinds))
     for wire in wires.wires:
         watch = wire.watch
         place = watch.namespace if wire.kind.namespaced else None
@@ -297,7 +297,7 @@ def connect_caches(
                 source=wire.source,
                 name=name,
                 predicates=watch.predicates,
-                on_trigger=loop.metrics.triggered,
+                on_trigger=loop.metrics.triggered if loop.metrics.is_on else None,
                 on_gone=loop.object_gone if wire is wires.wires[0] else None,
                 clock=clock,
             )
@@ -333,12 +333,12 @@ def connect_tracker(
         return
     declared = zip(map(str, wires.controller.tracks), wires.tracked, strict=True)
     kinds = {**dict(declared), **{str(kind): kind for kind in wires.tracked}}
-    loop.tracker = Tracker(
+    loop.shared.tracker = Tracker(
         wires.controller.name,
         kinds,
         client=client,
         queue=loop.queue,
-        on_trigger=loop.metrics.triggered,
+        on_trigger=loop.metrics.triggered if loop.metrics.is_on else None,
         views=views,
         namespace=wires.controller.namespace or namespace,
         sync_timeout=sync_timeout,

@@ -324,7 +324,10 @@ class CachedWay:
         verb, uid, version = request.verb, stored.uid, stored.resource_version
         self._made(request, uid, version, before)
         views = self._views.bound.get(request.kind) or self._views.bind(request.kind)
-        if views.tracked or views.whole is None:
+        if stored.deletion_timestamp is not None and not _still_there(stored):  # its last finalizer was dropped
+            for view in views.written(request.namespace, stored.name or request.name):
+                view.deleted(stored.key, uid=uid, version=version)
+        elif views.tracked or views.whole is None:
             for view in views.written(request.namespace, stored.name or request.name):
                 view.wrote(stored)
         else:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Coroutine, Mapping, MutableMapping
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, final, overload
 
 from deltaloop.api.references import Trigger
@@ -22,11 +22,10 @@ from deltaloop.runtime.reconcile.client import ReconcileClient
 if TYPE_CHECKING:
     from deltaloop.events import ComponentRecorder
     from deltaloop.runtime.objects.children import Children, DeclaredChildren
+    from deltaloop.runtime.objects.tracking import Tracker
     from deltaloop.runtime.program.lifespans import Lifespan
 
 T = TypeVar("T")
-
-_NONE: Final[Mapping[Lifespan[Any], Any]] = MappingProxyType({})
 
 _logger: Final = logging.getLogger("deltaloop.runtime.reconcile")
 
@@ -39,6 +38,32 @@ class ReconcileLogger(logging.LoggerAdapter[logging.Logger]):
         """Add what is known to the extras of the call, which win."""
         kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
         return msg, kwargs
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class Surroundings:
+    """What all reconciles of one controller share.
+
+    Attributes:
+        controller: Name of the controller.
+        loop: The event loop that they run on.
+        recorder: Recorder of Events, as this controller; None for none.
+        children: Kinds of the controller's children; None if it declares none.
+        statuses: Writes statuses.
+        lifespans: Values of what lives as long as the program.
+        tracker: Watches single objects; None if the controller declares no such kinds.
+        remember: Returns the memory of an object that was cached when a reconcile began.
+    """
+
+    controller: str
+    loop: asyncio.AbstractEventLoop | None = None
+    recorder: ComponentRecorder | None = None
+    children: DeclaredChildren | None = None
+    statuses: Statuses | None = None
+    lifespans: Mapping[Lifespan[Any], Any] = field(default_factory=dict["Lifespan[Any]", Any])
+    tracker: Tracker | None = None
+    remember: Callable[[Resource | None], dict[str, Any]] = lambda _: {}
 
 
 @final
@@ -62,16 +87,13 @@ class Context:
 
     __slots__ = (
         "_cancelled",
+        "_check",
         "_children",
-        "_declared_children",
-        "_lifespans",
+        "_key",
         "_logger",
-        "_loop",
         "_memo",
-        "_recorder",
-        "_remember",
-        "_statuses",
-        "_track",
+        "_seen",
+        "_shared",
         "attempts",
         "cleanup",
         "client",
@@ -86,42 +108,35 @@ class Context:
     def __init__(
         self,
         request: Request,
+        shared: Surroundings,
         *,
-        controller: str,
+        key: str,
         number: int,
         client: ReconcileClient,
         triggers: tuple[Trigger, ...],
         triggers_dropped: int,
         attempts: int,
-        recorder: ComponentRecorder | None,
-        loop: asyncio.AbstractEventLoop,
-        children: DeclaredChildren | None = None,
-        remember: Callable[[], dict[str, Any]] = dict,
-        statuses: Statuses | None = None,
-        track: Callable[..., Coroutine[Any, Any, Any]] | None = None,
-        lifespans: Mapping[Lifespan[Any], Any] = _NONE,
+        seen: Resource | None,
+        check: Callable[[str], None],
     ) -> None:
         """Made by a manager."""
         self.request: Request = request
-        self.controller: str = controller
+        self.controller: str = shared.controller
         self.number: int = number
         self.client: ReconcileClient = client
         self.triggers: tuple[Trigger, ...] = triggers
         self.triggers_dropped: int = triggers_dropped
         self.attempts: int = attempts
-        self._cancelled: dict[None, threading.Event] = {}
         self.cleanup: bool = False
-        self._logger: ReconcileLogger | None = None
-        self._recorder = recorder
-        self._loop = loop
-        self._declared_children = children
-        self._children: Children | None = None
-        self._remember = remember
-        self._memo: dict[str, Any] | None = None
-        self._statuses = statuses
-        self._track = track
-        self._lifespans = lifespans
         self.not_awaited: NotAwaited = client.not_awaited
+        self._shared = shared
+        self._key = key
+        self._seen = seen
+        self._check = check
+        self._cancelled: dict[None, threading.Event] = {}
+        self._logger: ReconcileLogger | None = None
+        self._children: Children | None = None
+        self._memo: dict[str, Any] | None = None
 
     @property
     def cancelled(self) -> threading.Event:
@@ -136,7 +151,7 @@ class Context:
     def logger(self) -> ReconcileLogger:
         """A logger whose records name the reconcile."""
         if self._logger is None:
-            about = {"controller": self.controller, "key": self.request.key, "reconcile": self.number}
+            about = {"controller": self.controller, "key": self._key, "reconcile": self.number}
             self._logger = ReconcileLogger(_logger, about)
         return self._logger
 
@@ -148,7 +163,8 @@ class Context:
             InvalidChildrenError: If the controller declares none.
         """
         if self._children is None:
-            if self._declared_children is None:
+            declared = self._shared.children
+            if declared is None:
                 raise InvalidChildrenError(
                     f"controller {self.controller!r} declares no children. Write @dl.controller(..., children=[...])."
                 )
@@ -156,7 +172,7 @@ class Context:
 
             self._children = Children(
                 self.request,
-                self._declared_children,
+                declared,
                 client=self.client,
                 controller=self.controller,
                 logger=self.logger,
@@ -179,9 +195,10 @@ class Context:
             InvalidArgumentError: If ``obj`` is None, or ``on_error`` is no type of a condition.
             MalformedObjectError: If ``obj`` is no object.
         """
-        if self._statuses is None:
+        statuses = self._shared.statuses
+        if statuses is None:
             raise RuntimeError("there are no statuses: a manager makes contexts that have them")
-        return StatusWriter(obj, client=self.client, statuses=self._statuses, on_error=on_error, wait=self.wait)
+        return StatusWriter(obj, client=self.client, statuses=statuses, on_error=on_error, wait=self.wait)
 
     @overload
     async def track(self, kind: TypedKind[T], name: str, *, namespace: str | None = None) -> T | None: ...
@@ -205,11 +222,12 @@ class Context:
             CacheSyncError: If the watch does not begin in time, or is refused; it names kind and object.
             ReconcileStoppedError: If the reconcile was told to stop.
         """
-        if self._track is None:
+        tracker = self._shared.tracker
+        if tracker is None:
             problem = f"it tracks a {kind}, which it does not declare: @dl.controller(..., tracks=[{str(kind)!r}])"
             raise InvalidControllerError(self.controller, problem)
         place = namespace or self.request.namespace
-        return await self._track(kind, name, place, client=self.client.live)
+        return await tracker.track(kind, name, place, key=self._key, client=self.client.live, check=self._check)
 
     @property
     def recorder(self) -> ComponentRecorder:
@@ -218,12 +236,12 @@ class Context:
         Raises:
             RuntimeError: If the manager has none.
         """
-        if self._recorder is None:
+        if self._shared.recorder is None:
             raise RuntimeError(
                 "there is no event recorder: give one to Manager(..., recorder=EventRecorder(client, component=...)); "
                 "`deltaloop run` has one"
             )
-        return self._recorder
+        return self._shared.recorder
 
     def lifespan(self, declared: Lifespan[T]) -> T:
         """Return the value of what lives as long as the program, such as a connection pool; any thread.
@@ -235,7 +253,7 @@ class Context:
             InvalidControllerError: If the controller does not declare it.
         """
         try:
-            return cast("T", self._lifespans[declared])
+            return cast("T", self._shared.lifespans[declared])
         except KeyError:
             problem = f"it does not declare the lifespan {declared.name}. Add it: @dl.controller(..., lifespan=...)"
             raise InvalidControllerError(self.controller, problem) from None
@@ -249,7 +267,7 @@ class Context:
         into the object's status. A key that names no object has an empty one in each run.
         """
         if self._memo is None:
-            self._memo = self._remember()
+            self._memo = self._shared.remember(self._seen)
         return self._memo
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
@@ -262,15 +280,16 @@ class Context:
             WaitOnLoopError: If it is called on the event loop: await the coroutine there.
             RuntimeError: If the event loop has ended.
         """
+        loop = self._shared.loop
         try:
-            on_loop = asyncio.get_running_loop() is self._loop
+            on_loop = asyncio.get_running_loop() is loop
         except RuntimeError:
             on_loop = False
-        if on_loop:
+        if on_loop or loop is None:
             work.close()
             raise WaitOnLoopError("ctx.wait(...)", "Await the coroutine")
         try:
-            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+            return asyncio.run_coroutine_threadsafe(work, loop).result()
         except RuntimeError:
             work.close()  # if the loop is no more, it was never started; else it has ended
             raise

@@ -1,20 +1,21 @@
 """The work queue of one controller and the workers that empty it.
 
-A worker takes a key, runs the reconciler, waits until it has really ended, and does with the key what the table of
-outcomes says. It is cancelled when leadership is lost or the program ends; then it tells the reconciler to stop, waits
-for its end all the same, and puts the key back in line uncounted.
+A worker is a task that takes one key, runs the reconciler, does with the key what the table of outcomes says, and
+leaves the next key to a new task. A reconcile whose time limit has passed is told to stop; so are all of them when
+leadership is lost or the program ends. Then the loop waits for their ends, and their keys go back in line uncounted.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast, final
 
+from deltaloop._internal.function_signatures import is_coroutine_function
 from deltaloop._internal.pacing.backoff import jitter
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.errors import InvalidKeyError
@@ -28,28 +29,36 @@ from deltaloop.runtime.controller import Controller, kind_of, kinds_declared
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.memory import Memories
-from deltaloop.runtime.core.outcomes import Action, Ended, KeyDecision, Stopped, TimedOut, decide
+from deltaloop.runtime.core.outcomes import (
+    NOTHING,
+    Action,
+    KeyDecision,
+    Raised,
+    Returned,
+    Stopped,
+    TimedOut,
+    decide,
+)
 from deltaloop.runtime.core.requests import Request
-from deltaloop.runtime.core.running import AwaitRun, Leave, Running, Runs, Stop, StopReason, Warn
+from deltaloop.runtime.core.running import Runs, StopReason
 from deltaloop.runtime.core.standby import names_gone_object, surplus
-from deltaloop.runtime.errors import ReconcileStoppedError
+from deltaloop.runtime.errors import ReconcileCancelledError, ReconcileStoppedError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.objects.status import Statuses
-from deltaloop.runtime.objects.tracking import Tracker
+from deltaloop.runtime.reconcile.calls import not_begun
 from deltaloop.runtime.reconcile.client import ReconcileClient
-from deltaloop.runtime.reconcile.context import Context
-from deltaloop.runtime.reconcile.execution import Execution
+from deltaloop.runtime.reconcile.context import Context, Surroundings
+from deltaloop.runtime.reconcile.execution import RECONCILE, Execution
 from deltaloop.runtime.reconcile.finalizing import FinalizedRuns
 from deltaloop.runtime.reconcile.metrics import ControllerMetrics, GuardedControllerMetrics
 from deltaloop.runtime.reconcile.observing import Observer
 from deltaloop.runtime.reconcile.remedies import note_missing_right
-from deltaloop.runtime.reconcile.tracing import Tracing, current
+from deltaloop.runtime.reconcile.tracing import Tracing, make_current
 from deltaloop.workqueue import RateLimitingQueue, Work
 from deltaloop.workqueue.errors import QueueShutDownError, TerminalError, decided
 
 if TYPE_CHECKING:
     from deltaloop.events import ComponentRecorder
-    from deltaloop.runtime.objects.children import DeclaredChildren
     from deltaloop.runtime.program.lifespans import Lifespan
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
@@ -101,31 +110,42 @@ class ReconcileLoop:
             options=controller.queue,
             is_echo=self._is_echo,
         )
-        self.runs: Runs = Runs(slots=controller.workers, timeout=controller.timeout)
+        self.runs: Runs[Execution] = Runs(Execution, slots=controller.workers, timeout=controller.timeout)
+        self.shared: Surroundings = Surroundings(
+            controller=controller.name,
+            recorder=recorder,
+            statuses=Statuses(as_kind(controller.resource), views),
+            lifespans={
+                declared: value for declared, value in (lifespans or {}).items() if declared is controller.lifespan
+            },
+            remember=self._memory_of,
+        )
         self._views = views
-        self._statuses = Statuses(as_kind(controller.resource), views)
         self._attribution = attribution
         self._failing: dict[str, tuple[int, float]] = {}
         self._observer = Observer(controller, self.metrics, history=history, tracing=tracing)
-        self._recorder = recorder
         self._clock = clock
         self._random = random
         self._access = access
-        self._lifespans: Mapping[Lifespan[Any], Any] = {
-            declared: value for declared, value in (lifespans or {}).items() if declared is controller.lifespan
-        }
         self.memories: Memories = Memories()
+        self.own_cache: Lister[Resource] | None = None
+        self.finalizing: FinalizedRuns | None = None
+        self._function: Callable[[Request, Context], Awaitable[object]] | None = None
+        self._steps: Callable[[Execution], Awaitable[Returned | Raised]] = self._call
         self._pool: ThreadPoolExecutor | None = None
-        self._idle: dict[asyncio.Task[None], None] = {}
-        self._stopping = False
         self._errors = ErrorSummaries()
         self._at_close: list[Callable[[], object]] = []
-        self.own_cache: Lister[Resource] | None = None
-        self.children: DeclaredChildren | None = None
-        self.finalizing: FinalizedRuns | None = None
-        self.tracker: Tracker | None = None
-        self._left_behind = False
-        self._waiters: dict[asyncio.Future[None], None] = {}
+        # Of the term: who waits for its end, the client, the tasks, and those of them that wait for a key.
+        self._owner: asyncio.Task[None] | None = None
+        self._outside = contextvars.Context()
+        self._client: Client | None = None
+        self._guarded: Client | None = None
+        self._workers: dict[asyncio.Task[None], None] = {}
+        self._idle: dict[asyncio.Task[None], None] = {}
+        self._end: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._fatal: BaseException | None = None
+        self._stopping = self._interrupted = self._left_behind = False
         self.metrics.max_concurrent_reconciles(controller.workers)
 
     async def run(self, client: Client) -> None:
@@ -134,19 +154,46 @@ class ReconcileLoop:
         Args:
             client: Whom reconciles write through.
         """
-        if self.controller.needs_threads and self._pool is None:
-            self._pool = ThreadPoolExecutor(self.controller.workers, thread_name_prefix=f"{self.controller.name}-")
         name, workers_wanted = self.controller.name, self.controller.workers
+        if self.controller.needs_threads and self._pool is None:
+            self._pool = ThreadPoolExecutor(workers_wanted, thread_name_prefix=f"{name}-")
         _logger.info("the workers start", extra={"controller": name, "workers": workers_wanted})
+        self.shared.loop = asyncio.get_running_loop()
+        self._owner, self._outside = asyncio.current_task(), contextvars.copy_context()
+        function = self.controller.function
+        if self.finalizing is None and is_coroutine_function(function):
+            self._function = cast("Callable[[Request, Context], Awaitable[object]]", function)
+        self._steps = self._call if self.finalizing is None else self.finalizing.run
+        self._client = client
+        self._guarded = client if self._access is None else client.with_access_check(self._access)
+        self._interrupted, self._fatal = False, None
         try:
-            async with asyncio.TaskGroup() as workers:
-                for number in range(1, workers_wanted + 1):
-                    workers.create_task(self._work(client), name=f"worker {number} of {name}")
+            for number in range(1, workers_wanted + 1):
+                self._start(f"worker {number} of {name}")
+            await self._until_ended()
         finally:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
             self.memories.clear()
-            if self.tracker is not None:
-                await self.tracker.close()
+            if self.shared.tracker is not None:
+                await self.shared.tracker.close()
             _logger.info("the workers have stopped", extra={"controller": name})
+
+    async def _until_ended(self) -> None:
+        """Wait until no worker is left; a cancellation tells all of them to end, and goes on then."""
+        cancelled: asyncio.CancelledError | None = None
+        while self._workers and not self._left_behind:
+            self._end = asyncio.get_running_loop().create_future()
+            try:
+                await self._end
+            except asyncio.CancelledError as error:
+                cancelled = error
+                self._interrupt()
+        if self._fatal is not None:
+            raise self._fatal
+        if cancelled is not None:
+            raise cancelled
 
     async def shed(self) -> None:
         """Take keys of objects that are gone out of line, but for the latest; for a standby, which works on none.
@@ -171,16 +218,16 @@ class ReconcileLoop:
         """Let workers end instead of taking another key; what runs goes on."""
         self._stopping = True
         for task in self._idle:
-            task.cancel()  # the group of workers takes one that was cancelled for one that has ended
+            task.cancel()
 
     def abandon(self) -> tuple[str, ...]:
         """Wait for no reconcile any longer, and begin none; return the keys of those that run."""
         self.stop_taking()
-        left = self.runs.abandon()
+        for run in self.runs.abandon():
+            self._conclude(run, decide(Stopped()))
         self._left_behind = True
-        for waiter in self._waiters:
-            _wake(waiter)
-        return left
+        _wake(self._end)
+        return tuple(run.key for run in self.runs.present())
 
     def last_error(self, key: str) -> str:
         """Return the type of what the last reconcile of a key raised; empty if nothing, or if it is forgotten."""
@@ -189,8 +236,8 @@ class ReconcileLoop:
     def object_gone(self, obj: Resource) -> None:
         """Forget an object of the controller's kind that the cache has no more, or has another one in place of."""
         self.memories.gone(obj.key, obj.uid)
-        if self.tracker is not None:
-            self.tracker.gone(obj.key)
+        if self.shared.tracker is not None:
+            self.shared.tracker.gone(obj.key)
 
     def ask_after(self, key: str, seconds: float) -> None:
         """Have a key run again once the deadline of its clean-up has passed."""
@@ -211,185 +258,212 @@ class ReconcileLoop:
 
     # -- workers
 
-    async def _work(self, client: Client) -> None:
-        guarded = client if self._access is None else client.with_access_check(self._access)
-        while not self._stopping:
-            work = await self._take()
-            if work is None:
-                return
-            with work:
-                await self._reconcile(work, client, guarded)
+    def _start(self, worker: str) -> None:
+        assert self.shared.loop is not None
+        task = self.shared.loop.create_task(self._work(worker), name=worker, context=self._outside.copy())
+        self._workers[task] = None
 
-    async def _take(self) -> Work[str] | None:
-        task = cast("asyncio.Task[None]", asyncio.current_task())
+    async def _work(self, worker: str) -> None:
+        """Take a key and reconcile it, in this one task: what a reconciler does to its task ends with it."""
+        task, goes_on = cast("asyncio.Task[None]", asyncio.current_task()), False
         self._idle[task] = None
         try:
-            return await self.queue.get_work()
-        except QueueShutDownError:
-            return None
+            if self._stopping or self._interrupted:
+                return  # it was told so before its first step
+            with await self.queue.get_work() as work:
+                goes_on = True
+                triggers = self._attribution.labelled(work.triggers, controller=self.controller.name)
+                hot = self._observer.hot
+                if hot is not None and work.key in hot.watched and not await self._may_begin(work, triggers):
+                    return
+                run = self._begin(work, triggers, task)
+                returned, ended = None, None
+                try:
+                    try:
+                        if self._function is None:
+                            ended = await self._steps(run)
+                        else:
+                            returned = await self._function(run.context.request, run.context)
+                    except Exception as error:  # noqa: BLE001 - the table of outcomes decides what becomes of it
+                        ended = await run.raised(error)
+                    if returned is not None or (ended is None and not_begun(run.context.not_awaited)):
+                        ended = await run.returned(self.controller.function, returned)
+                    if run.context.client.way.noted:
+                        # The echo of the last write comes with its response. Two rounds of the event loop later it is
+                        # queued, and one reconcile serves it together with the echoes before it.
+                        await asyncio.sleep(0)
+                        await asyncio.sleep(0)
+                except asyncio.CancelledError:
+                    ended = self._cancelled(run)
+                except BaseException as error:
+                    self._free(run, error)
+                    raise
+                self._finish(run, ended)
+        except (asyncio.CancelledError, QueueShutDownError):
+            goes_on = False  # it has waited for a key
+        except BaseException as error:  # what means the program goes on from ``run``
+            self._fatal, goes_on = error, False
+            self._interrupt()
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
         finally:
-            del self._idle[task]
+            if task in self._idle:
+                del self._idle[task]
+            if goes_on and not self._stopping and not self._interrupted:
+                self._start(worker)
+            self._worker_has_ended(task)
 
-    async def _reconcile(self, work: Work[str], client: Client, guarded: Client) -> None:
+    def _call(self, run: Execution) -> Awaitable[Returned | Raised]:
+        return run.call(self.controller.function)
+
+    def _worker_has_ended(self, task: asyncio.Task[None]) -> None:
+        self._workers.pop(task, None)
+        if not self._workers:
+            _wake(self._end)
+
+    async def _may_begin(self, work: Work[str], triggers: tuple[Trigger, ...]) -> bool:
+        """Put a hot key off, or look at an object that it fights over; return whether it may be reconciled now."""
         wait = self._observer.wait(work.key, now=self._clock())
         if wait > 0:
             work.put_back(wait)
-            return
-        request, triggers = _request_of(work.key), self._triggers(work)
-        await self._observer.look(work.key, triggers=triggers, client=client)
+            return False
+        assert self._client is not None
+        await self._observer.look(work.key, triggers=triggers, client=self._client)
         if self._stopping:
             work.put_back()
-            return
-        run = self.runs.begin(work.key, self._clock())
-        self.metrics.active_workers(len(self.runs))
+        return not self._stopping
+
+    def _begin(self, work: Work[str], triggers: tuple[Trigger, ...], task: asyncio.Task[None]) -> Execution:
+        key, now = work.key, self._clock()
+        request = _request_of(key)
+        run = self.runs.begin(key, now)
+        if self.metrics.is_on:
+            self.metrics.active_workers(len(self.runs))
         try:
-            context = self._context(request, work, run, guarded, triggers)
-            span = self._observer.begins(context, now=run.started_at)
-            steps = None if self.finalizing is None else self.finalizing.run
-            if span is None:
-                execution = Execution(self.controller, context, self._pool, steps)
-            else:
-                with current(span):
-                    execution = Execution(self.controller, context, self._pool, steps)
+            assert self._guarded is not None
+            run.work, run.task, run.pool = work, task, self._pool
+            run.context = Context(
+                request,
+                self.shared,
+                key=key,
+                number=run.number,
+                client=ReconcileClient(
+                    self._guarded,
+                    self._views,
+                    attribution=self._attribution,
+                    controller=self.controller.name,
+                    number=run.number,
+                    key=key,
+                    namespace=request.namespace,
+                    write_check=run.check,
+                ),
+                triggers=triggers,
+                triggers_dropped=work.triggers_dropped,
+                attempts=work.attempts,
+                seen=None if self.own_cache is None else self.own_cache.find(key),
+                check=run.check,
+            )
+            RECONCILE.set(run.context)
+            run.span = self._observer.begins(run.context, now=now)
+            if run.span is not None:
+                make_current(run.span)
         except BaseException:
-            self._has_ended(run)  # a slot that nothing runs in would be lost for good
+            self._free(run)  # a slot that nothing runs in would be lost for good
             raise
-        cancelled = await self._until_ended(run, execution)
-        if execution.future.done():
-            self._has_ended(run)
-        else:
-            execution.future.add_done_callback(lambda _: self._left_one_has_ended(run, execution))
-        decision = decide(self._ended(run, execution), declared=self._declared)
-        if decision.error is not None:
-            note_missing_right(decision.error, self.controller.name)
-        now = self._clock()
-        news = self._news(work.key, triggers) if self._failing else triggers
-        self._observer.ended(context, decision, span, seconds=now - run.started_at, now=now, news=news)
-        if self.tracker is not None:
-            exists = self.own_cache is not None and self.own_cache.find(work.key) is not None
-            self.tracker.ended(work.key, succeeded=decision.action in _SUCCESSES, exists=exists)
-        if cancelled is not None:
-            raise cancelled
-        if self._failing or decision.row.action not in _SUCCESSES:
-            self._note_failure(run, decision)
-        self._carry_out(work, decision)
+        del self._idle[task]
+        task.set_name(f"reconcile {self.controller.name} {key}")
+        if run.deadline is not None and self._timer is None:
+            self._look()
+        return run
 
-    async def _until_ended(self, run: Running, execution: Execution) -> asyncio.CancelledError | None:
-        """Wait until the call has ended, or is left behind; return the cancellation of this worker, if one came."""
-        cancelled: asyncio.CancelledError | None = None
-        now = run.started_at
-        while not execution.future.done():
-            match self.runs.ask(run, now):
-                case Stop(reason):
-                    self._tell_to_stop(run, execution, reason)
-                case Warn(seconds):
-                    self._name(run, "a reconcile does not stop although it was told to", seconds)
-                case Leave():
-                    break
-                case AwaitRun(until):
-                    try:
-                        await self._wait(execution, until)
-                    except asyncio.CancelledError as error:
-                        cancelled = error
-                        self.runs.interrupt(run)
-            now = self._clock()
-        return cancelled
+    def _finish(self, run: Execution, ended: Returned | Raised | None) -> None:
+        """Take the end of a run; None says that it returned None, and forgot nothing."""
+        self._free(run, ended.error if isinstance(ended, Raised) else None)
+        if not run.abandoned:
+            if run.reason is not None:
+                self._conclude(run, self._decision_of_stopped(run))
+            else:
+                self._conclude(run, NOTHING if ended is None else decide(ended, declared=self._declared))
 
-    async def _wait(self, execution: Execution, until: float | None) -> None:
-        """Wait until a call has ended, or is left behind, or for some time; for every reconcile, so it is spare."""
-        if self._left_behind:
-            return
-        loop = asyncio.get_running_loop()
-        waiter = loop.create_future()
-        wake = partial(_wake, waiter)
-        execution.future.add_done_callback(wake)
-        self._waiters[waiter] = None
-        timer = None if until is None else loop.call_later(max(0.0, until - self._clock()), wake)
-        try:
-            await waiter
-        finally:
-            del self._waiters[waiter]
-            execution.future.remove_done_callback(wake)
-            if timer is not None:
-                timer.cancel()
-
-    def _tell_to_stop(self, run: Running, execution: Execution, reason: StopReason) -> None:
-        execution.stop()
-        self.metrics.lingering(len(self.runs.lingering()))
-        if reason is StopReason.TIMEOUT:
-            self._name(run, "a reconcile is over its time limit", self._clock() - run.started_at)
-
-    def _name(self, run: Running, message: str, seconds: float) -> None:
-        extra = {"controller": self.controller.name, "key": run.key, "reconcile": run.number, "seconds": seconds}
-        _logger.warning(message, extra={**extra, "reason": run.reason.value if run.reason is not None else ""})
-
-    def _has_ended(self, run: Running) -> None:
+    def _free(self, run: Execution, error: BaseException | None = None) -> None:
+        """Free the slot of a run that has really ended; log what it raised after it was told to stop."""
         self.runs.ended(run)
-        self.metrics.active_workers(len(self.runs))
-        if run.reason is not None:
-            self.metrics.lingering(len(self.runs.lingering()))
-
-    def _left_one_has_ended(self, run: Running, execution: Execution) -> None:
-        self._has_ended(run)
-        self._look_at_error(run, execution)
-
-    def _ended(self, run: Running, execution: Execution) -> Ended:
+        if self.metrics.is_on:
+            self.metrics.active_workers(len(self.runs))
         if run.reason is None:
-            return execution.ended()
-        if execution.future.done():
-            error = self._look_at_error(run, execution)
-            if error is not None and not isinstance(error, Exception):
-                raise error  # SystemExit and its like mean the program, and not this reconcile
-        return Stopped() if run.reason is StopReason.INTERRUPTED else TimedOut(self.controller.timeout or 0.0)
-
-    def _look_at_error(self, run: Running, execution: Execution) -> BaseException | None:
-        """Log what a run raised that had been told to stop: it decides nothing, but may say what is wrong."""
-        error = execution.raised()
+            return
+        self.metrics.lingering(len(self.runs.lingering()))
         if error is not None:
-            extra = {"controller": self.controller.name, "key": run.key, "reconcile": run.number}
-            extra["reason"] = run.reason.value if run.reason is not None else ""
+            # It decides nothing, but may say what is wrong.
             level = logging.DEBUG if _follows_from_stopping(error) else logging.WARNING
             message = "a reconcile raised after it was told to stop"
+            extra = self._about(run)
             self._errors.log(_logger, level, message, error, now=self._clock(), extra=extra)
-        return error
 
-    def _triggers(self, work: Work[str]) -> tuple[Trigger, ...]:
-        """Return why a key is reconciled, own writes labelled."""
-        return self._attribution.labelled(work.triggers, controller=self.controller.name)
+    def _cancelled(self, run: Execution) -> Raised | None:
+        """Say how a run ended that let a cancellation out."""
+        if self._owner is not None and self._owner.cancelling():
+            self.runs.interrupt()  # the event loop ends, and has cancelled all tasks at once
+        if run.reason is not None:
+            return None
+        return Raised(ReconcileCancelledError("the reconciler let a CancelledError out, and nobody had cancelled it"))
 
-    def _context(
-        self, request: Request, work: Work[str], run: Running, client: Client, triggers: tuple[Trigger, ...]
-    ) -> Context:
-        def check(action: str) -> None:
-            if run.reason is not None:
-                raise ReconcileStoppedError(run.key, run.reason, action)
+    # -- stopping
 
-        name = self.controller.name
-        return Context(
-            request,
-            controller=name,
-            number=run.number,
-            client=ReconcileClient(
-                client,
-                self._views,
-                attribution=self._attribution,
-                controller=name,
-                number=run.number,
-                key=run.key,
-                namespace=request.namespace,
-                write_check=check,
-            ),
-            triggers=triggers,
-            triggers_dropped=work.triggers_dropped,
-            attempts=work.attempts,
-            recorder=self._recorder,
-            loop=asyncio.get_running_loop(),
-            children=self.children,
-            remember=partial(self._memory_of, None if self.own_cache is None else self.own_cache.find(request.key)),
-            statuses=self._statuses,
-            lifespans=self._lifespans,
-            track=None if self.tracker is None else partial(self.tracker.track, key=request.key, check=check),
+    def _interrupt(self) -> None:
+        """Have all workers end: leadership is lost, or the program ends."""
+        self._interrupted = True
+        for task in self._workers:
+            task.add_done_callback(self._worker_has_ended)  # one that was cancelled before its first step runs none
+        for task in self._idle:
+            task.cancel()
+        self.runs.interrupt()
+        self._look()
+
+    def _look(self) -> None:
+        """Tell runs to stop whose time has passed, and name those that do not stop; again when the next one is due."""
+        now = self._clock()
+        stop, warn = self.runs.due(now)
+        for run in stop:
+            run.stop()
+            self.metrics.lingering(len(self.runs.lingering()))
+            if run.reason is StopReason.TIMEOUT:
+                extra = {**self._about(run), "seconds": now - run.started_at}
+                _logger.warning("a reconcile is over its time limit", extra=extra)
+        for run in warn:
+            extra = {**self._about(run), "seconds": now - run.started_at}
+            _logger.warning("a reconcile does not stop although it was told to", extra=extra)
+        if self._timer is not None:
+            self._timer.cancel()
+        until = self.runs.next_at()
+        loop = self.shared.loop
+        self._timer = None if until is None or loop is None else loop.call_later(max(0.0, until - now), self._look)
+
+    def _about(self, run: Execution) -> dict[str, object]:
+        reason = "" if run.reason is None else run.reason.value
+        return {"controller": self.controller.name, "key": run.key, "reconcile": run.number, "reason": reason}
+
+    def _decision_of_stopped(self, run: Execution) -> KeyDecision:
+        timed_out = run.reason is StopReason.TIMEOUT
+        return decide(TimedOut(self.controller.timeout or 0.0) if timed_out else Stopped())
+
+    # -- ends
+
+    def _conclude(self, run: Execution, decision: KeyDecision) -> None:
+        """Tell of a run, and do with its key what was decided."""
+        if decision.error is not None:
+            note_missing_right(decision.error, self.controller.name)
+        self._observer.ended(
+            run, decision, now=self._clock(), news=self._news(run) if self._failing else run.context.triggers
         )
+        if self.shared.tracker is not None:
+            exists = self.own_cache is not None and self.own_cache.find(run.key) is not None
+            self.shared.tracker.ended(run.key, succeeded=decision.row.action in _SUCCESSES, exists=exists)
+        if self._failing or decision.row.action not in _SUCCESSES:
+            self._note_failure(run, decision)
+        if decision is not NOTHING:
+            RECONCILE.set(None)  # timers that are set from now on must not keep the context alive
+            self._carry_out(run.work, decision)
 
     def _memory_of(self, seen: Resource | None) -> dict[str, Any]:
         """Return the memory of the object that was cached when a run began; any thread.
@@ -405,8 +479,6 @@ class ReconcileLoop:
             self.memories.gone(seen.key, seen.uid)
         return memory
 
-    # -- ends
-
     def _is_echo(self, key: str, trigger: object) -> bool:
         """Tell whether a run of a key that has failed since its last success caused a trigger; any thread."""
         failing = self._failing.get(key)
@@ -414,14 +486,14 @@ class ReconcileLoop:
             return False
         return self._attribution.is_echo(trigger, controller=self.controller.name, key=key, since=failing[0])
 
-    def _news(self, key: str, triggers: tuple[Trigger, ...]) -> tuple[Trigger, ...]:
+    def _news(self, run: Execution) -> tuple[Trigger, ...]:
         """Return the triggers that a key did not have already when it failed, and that did not wait for the retry."""
-        failing = self._failing.get(key)
+        triggers, failing = run.context.triggers, self._failing.get(run.key)
         if failing is None:
             return triggers
-        return tuple(each for each in triggers if each.at >= failing[1] and not self._is_echo(key, each))
+        return tuple(each for each in triggers if each.at >= failing[1] and not self._is_echo(run.key, each))
 
-    def _note_failure(self, run: Running, decision: KeyDecision) -> None:
+    def _note_failure(self, run: Execution, decision: KeyDecision) -> None:
         """Remember since which run a key fails, and when its last failed run began."""
         if decision.action in (Action.RATE_LIMIT, Action.PARK):
             first, _ = self._failing.get(run.key, (run.number, 0.0))
@@ -431,42 +503,40 @@ class ReconcileLoop:
 
     def _carry_out(self, work: Work[str], decision: KeyDecision) -> None:
         """Do with the key what was decided; an error goes on, for the queue to count and log."""
-        match decision.action:
-            case Action.FORGET:
-                return
-            case Action.REQUEUE_AFTER:
-                self.metrics.triggered("requeue", "after")
-                # The reasons of this run are dealt with: those of the next one begin with this request.
-                trigger = Trigger(source="requeue", verb="after", at=self._clock())
-                delay = jitter(decision.delay, decision.jitter, random=self._random())
-                work.retry_after(delay, trigger=trigger, keep_triggers=False)
-            case Action.PUT_BACK:
-                work.put_back()
-            case Action.RATE_LIMIT | Action.PARK:
-                if decision.action is Action.RATE_LIMIT:
-                    self.metrics.triggered("retry", decision.case.value)
-                if decision.error is not None:
-                    raise decided(decision.error, parks=decision.terminal)
-                # Without an error: the queue counts and spaces it like a failure, and logs nothing.
-                self.queue.add_rate_limited(work.key)
-                self.queue.done(work.key)
+        action = decision.action
+        if action is Action.REQUEUE_AFTER:
+            self.metrics.triggered("requeue", "after")
+            # The reasons of this run are dealt with: those of the next one begin with this request.
+            trigger = Trigger(source="requeue", verb="after", at=self._clock())
+            delay = jitter(decision.delay, decision.jitter, random=self._random())
+            work.retry_after(delay, trigger=trigger, keep_triggers=False)
+        elif action is Action.PUT_BACK:
+            work.put_back()
+        elif action is not Action.FORGET:
+            if action is Action.RATE_LIMIT:
+                self.metrics.triggered("retry", decision.case.value)
+            if decision.error is not None:
+                raise decided(decision.error, parks=decision.terminal)
+            # Without an error: the queue counts and spaces it like a failure, and logs nothing.
+            self.queue.add_rate_limited(work.key)
+            self.queue.done(work.key)
 
 
-def _wake(waiter: asyncio.Future[None], _: object = None) -> None:
-    if not waiter.done():
+def _wake(waiter: asyncio.Future[None] | None) -> None:
+    if waiter is not None and not waiter.done():
         waiter.set_result(None)
 
 
 def _follows_from_stopping(error: BaseException) -> bool:
     """Whether an error is only that a write was refused to a run that has to stop."""
     if isinstance(error, BaseExceptionGroup):
-        return cast("BaseExceptionGroup[BaseException]", error).split(_REFUSALS)[1] is None
+        return error.split(_REFUSALS)[1] is None
     return isinstance(error, _REFUSALS)
 
 
 def _request_of(key: str) -> Request:
     """Read a key; one that is none is parked, since it will never be one."""
-    try:
-        return Request.from_key(key)
-    except InvalidKeyError as error:
-        raise TerminalError(f"nothing is reconciled: {error}") from error
+    namespace, _, name = key.rpartition("/")
+    if not name or "/" in namespace:
+        raise TerminalError(f"nothing is reconciled: {InvalidKeyError(key)}")
+    return Request(namespace, name)

@@ -77,12 +77,13 @@ class ControllerMetrics(Protocol):
 class GuardedControllerMetrics:
     """Calls the hooks for one controller; what they raise ends here. Without hooks it does nothing."""
 
-    __slots__ = ("_controller", "_errors", "_hooks")
+    __slots__ = ("_controller", "_errors", "_hooks", "is_on")
 
     def __init__(self, hooks: ControllerMetrics | None, controller: str) -> None:
         """Call ``hooks`` for ``controller``."""
         self._errors = ErrorSummaries()
         self._hooks = hooks
+        self.is_on: bool = hooks is not None
         self._controller = controller
 
     def reconciled(self, result: str, counters: tuple[str, ...], seconds: float) -> None:

@@ -16,6 +16,7 @@ from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
 from deltaloop.runtime.core.outcomes import Case, KeyDecision
 from deltaloop.runtime.core.own_writes import OwnWrite
 from deltaloop.runtime.reconcile.context import Context
+from deltaloop.runtime.reconcile.execution import Execution
 from deltaloop.runtime.reconcile.metrics import CLEANUPS, GuardedControllerMetrics
 from deltaloop.runtime.reconcile.tracing import Tracing, end
 
@@ -31,7 +32,12 @@ _WRITES_KEPT: Final = 20
 
 @final
 class Observer:
-    """Watches the reconciles of one controller."""
+    """Watches the reconciles of one controller.
+
+    Attributes:
+        hot: Keys that keep themselves busy; None if nobody wants to know. ``wait`` and ``look`` are for those that it
+            has in ``watched``.
+    """
 
     def __init__(
         self,
@@ -54,7 +60,7 @@ class Observer:
         self._metrics = metrics
         self._history = history
         self._tracing = tracing
-        self._hot = None if controller.hot_loops is None else HotLoops(controller.hot_loops)
+        self.hot: HotLoops | None = None if controller.hot_loops is None else HotLoops(controller.hot_loops)
 
     def wait(self, key: str, *, now: float) -> float:
         """Return how many seconds a reconcile has to wait because its key is hot; 0 for at once.
@@ -63,9 +69,9 @@ class Observer:
             key: Key of the object, ``namespace/name``.
             now: The monotonic clock, in seconds.
         """
-        if self._hot is None:
+        if self.hot is None:
             return 0.0
-        seconds = self._hot.delay(key, now)
+        seconds = self.hot.delay(key, now)
         if seconds > 0:
             self._metrics.slowed_down()
         return seconds
@@ -81,8 +87,8 @@ class Observer:
             triggers: Why, with their origins.
             client: Client of the cluster.
         """
-        subject = None if self._hot is None else self._hot.wants_to_see(key, triggers=triggers)
-        if self._hot is None or subject is None:
+        subject = None if self.hot is None else self.hot.wants_to_see(key, triggers=triggers)
+        if self.hot is None or subject is None:
             return
         kind, object_key = subject
         place = split_meta_namespace_key(object_key)
@@ -94,7 +100,7 @@ class Observer:
                 "an object that is fought over could not be read", extra={**extra, "error": type(error).__name__}
             )
         else:
-            self._hot.saw(key, subject, obj)
+            self.hot.saw(key, subject, obj)
 
     def last_error(self, key: str) -> str:
         """Return the type of what the last reconcile of a key raised; empty if nothing, or if it is forgotten."""
@@ -109,75 +115,57 @@ class Observer:
         return tracing.start(context, name=self._name) if tracing.is_on else None
 
     def ended(
-        self,
-        context: Context,
-        decision: KeyDecision,
-        span: Span | None,
-        *,
-        seconds: float,
-        now: float,
-        news: Sequence[Trigger] | None = None,
+        self, run: Execution, decision: KeyDecision, *, now: float, news: Sequence[Trigger] | None = None
     ) -> None:
         """Tell of a reconcile that has ended.
 
         Args:
-            context: Of the reconcile.
+            run: The reconcile.
             decision: How it ended.
-            span: The reconcile's span, if there is one.
-            seconds: How long it took.
             now: The monotonic clock, in seconds.
             news: Triggers that did not wait for a retry; None means all triggers of the reconcile.
         """
-        row = decision.row
+        row, context, error = decision.row, run.context, decision.error
         result = row.result or decision.case.value
-        if row.result:
+        if row.result and self._metrics.is_on:
             counters = (*row.counters, CLEANUPS) if context.cleanup else row.counters
-            self._metrics.reconciled(row.result, counters, seconds)
-        end(span, result=result, error=decision.error)
+            self._metrics.reconciled(row.result, counters, now - run.started_at)
+        if run.span is not None:
+            end(run.span, result=result, error=error)
         if _reconciles.isEnabledFor(logging.DEBUG):
             context.logger.debug(
                 "reconciled",
                 extra={
                     "result": result,
-                    "seconds": seconds,
+                    "seconds": now - run.started_at,
                     "attempt": context.attempts,
                     "cleanup": context.cleanup,
                     "triggers": [str(trigger) for trigger in context.triggers],
                     "triggers_dropped": context.triggers_dropped,
                 },
             )
-        writes = context.client.writes
-        self._history.add(self._reconciled(context, decision, result, writes, seconds=seconds, now=now))
-        if self._hot is not None:
-            triggers = context.triggers if news is None else news
-            self._observe_heat(self._hot, context.request.key, triggers, writes, decision, now)
-
-    def _reconciled(
-        self,
-        context: Context,
-        decision: KeyDecision,
-        result: str,
-        writes: Sequence[OwnWrite],
-        *,
-        seconds: float,
-        now: float,
-    ) -> Reconciled:
-        return Reconciled(
-            controller=self._name,
-            kind=self._kind,
-            key=context.request.key,
-            number=context.number,
-            ended_at=now,
-            seconds=seconds,
-            attempt=context.attempts,
-            result=result,
-            error="" if decision.error is None else type(decision.error).__name__,
-            triggers=context.triggers,
-            triggers_dropped=context.triggers_dropped,
-            writes=tuple(writes[:_WRITES_KEPT]),
-            writes_dropped=context.client.writes_dropped + max(0, len(writes) - _WRITES_KEPT),
-            cleanup=context.cleanup,
+        writes = context.client.way.noted
+        self._history.add(
+            Reconciled(
+                controller=self._name,
+                kind=self._kind,
+                key=run.key,
+                number=run.number,
+                ended_at=now,
+                seconds=now - run.started_at,
+                attempt=context.attempts,
+                result=result,
+                error="" if error is None else type(error).__name__,
+                triggers=context.triggers,
+                triggers_dropped=context.triggers_dropped,
+                writes=tuple(writes[:_WRITES_KEPT]),
+                writes_dropped=context.client.writes_dropped + max(0, len(writes) - _WRITES_KEPT) if writes else 0,
+                cleanup=context.cleanup,
+            )
         )
+        if self.hot is not None and (writes or run.key in self.hot.watched):
+            triggers = context.triggers if news is None else news
+            self._observe_heat(self.hot, run.key, triggers, writes, decision, now)
 
     def _observe_heat(
         self,

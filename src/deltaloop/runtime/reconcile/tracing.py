@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, final
 
 from deltaloop.api.references import Trigger
@@ -104,22 +102,15 @@ class Tracing:
         return [*found.values()]
 
 
-@contextmanager
-def current(span: Span | None) -> Generator[None, None, None]:
-    """Make a span the current one while something is started."""
-    if span is None:
-        yield
-        return
-    from opentelemetry import trace
+def make_current(span: Span) -> None:
+    """Make a span the current one of the present task, for the rest of it."""
+    from opentelemetry import context, trace
 
-    with trace.use_span(span, end_on_exit=False, record_exception=False, set_status_on_exception=False):
-        yield
+    context.attach(trace.set_span_in_context(span))
 
 
-def end(span: Span | None, *, result: str, error: BaseException | None) -> None:
+def end(span: Span, *, result: str, error: BaseException | None) -> None:
     """End a span; of an error its type is told, never its text, which may hold data."""
-    if span is None:
-        return
     from opentelemetry.trace import StatusCode
 
     span.set_attribute("deltaloop.result", result)

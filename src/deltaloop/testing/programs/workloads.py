@@ -116,7 +116,8 @@ class ManagedControllers:
 
     async def behind(self) -> tuple[str, ...]:
         """Return where its caches, or the Events that it records, are behind; for people."""
-        trackers = [loop.tracker for loop in self.manager.loops if loop.tracker is not None]
+        shared = [loop.shared.tracker for loop in self.manager.loops]
+        trackers = [tracker for tracker in shared if tracker is not None]
         tracked = [informer for tracker in trackers for informer in tracker.informers]
         left = [text for informer in (*self.manager.informers, *tracked) for text in await self._compared(informer)]
         if not await self._recorder.flush(_FLUSH):

@@ -1,1 +1,1 @@
-"""Who may do what: roles, reviews, tokens of service accounts, and the record of it."""
+"""Authorization, access reviews, service account tokens and the audit log."""

@@ -1,4 +1,4 @@
-"""The answers to reviews: who am I, may I, may they, what may I.
+"""Responses to access reviews, subject reviews and token reviews.
 
 Source: Kubernetes pkg/registry/authorization, pkg/registry/authentication.
 """
@@ -21,7 +21,7 @@ Fields = dict[str, object]
 
 
 def answer_self_subject(served: ServedResource, user: User, *, time: str) -> Fields:
-    """Answer a SelfSubjectReview: who asks, at a time as objects have it."""
+    """Return the response to a SelfSubjectReview; ``time`` is its creation timestamp."""
     answer = _answer(served, {}, {"userInfo": user_fields(user)}, with_spec=False)
     return {**answer, "metadata": {"creationTimestamp": time}}
 
@@ -29,17 +29,10 @@ def answer_self_subject(served: ServedResource, user: User, *, time: str) -> Fie
 def answer_access(
     served: ServedResource, fields: Fields, *, user: User, namespace: str, authorizer: Authorizer
 ) -> Fields:
-    """Answer a SubjectAccessReview, a local one, or one about oneself.
+    """Return the response to a SubjectAccessReview, LocalSubjectAccessReview or SelfSubjectAccessReview.
 
-    Args:
-        served: Which of the three.
-        fields: The review as it was sent, decoded.
-        user: The user who asks, as authenticated.
-        namespace: Namespace in the URL, for the local one.
-        authorizer: Says whether a user may do something.
-
-    Raises:
-        InvalidError: If it does not say who or what, or a local one is about another namespace.
+    ``namespace`` is the namespace in the URL of a local review. Raises InvalidError for a review without a subject or
+    attributes, and for a local review of another namespace.
     """
     spec = mapping(fields.get("spec"))
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
@@ -73,17 +66,7 @@ def answer_access(
 
 
 def answer_rules(served: ServedResource, fields: Fields, *, user: User, authorizer: Authorizer) -> Fields:
-    """Answer a SelfSubjectRulesReview.
-
-    Args:
-        served: The kind that the request names, as it is served.
-        fields: The review as it was sent, decoded.
-        user: The user who asks, as authenticated.
-        authorizer: Says whether a user may do something.
-
-    Raises:
-        BadRequestError: If it names no namespace.
-    """
+    """Return the response to a SelfSubjectRulesReview, or raise BadRequestError if its namespace is missing."""
     namespace = text(at(fields, "spec", "namespace"))
     if not namespace:
         raise status_errors.bad_request("no namespace on request")
@@ -102,14 +85,7 @@ def answer_rules(served: ServedResource, fields: Fields, *, user: User, authoriz
 
 
 def answer_token(served: ServedResource, fields: Fields, *, user: User | None, audiences: tuple[str, ...]) -> Fields:
-    """Answer a TokenReview; the token itself is not repeated.
-
-    Args:
-        served: The kind that the request names, as it is served.
-        fields: The review as it was sent, decoded.
-        user: Whose token it is; None for a wrong one.
-        audiences: Which of the audiences asked for the token is for.
-    """
+    """Return the response to a TokenReview, without the token. ``user`` is None if the token is invalid."""
     spec = {name: value for name, value in mapping(fields.get("spec")).items() if name != "token"}
     if user is None:
         return _answer(served, spec, {"user": {}, "error": "invalid bearer token"})

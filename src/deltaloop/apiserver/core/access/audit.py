@@ -1,7 +1,7 @@
-"""The audit line: who asked for what, and what came of it; no body, and nothing secret.
+"""Audit log lines: ``audit.k8s.io/v1`` Events at the level Metadata, which contain neither bodies nor secrets.
 
-A line is an ``audit.k8s.io/v1`` Event at the level Metadata, as the real server writes it to ``--audit-log-path``, so
-tools that read those read these. A watch has its line when it starts, everything else when it ends.
+The format is that of the real server's ``--audit-log-path``. A watch is logged when it starts, other requests when they
+end.
 
 Source: apiserver pkg/audit; pkg/apis/audit/v1.
 """
@@ -22,20 +22,20 @@ _LONGEST_ANNOTATION: Final = 10 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited:
-    """The facts of one request.
+    """Facts about one request for the audit log.
 
     Attributes:
-        identity: A new identifier.
-        info: What it was about.
-        user: Who sent it; None if that could not be found out.
+        identity: Audit ID, unique per request.
+        info: Parsed request.
+        user: User of the request. None if authentication failed.
         uri: Path and query as sent.
-        source: Address of the client.
-        user_agent: The ``User-Agent`` header as it was sent.
-        code: HTTP status of the answer; 0 if there was none.
-        began: When it came, in seconds since 1970.
-        ended: When it was answered.
-        fault: The fault that struck it, or "".
-        annotations: What admission has noted.
+        source: IP address of the client.
+        user_agent: ``User-Agent`` header as sent.
+        code: HTTP status of the response. 0 if the server sent no response.
+        began: Time of arrival in seconds since 1970.
+        ended: Time of the response in seconds since 1970.
+        fault: Injected fault, or an empty string.
+        annotations: Annotations from admission.
     """
 
     identity: str
@@ -52,7 +52,7 @@ class Audited:
 
 
 def audit_event(seen: Audited) -> dict[str, object]:
-    """Return the line as an object; every text that the client chose is redacted and cut."""
+    """Return the audit event. Text that the client chose is redacted and truncated."""
     event: dict[str, object] = {
         "kind": "Event",
         "apiVersion": "audit.k8s.io/v1",

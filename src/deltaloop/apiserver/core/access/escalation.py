@@ -1,16 +1,16 @@
-"""Nobody grants what they do not hold: what writing roles and bindings asks for besides the verb itself.
+"""Privilege escalation checks: users can grant only permissions that they have.
 
-    create or update a role       hold every rule of it, or may ``escalate`` roles
-    ... with an aggregationRule   hold everything, or may ``escalate`` clusterroles
-    create or update a binding    hold every rule of its role, or may ``bind`` that role
+    create or update a role       needs every rule of the role, or the verb ``escalate``
+    ... with an aggregationRule   needs all permissions, or ``escalate`` on clusterroles
+    create or update a binding    needs every rule of the bound role, or ``bind`` on that role
 
-To hold a rule is to have it in the namespace that is written to, at the cluster scope for what has no namespace. Each
-rule is broken into its smallest parts (one verb, group, resource and name), and each part has to lie within one rule of
-the writer's; not all of a role of very many combinations, see ``missing_rules``. Members of ``system:masters`` hold
-everything. A change of nothing but owners and finalizers is free, so that garbage can be collected.
+The rules must apply in the namespace of the written object, or at the cluster scope if it has no namespace. Each rule
+is split into its smallest parts (one verb, group, resource and name), and one rule of the user must cover each part.
+Very large roles are an exception, see ``missing_rules``. Members of ``system:masters`` have all permissions. Changes to
+owners and finalizers only are exempt, because garbage collection needs them.
 
-Source: Kubernetes pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased;
-component-helpers auth/rbac/validation/policy_comparator.go; pkg/registry/rbac/validation/policy_compact.go.
+Source: Kubernetes pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased; component-helpers
+auth/rbac/validation/policy_comparator.go; pkg/registry/rbac/validation/policy_compact.go.
 """
 
 from __future__ import annotations
@@ -47,21 +47,11 @@ Fields = dict[str, object]
 def check_escalation(
     authorizer: Authorizer, user: User, served: ServedResource, namespace: str, *, before: Fields | None, after: Fields
 ) -> None:
-    """Check that who writes a role or a binding may grant what it grants; other objects always pass.
+    """Raise an error if a role or binding grants permissions that its author lacks.
 
-    Args:
-        authorizer: Knows who holds what.
-        user: The user who writes the role or binding.
-        served: The kind that the request names, as it is served.
-        namespace: Where it is written; empty at the cluster scope.
-        before: The object as it is; None for a new one.
-        after: The object as it is to be.
-
-    Raises:
-        ForbiddenError: If it grants more, naming what is missing.
-        NotFoundError: If a binding names a role that is not there, and its writer may not ``bind`` it.
-        BadRequestError: If a binding of the whole cluster names a Role.
-        InternalServerError: If a binding names a kind that is no role.
+    ``namespace`` is empty at the cluster scope, and ``before`` is None for a new object. Raises ForbiddenError with the
+    missing rules, NotFoundError if the bound role does not exist and the user cannot ``bind`` it, BadRequestError for a
+    ClusterRoleBinding to a Role, and InternalServerError for an unknown role kind. Other kinds always pass.
     """
     if served.type.group != RBAC_GROUP or MASTERS in user.groups:
         return
@@ -77,7 +67,7 @@ def _check_role(
     authorizer: Authorizer, user: User, served: ServedResource, namespace: str, *, before: Fields | None, after: Fields
 ) -> None:
     kind, name = served.type, _name(after)
-    # A request that creates has no name in its path, so a right that is limited to names does not reach it.
+    # A create request has no name in its path, so rules with resourceNames do not allow it.
     escalate = Attributes(
         user=user,
         verb="escalate",
@@ -116,7 +106,7 @@ def _check_binding(authorizer: Authorizer, user: User, served: ServedResource, n
         raise status_errors.bad_request("Namespace parameter required.")
     rules = authorizer.rules_of_role(kind, role, namespace)
     if rules is None:
-        # In the real server's words: it names the resource that is written.
+        # The real server also names the resource of the binding here.
         raise status_errors.not_found(served.type, role)
     _check_held(authorizer, user, served, namespace, name=_name(after), granted=rules)
 
@@ -146,11 +136,10 @@ def _check_held(
 
 
 def missing_rules(held: Iterable[Rule], granted: Iterable[Rule]) -> tuple[Rule, ...]:
-    """Return the parts of rules that lie within none of those that are held.
+    """Return the parts of ``granted`` that no single held rule covers.
 
-    A part is about one group, resource and name, or about one path, and has the verbs that are missing. After so many
-    comparisons as take a moment, the rules that no single one holds count as missing as a whole: whoever may write one
-    role must not keep the server busy with all its combinations.
+    A part is one path, or one combination of group, resource and name, with the missing verbs. After
+    ``_MOST_COMPARISONS`` comparisons, whole rules count as missing, so that a huge role cannot keep the server busy.
     """
     owned = _Held(held)
     missing: list[Rule] = []
@@ -169,7 +158,7 @@ def missing_rules(held: Iterable[Rule], granted: Iterable[Rule]) -> tuple[Rule, 
 
 @final
 class _Held:
-    """The rules that somebody holds, by what they are about; it counts how much it has compared."""
+    """Held rules, indexed by resource. It counts its comparisons."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.comparisons = 0
@@ -182,14 +171,14 @@ class _Held:
                 self._about.setdefault("", []).append(sets)
 
     def candidates(self, rule: Rule) -> Iterator[_Sets]:
-        """Give each held rule that could hold all of a rule: one that is about the first thing that it is about."""
+        """Yield the held rules that mention the rule's first resource, or paths if it has no resources."""
         for name in _ways_to_say(rule.resources[0]) if rule.resources else ("",):
             for sets in self._about.get(name, ()):
                 self.comparisons += 1
                 yield sets
 
     def missing_verbs(self, part: Rule) -> tuple[str, ...]:
-        """Return which verbs of a part no held rule has."""
+        """Return the verbs of a part that are not held."""
         left = part.verbs
         for sets in self.candidates(part):
             if left and _is_about(sets, part):
@@ -200,7 +189,7 @@ class _Held:
 
 @dataclass(frozen=True, slots=True)
 class _Sets:
-    """A held rule, to be looked into."""
+    """Held rule as sets."""
 
     verbs: frozenset[str]
     groups: frozenset[str]
@@ -220,7 +209,7 @@ class _Sets:
 
 
 def _without_repetition(rules: Iterable[Rule]) -> Iterator[Rule]:
-    """Put rules together that differ in their names only."""
+    """Merge rules that differ only in their names."""
     names: dict[Rule, dict[str, None]] = {}
     for rule in rules:
         if rule.names:
@@ -237,7 +226,7 @@ def _ways_to_say(resource: str) -> tuple[str, ...]:
 
 
 def compact_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
-    """Put rules together that differ in their verbs only and are about one resource."""
+    """Merge rules that differ only in their verbs and have a single group and resource."""
     verbs: dict[tuple[tuple[str, ...], ...], dict[str, None]] = {}
     others: list[Rule] = []
     for rule in rules:
@@ -253,7 +242,7 @@ def compact_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
 
 
 def describe_rule(rule: Rule) -> str:
-    """Return a rule in the real server's words."""
+    """Format a rule like the real server."""
     shown = (
         ("APIGroups", rule.groups),
         ("Resources", rule.resources),
@@ -265,7 +254,7 @@ def describe_rule(rule: Rule) -> str:
 
 
 def _parts(rule: Rule) -> Iterator[Rule]:
-    """Give each combination of a group, a resource and a name, and each path, with all verbs of the rule."""
+    """Yield each path and each combination of group, resource and name, with all verbs of the rule."""
     for group in rule.groups:
         for resource in rule.resources:
             part = Rule(verbs=rule.verbs, groups=(group,), resources=(resource,))
@@ -277,12 +266,11 @@ def _parts(rule: Rule) -> Iterator[Rule]:
 
 
 def _covers(held: _Sets, rule: Rule) -> bool:
-    """Tell whether one rule grants all of another."""
     return _has_all(held.verbs, rule.verbs) and _is_about(held, rule)
 
 
 def _is_about(held: _Sets, rule: Rule) -> bool:
-    """Tell whether one rule is about all that another is about; a pattern counts as what it is spelt."""
+    """Return whether a held rule covers everything but the verbs. Patterns are compared literally."""
     return (
         _has_all(held.groups, rule.groups)
         and all(_has_resource(held.resources, resource) for resource in rule.resources)

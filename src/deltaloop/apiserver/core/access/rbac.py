@@ -1,16 +1,15 @@
-"""Role-based access control: who may do what, by the roles and bindings in the store.
+"""Role-based access control with the roles and bindings in the store.
 
-    members of system:masters                              everything
-    ClusterRoleBinding → ClusterRole                       everywhere
-    RoleBinding → Role of its namespace, or ClusterRole    in its namespace only
+    members of system:masters                              all permissions
+    ClusterRoleBinding → ClusterRole                       all namespaces
+    RoleBinding → Role of its namespace, or ClusterRole    its namespace only
 
-Rules only allow; a request that no rule allows is refused. A binding whose role is not there grants nothing, and a
-refusal says so. A ClusterRole with an ``aggregationRule`` has the rules
-of the ClusterRoles that it selects besides its own. (In a cluster a controller copies them into it; here they are
-looked up when asked for, so its ``rules`` stay as written.)
+Rules only allow. A binding to a missing role grants nothing, and the error mentions the role. A ClusterRole with an
+``aggregationRule`` also has the rules of the selected ClusterRoles. They are looked up for each request instead of
+being copied by a controller, so the stored ``rules`` are unchanged.
 
-Parsed roles and bindings are kept beside the object that they were read from, so a change counts from the next request
-on. A resource version would not tell one from another: it may be given twice (``RevisionStore.renumber``).
+Parsed roles and bindings are cached with the object that they were parsed from. Resource versions are not suitable as
+cache keys, because ``RevisionStore.renumber`` can reuse them.
 
 Source: Kubernetes plugin/pkg/auth/authorizer/rbac; pkg/apis/rbac/v1/evaluation_helpers.go; pkg/registry/rbac.
 """
@@ -40,32 +39,32 @@ _PUBLIC: Final = (["healthz"], ["livez"], ["readyz"], ["version"])
 
 
 class Authorizer(Protocol):
-    """Decides who may do what."""
+    """Authorization decisions."""
 
     def decide(self, wanted: Attributes) -> Decision:
-        """Tell whether somebody may do something, and why."""
+        """Return whether the request is allowed, and the reason."""
         ...
 
     def allows(self, wanted: Attributes) -> bool:
-        """Tell whether somebody may do something."""
+        """Return whether the request is allowed."""
         ...
 
     def rules_for(self, user: User, namespace: str) -> tuple[Rule, ...]:
-        """Return everything that somebody may do in a namespace."""
+        """Return the rules that apply to the user in a namespace."""
         ...
 
     def missing_roles(self, user: User, namespace: str) -> tuple[tuple[str, str], ...]:
-        """Return kind and name of each role that is bound to somebody there and does not exist."""
+        """Return kind and name of each missing role that is bound to the user in a namespace."""
         ...
 
     def rules_of_role(self, kind: str, name: str, namespace: str) -> tuple[Rule, ...] | None:
-        """Return what a Role of a namespace or a ClusterRole grants; None if there is none such."""
+        """Return the rules of a Role or ClusterRole, or None if it does not exist."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One rule of a role."""
+    """Rule of a role."""
 
     verbs: tuple[str, ...]
     groups: tuple[str, ...] = ()
@@ -74,7 +73,7 @@ class Rule:
     paths: tuple[str, ...] = ()
 
     def allows(self, wanted: Attributes) -> bool:
-        """Tell whether it allows this."""
+        """Return whether the rule allows the request."""
         if not _has(self.verbs, wanted.verb):
             return False
         if not wanted.resource:
@@ -96,35 +95,31 @@ EVERYTHING: Final = (
 
 @final
 class AlwaysAllow:
-    """Whoever has shown credentials may do everything; others may see health and version."""
+    """Allow all requests of authenticated users; anonymous users can read only health and version."""
 
     def decide(self, wanted: Attributes) -> Decision:
-        """Tell whether somebody may do something."""
+        """Return whether the request is allowed, without a reason."""
         return Decision(self.allows(wanted))
 
     def allows(self, wanted: Attributes) -> bool:
-        """Tell whether somebody may do something."""
+        """Return whether the request is allowed."""
         return not wanted.user.anonymous or (not wanted.resource and wanted.path.split("/")[1:2] in _PUBLIC)
 
     def rules_for(self, user: User, namespace: str) -> tuple[Rule, ...]:  # noqa: ARG002 - the same everywhere
-        """Return everything that somebody may do."""
+        """Return all rules, or none for the anonymous user."""
         return () if user.anonymous else EVERYTHING
 
     def missing_roles(self, user: User, namespace: str) -> tuple[tuple[str, str], ...]:  # noqa: ARG002 - roles do not count
-        """Return nothing."""
+        """Return an empty tuple, because roles are ignored."""
         return ()
 
     def rules_of_role(self, kind: str, name: str, namespace: str) -> tuple[Rule, ...] | None:  # noqa: ARG002 - same
-        """Return nothing: roles do not count."""
+        """Return an empty tuple, because roles are ignored."""
         return ()
 
 
 def check_allowed(authorizer: Authorizer, wanted: Attributes) -> None:
-    """Refuse what is not allowed.
-
-    Raises:
-        ForbiddenError: In the real server's words.
-    """
+    """Raise ForbiddenError, with the real server's message, if the request is not allowed."""
     if not authorizer.allows(wanted):
         raise _forbidden(wanted, authorizer)
 
@@ -162,7 +157,7 @@ class _Binding:
     role_name: str
 
     def explain(self, subject: dict[str, object]) -> str:
-        """Say why this binding allows something to a subject."""
+        """Return the reason in the real server's words."""
         own = f"{self.name}/{self.namespace}" if self.namespace else self.name
         kind, whom = text(subject.get("kind")), text(subject.get("name"))
         if kind == "ServiceAccount":
@@ -172,22 +167,21 @@ class _Binding:
 
 @final
 class RbacAuthorizer:
-    """Decides by the roles and bindings of one store."""
+    """Authorizer that evaluates the roles and bindings of one store."""
 
     def __init__(self, store: RevisionStore) -> None:
-        """Read from this store."""
         self._store = store
         self._roles: dict[tuple[str, str], tuple[Resource, _Role]] = {}
         self._bindings: dict[tuple[str, str], tuple[Resource, _Binding]] = {}
 
     def allows(self, wanted: Attributes) -> bool:
-        """Tell whether somebody may do something."""
+        """Return whether the request is allowed."""
         if MASTERS in wanted.user.groups:
             return True
         return any(rule.allows(wanted) for _, _, rule in self._granted(wanted.user, wanted.namespace))
 
     def decide(self, wanted: Attributes) -> Decision:
-        """Tell whether somebody may do something, and by which binding, or which roles are missing."""
+        """Return whether the request is allowed, with the responsible binding or the missing roles as the reason."""
         if MASTERS in wanted.user.groups:
             return Decision(allowed=True)
         for binding, subject, rule in self._granted(wanted.user, wanted.namespace):
@@ -197,11 +191,11 @@ class RbacAuthorizer:
         return Decision(allowed=False, reason=f"rbac: RBAC: {not_found(missing)}" if missing else "")
 
     def rules_for(self, user: User, namespace: str) -> tuple[Rule, ...]:
-        """Return everything that bindings let somebody do in a namespace, or at the cluster scope for an empty one."""
+        """Return the rules that apply to the user in a namespace, or at the cluster scope if it is empty."""
         return tuple(rule for _, _, rule in self._granted(user, namespace))
 
     def missing_roles(self, user: User, namespace: str) -> tuple[tuple[str, str], ...]:
-        """Return kind and name of each role that is bound to somebody there and does not exist."""
+        """Return kind and name of each missing role that is bound to the user in a namespace."""
         named = ((binding.role_kind, binding.role_name) for binding, _ in self._bound(user, namespace))
         return tuple(
             (kind, name)
@@ -210,7 +204,7 @@ class RbacAuthorizer:
         )
 
     def rules_of_role(self, kind: str, name: str, namespace: str) -> tuple[Rule, ...] | None:
-        """Return what a Role of a namespace or a ClusterRole grants; None if there is none such."""
+        """Return the rules of a Role or ClusterRole, or None if it does not exist."""
         if self._store.get(*_place(kind, name, namespace)) is None:
             return None
         return tuple(self._rules_of(kind, name, namespace))
@@ -221,7 +215,7 @@ class RbacAuthorizer:
                 yield binding, subject, rule
 
     def _bound(self, user: User, namespace: str) -> Iterator[tuple[_Binding, dict[str, object]]]:
-        """Give each binding that counts for somebody there, with the first subject that they are."""
+        """Yield each binding that applies to the user, with its first matching subject."""
         listed = [(_CLUSTER_BINDINGS, obj) for obj in self._store.list(_CLUSTER_BINDINGS).items]
         if namespace:
             listed += [(_BINDINGS, obj) for obj in self._store.list(_BINDINGS, prefix=f"{namespace}/").items]
@@ -264,7 +258,7 @@ class RbacAuthorizer:
 
 
 def not_found(missing: Sequence[tuple[str, str]], *, suffix: str = "") -> str:
-    """Say that roles, by kind and name, are not there; several as Go joins errors."""
+    """Return the error text for missing roles. Several errors are joined like in Go."""
     sentences = [f'{kind.lower()}{suffix}.rbac.authorization.k8s.io "{name}" not found' for kind, name in missing]
     return sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
 
@@ -274,7 +268,7 @@ def _place(kind: str, name: str, namespace: str) -> tuple[str, str]:
 
 
 def parse_role(fields: dict[str, object]) -> _Role:
-    """Read a Role or ClusterRole; what has another shape than it should counts as empty."""
+    """Parse a Role or ClusterRole. Fields of an unexpected type count as empty."""
     rules = tuple(
         Rule(
             verbs=texts(rule.get("verbs")),
@@ -309,5 +303,5 @@ def _has(allowed: tuple[str, ...], wanted: str) -> bool:
 
 
 def path_matches(pattern: str, path: str) -> bool:
-    """Tell whether a path of a rule, which may end in ``*``, allows a path."""
+    """Return whether a path pattern, which can end in ``*``, matches a path."""
     return pattern in ("*", path) or (pattern.endswith("*") and path.startswith(pattern[:-1]))

@@ -1,11 +1,10 @@
-"""Tokens of service accounts: what is in them, and when they hold. The driver signs and checks signatures.
+"""Service account tokens: claims and validity. The caller signs tokens and verifies signatures.
 
-A token is a JSON Web Token whose subject is ``system:serviceaccount:NAMESPACE:NAME``. It holds while the account that
-it was made for is there (the same uid), and the object that it was bound to, if any.
+A token is a JSON Web Token with the subject ``system:serviceaccount:NAMESPACE:NAME``. It is valid as long as its
+service account exists with the same UID, and its bound object, if any.
 
-A token that a controller manager has written into a Secret of type ``kubernetes.io/service-account-token`` is another
-one: it has no end, and holds while the Secret has it and the account is there. The Secret is labelled with the day on
-which it was last used.
+Legacy tokens from Secrets of type ``kubernetes.io/service-account-token`` do not expire. They are valid as long as the
+Secret contains them and the account exists. A label on the Secret records the day of the last use.
 
 Source: Kubernetes pkg/serviceaccount/claims.go, legacy.go; pkg/registry/core/serviceaccount/storage/token.go.
 """
@@ -33,18 +32,18 @@ _USUAL: Final = 3600
 _ACCOUNTS: Final = "serviceaccounts"
 _BOUND: Final = {"Node": "nodes", "Pod": "pods", "Secret": "secrets"}
 _REQUEST: Final = ResourceType[Any]("authentication.k8s.io", "v1", "TokenRequest", "tokenrequests")
-_IN_SECRET: Final = "kubernetes/serviceaccount"  # the issuer of tokens in Secrets
+_IN_SECRET: Final = "kubernetes/serviceaccount"  # issuer of legacy tokens
 _LEGACY: Final = "kubernetes.io/serviceaccount/"
 _INVALID_SINCE: Final = "kubernetes.io/legacy-token-invalid-since"
 _DAY: Final = 86_400.0
 LAST_USED: Final = "kubernetes.io/legacy-token-last-used"
-"""Label of a Secret: the day on which its token was last used."""
+"""Label on a Secret with the day of the last use of its token."""
 Fields = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class TokenWish:
-    """What a checked TokenRequest asks for."""
+    """Checked TokenRequest."""
 
     audiences: tuple[str, ...]
     seconds: int
@@ -54,17 +53,10 @@ class TokenWish:
 
 
 def parse_token_request(fields: Fields, *, namespace: str, name: str, issuer: str) -> TokenWish:
-    """Read a TokenRequest.
+    """Parse a TokenRequest for the service account ``namespace``/``name``; ``issuer`` is the default audience.
 
-    Args:
-        fields: The ``TokenRequest`` as it was sent, decoded.
-        namespace: Of the account, in the URL.
-        name: Of the account, in the URL.
-        issuer: The audience that a token has by default.
-
-    Raises:
-        InvalidError: If it is about another account, or its duration is out of bounds.
-        BadRequestError: If it is bound to something else than a Node, Pod or Secret.
+    Raises InvalidError if the request names another account or its duration is out of bounds, and BadRequestError if it
+    is bound to a kind other than Node, Pod or Secret.
     """
     for field, found, wanted in (("name", "name", name), ("namespace", "namespace", namespace)):
         sent = text(at(fields, "metadata", found))
@@ -97,12 +89,10 @@ def parse_token_request(fields: Fields, *, namespace: str, name: str, issuer: st
 
 
 def bound_object(store: RevisionStore, wish: TokenWish, *, namespace: str, account: str) -> Resource | None:
-    """Return the object that a token of an account is to be bound to, None for none.
+    """Return the object for the token to be bound to, or None for an unbound token.
 
-    Raises:
-        NotFoundError: If it is not there.
-        BadRequestError: If it is a Pod of another account.
-        ConflictError: If it is another one of that name.
+    Raises NotFoundError if the object does not exist, BadRequestError for a Pod of another account, and ConflictError
+    if its UID differs.
     """
     if not wish.bound_kind:
         return None
@@ -115,7 +105,7 @@ def bound_object(store: RevisionStore, wish: TokenWish, *, namespace: str, accou
             f'cannot bind token for serviceaccount "{account}" to pod running with different serviceaccount name.'
         )
     if wish.bound_uid and wish.bound_uid != found.uid:
-        # In the real server's words, which have the kind in the place of the resource.
+        # The real server also uses the kind instead of the resource here.
         raise status_errors.conflict(
             _core_type(wish.bound_kind, wish.bound_kind),
             wish.bound_name,
@@ -128,16 +118,7 @@ def bound_object(store: RevisionStore, wish: TokenWish, *, namespace: str, accou
 def claims(
     account: Resource, wish: TokenWish, bound: Resource | None, *, issuer: str, identity: str, now: float
 ) -> Fields:
-    """Return what a token says.
-
-    Args:
-        account: The service account.
-        wish: What was asked for.
-        bound: What it is bound to.
-        issuer: Who says it.
-        identity: A new identifier of the token.
-        now: Seconds since 1970.
-    """
+    """Return the claims of a token; ``identity`` is its unique ID and ``now`` is in seconds since 1970."""
     private: Fields = {
         "namespace": account.namespace,
         "serviceaccount": {"name": account.name, "uid": account.uid},
@@ -158,7 +139,7 @@ def claims(
 
 
 def request_answer(fields: Fields, wish: TokenWish, account: Resource, *, token: str, now: float) -> Fields:
-    """Return the answered TokenRequest."""
+    """Return the TokenRequest with the issued token."""
     spec: Fields = {"audiences": list(wish.audiences), "expirationSeconds": wish.seconds}
     spec["boundObjectRef"] = at(fields, "spec", "boundObjectRef")
     return {
@@ -176,13 +157,9 @@ def request_answer(fields: Fields, wish: TokenWish, account: Resource, *, token:
 
 
 def user_of_claims(store: RevisionStore, said: Fields, *, issuer: str, now: float) -> User | None:
-    """Return whose token it is, for whichever audience; None if it does not hold, or no longer.
+    """Return the user of verified claims with any audience, or None if the token is not valid.
 
-    Args:
-        store: Where the account has to be.
-        said: What the token says; its signature has been checked.
-        issuer: Who must have said it.
-        now: Seconds since 1970.
+    ``now`` is in seconds since 1970.
     """
     if said.get("iss") != issuer:
         return None
@@ -207,13 +184,7 @@ def user_of_claims(store: RevisionStore, said: Fields, *, issuer: str, now: floa
 
 
 def user_of_secret(store: RevisionStore, said: Fields, token: str) -> tuple[User, Resource] | None:
-    """Return the account whose token a Secret has, and the Secret; None if it is no such token, or does not hold.
-
-    Args:
-        store: Where the Secret and the account have to be.
-        said: What the token says; its signature has been checked.
-        token: The token; the Secret must have it.
-    """
+    """Return the account and Secret of a verified legacy token, or None if the token is not valid."""
     namespace, name = text(said.get(f"{_LEGACY}namespace")), text(said.get(f"{_LEGACY}service-account.name"))
     uid = text(said.get(f"{_LEGACY}service-account.uid"))
     subject = account_name(namespace, name)
@@ -231,7 +202,7 @@ def user_of_secret(store: RevisionStore, said: Fields, token: str) -> tuple[User
 
 
 def day_of_use(secret: Resource, *, now: float) -> str:
-    """Return the day that a Secret whose token was used is to be labelled with, "" if it is so already."""
+    """Return the new value of the ``LAST_USED`` label, or an empty string if no update is necessary."""
     today, tomorrow = (format_time(from_epoch(day)).partition("T")[0] for day in (now, now + _DAY))
     return "" if secret.labels.get(LAST_USED) in (today, tomorrow) else today
 

@@ -1,1 +1,1 @@
-"""Admission: what may change or refuse a write that its user may do, plugin by plugin, in the real server's order."""
+"""Admission plugins, in the order of the real server."""

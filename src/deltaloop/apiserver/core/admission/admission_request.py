@@ -1,9 +1,7 @@
-"""A request as webhooks are asked about it, and as expressions of admission know it.
+"""Admission requests for webhooks and CEL expressions, and reading the objects that they return.
 
-The authorizer of an expression asks on behalf of the request's user, or of an account that the expression names; it is
-``WriteContext.decide`` that answers.
-
-What a webhook or a policy has made of an object: it is read anew as its kind, with its defaults.
+An expression's authorizer acts for the request's user or for a service account that the expression names. It uses
+``WriteContext.decide``.
 
 Source: apiserver pkg/admission/plugin/webhook/request/admissionreview.go, pkg/admission/plugin/cel/condition.go
 (``CreateAdmissionRequest``), activation.go; pkg/cel/library/authz.go; apiserver
@@ -44,9 +42,9 @@ Fields = dict[str, object]
 
 
 def as_sent(attributes: AdmissionAttributes) -> AdmissionAttributes:
-    """Return a write as those see it who may change it: a new object without what only the server sets.
+    """Return the request as mutating plugins see it: a new object without the fields that only the server sets.
 
-    Its field managers are there already: they own what was sent, and not what admission adds.
+    Its managed fields cover the request's fields but not those that admission adds.
     """
     if attributes.after is None or attributes.operation not in ("CREATE", "UPDATE"):
         return attributes
@@ -64,7 +62,7 @@ def as_sent(attributes: AdmissionAttributes) -> AdmissionAttributes:
 def sent_to_subresource(
     extra: Subresource, fields: Fields, query: Mapping[str, Sequence[str]], *, namespace: str
 ) -> Fields:
-    """Return what a subresource of another kind is sent, as an object: what was sent, or the options of a stream."""
+    """Return the object for a subresource of another kind: the sent object, or the options of a stream."""
     kind: Fields = {"kind": extra.kind, "apiVersion": extra.api_version}
     if extra.takes_object:
         return {**fields, **kind, "metadata": {**mapping(fields.get("metadata")), "namespace": namespace}}
@@ -85,7 +83,7 @@ def _option(form: Option, values: Sequence[str]) -> object:
 
 
 def in_version(attributes: AdmissionAttributes, served: ServedResource) -> tuple[Fields | None, Fields | None]:
-    """Return the object as it is to be, and as it is, in a version of the resource."""
+    """Return the new and the old object in the given version of the resource."""
     requested, answers = attributes.served, attributes.context.answers
     return (
         converted(attributes.after, requested, served, answers),
@@ -96,11 +94,7 @@ def in_version(attributes: AdmissionAttributes, served: ServedResource) -> tuple
 def converted(
     obj: Fields | None, source: ServedResource, target: ServedResource, answers: ExternalAnswers | None
 ) -> Fields | None:
-    """Return an object in another version of its resource.
-
-    Raises:
-        ApiError: 500 if a webhook converts it, and does not.
-    """
+    """Convert an object to another version of its resource, or raise ApiError 500 if the webhook fails."""
     if obj is None or source.type == target.type:
         return obj
     webhook = source.codec.webhook
@@ -115,12 +109,7 @@ def converted(
 
 
 def request_fields(attributes: AdmissionAttributes, served: ServedResource) -> Fields:
-    """Return a request as an ``AdmissionRequest``, without its uid and its objects.
-
-    Args:
-        attributes: The request.
-        served: The version of the resource in which it is shown.
-    """
+    """Return an ``AdmissionRequest`` in the given version, without UID and objects."""
     kind = attributes.served.type
     group, version, name = attributes.kind
     asked = served.type
@@ -147,12 +136,7 @@ def request_fields(attributes: AdmissionAttributes, served: ServedResource) -> F
 
 
 def expression_variables(attributes: AdmissionAttributes, served: ServedResource) -> Mapping[str, object]:
-    """Return what expressions know of a request, by the names that ``core/admission_expressions.py`` declares.
-
-    Args:
-        attributes: The request.
-        served: The version of the resource in which they see the objects.
-    """
+    """Return the variables declared in ``core/admission_expressions.py``, with objects in the given version."""
     after, before = in_version(attributes, served)
     authorizer = AuthorizerValue(lambda question: _answer(attributes, question))
     kind = attributes.served.type
@@ -194,24 +178,17 @@ def _answer(attributes: AdmissionAttributes, question: AccessQuestion) -> Access
 
 
 def has_own_kind(attributes: AdmissionAttributes) -> bool:
-    """Tell whether what is written is of the resource's kind, and not of its subresource's, such as a ``Scale``."""
+    """Return whether the written object has the resource's kind instead of a subresource's kind like ``Scale``."""
     return not attributes.subresource or attributes.kind[2] == attributes.served.type.kind
 
 
 def read_anew(
     attributes: AdmissionAttributes, served: ServedResource, result: dict[str, object], as_sent: AsSent = "patched"
 ) -> tuple[dict[str, object], tuple[str, ...]]:
-    """Return an object in the version that was requested, and a sentence for each field that its type does not have.
+    """Return an object in the requested version, with a message for each unknown field.
 
-    Args:
-        attributes: The request.
-        served: The version of the resource that the object is in.
-        result: The object, which is changed.
-        as_sent: How it came about.
-
-    Raises:
-        ApiError: If it cannot be read.
-        GrowthError: If it is larger than the account of the work allows.
+    ``served`` is the version of ``result``, which is modified. Raises ApiError if the object cannot be read, and
+    GrowthError if it exceeds the work budget.
     """
     if not has_own_kind(attributes):
         return result, ()

@@ -1,9 +1,7 @@
-"""What admission is told of a request.
+"""Request attributes for admission plugins, and the state of reinvocation.
 
-The second round of the plugins that change an object: what is asked again, once something has changed it.
-
-If a webhook or a policy has changed the object, all plugins have another look. Of webhooks and policies, only those are
-asked again that want to be (``IfNeeded``), and after which the object was changed by others.
+After a webhook or policy changed the object, all mutating plugins run again. Webhooks and policies run a second time
+only if their reinvocation policy is ``IfNeeded`` and another plugin changed the object after them.
 
 Source: apiserver pkg/admission/attributes.go; apiserver pkg/admission/reinvocation.go,
 pkg/admission/plugin/webhook/mutating/reinvocationcontext.go,
@@ -28,56 +26,54 @@ from deltaloop.apiserver.core.write_context import WriteContext
 
 @final
 class Askable:
-    """What one plugin has asked that wants to be asked again, and what of it now has a reason."""
+    """Calls of one plugin that can be repeated, and those that must be repeated."""
 
     def __init__(self) -> None:
-        """Know of nothing yet."""
         self._askable: set[Hashable] = set()
         self._due: set[Hashable] = set()
         self._left: object = None
 
     def is_due(self, key: Hashable) -> bool:
-        """Tell whether to ask again."""
+        """Return whether the call must be repeated."""
         return key in self._due
 
     def note(self, key: Hashable) -> None:
-        """Take that it was asked, and wants to know of later changes."""
+        """Record a call that must be repeated after later changes."""
         self._askable.add(key)
 
     def see_change(self) -> None:
-        """Ask all again that were asked before this change."""
+        """Mark all earlier calls for repetition."""
         self._due |= self._askable
         self._askable.clear()
 
     def see(self, obj: object) -> None:
-        """Take the object of the second round: others may have changed it since the first."""
+        """Compare the object of the second round with that of ``leave``, because other plugins may have changed it."""
         if obj != self._left:
             self.see_change()
 
     def leave(self, obj: object) -> None:
-        """Take the object as this plugin leaves it."""
+        """Record the object as this plugin returns it."""
         self._left = obj
 
 
 @final
 class Reinvocation:
-    """How far one request is.
+    """Reinvocation state of one request.
 
     Attributes:
         is_second: Whether this is the second round.
-        is_wanted: Whether there is to be one.
-        shows_managers: Whether the object has the field managers already that webhooks and policies are shown.
+        is_wanted: Whether a second round is necessary.
+        shows_managers: Whether the object already has the managed fields that webhooks and policies see.
     """
 
     def __init__(self) -> None:
-        """Begin the first round."""
         self.is_second = False
         self.is_wanted = False
         self.shows_managers = False
         self._asked: dict[str, Askable] = {}
 
     def of(self, plugin: str) -> Askable:
-        """Return what a plugin has asked."""
+        """Return the calls of a plugin."""
         return self._asked.setdefault(plugin, Askable())
 
 
@@ -86,23 +82,23 @@ Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionAttributes:
-    """One request on its way through admission.
+    """Request during admission.
 
     Attributes:
-        operation: What is done; a patch and an apply are what they come down to, a create or an update.
-        served: The resource that the request names, as it is served.
-        subresource: Such as ``status`` or ``binding``, "" for the object itself.
-        namespace: Namespace of the object; of a Namespace, its own name.
-        name: Name of the object, "" if it is to be generated.
-        after: The object as it is to be, in the version that is requested; of a subresource that takes another kind
-            (``Scale``, ``Binding``, ``Eviction``), that; None for a delete. It is shared: what changes it makes a copy.
-        before: The object as it is; None for a create, and for what is no part of the object.
-        context: The write.
-        dry_run: Whether nothing will be stored.
-        objects: What is stored.
-        registry: What is served.
-        entries: Works out ``metadata.managedFields`` of the object as it was sent.
-        reinvocation: What has been asked about it, and is to be asked again.
+        operation: Operation. Patch and apply count as create or update.
+        served: Requested resource.
+        subresource: Subresource, for example ``status``. Empty for the object itself.
+        namespace: Namespace of the object. A Namespace's own name if it is one.
+        name: Name of the object. Empty if the server will generate it.
+        after: New object in the requested version, or the sent object if the subresource has another kind (``Scale``,
+            ``Binding``, ``Eviction``). None for a delete. It is shared, so plugins must copy before they change it.
+        before: Old object. None for a create and for subresources that are not part of the object.
+        context: Context of the write.
+        dry_run: Whether the request is a dry run.
+        objects: Stored objects.
+        registry: Served resources.
+        entries: Function that computes ``metadata.managedFields`` of the object as sent.
+        reinvocation: Reinvocation state.
     """
 
     operation: Operation
@@ -120,17 +116,17 @@ class AdmissionAttributes:
     reinvocation: Reinvocation = field(default_factory=Reinvocation)
 
     def equivalents(self) -> tuple[ServedResource, ...]:
-        """Return all versions in which the objects of the resource are served, its own among them."""
+        """Return all versions of the resource, including the requested version."""
         return self.registry.sharing(self.served.storage)
 
     @property
     def user(self) -> User:
-        """Who asks."""
+        """The user of the request."""
         return self.context.user
 
     @property
     def options(self) -> Mapping[str, object]:
-        """The options of the request, as an object; those of a patch are the options of what it comes down to."""
+        """Options of the request as an object. Patch options become create or update options."""
         options = {} if self.context.options is None else self.context.options.as_object()
         if options.get("kind") != "PatchOptions":
             return options
@@ -139,13 +135,13 @@ class AdmissionAttributes:
 
     @property
     def resource(self) -> str:
-        """Plural and group, and the subresource behind a slash: ``pods``, ``deployments.apps/scale``."""
+        """Plural, group and subresource, for example ``pods`` or ``deployments.apps/scale``."""
         whole = self.served.type.group_resource
         return f"{whole}/{self.subresource}" if self.subresource else whole
 
     @property
     def kind(self) -> tuple[str, str, str]:
-        """Group, version and kind of what ``after`` is."""
+        """Group, version and kind of ``after``."""
         if self.subresource == "scale":
             return "autoscaling", "v1", "Scale"
         extra = self.served.subresource(self.subresource)
@@ -155,11 +151,11 @@ class AdmissionAttributes:
         return kind.group, kind.version, kind.kind
 
     def refused(self, why: str, *, cause: str = "") -> ApiError:
-        """Return the 403 that refuses the request for this reason; a word for the cause goes with it."""
+        """Return the 403 error that rejects the request, with an optional machine-readable cause."""
         return status_errors.protected(self.served.type, self.shown_name, why, cause=cause)
 
     @property
     def shown_name(self) -> str:
-        """The name that a refusal has: the object's, or what it is to be generated from."""
+        """Name for error messages: the name, ``generateName`` or ``Unknown``."""
         metadata = at(self.after, "metadata")
         return self.name or text(at(metadata, "name")) or text(at(metadata, "generateName")) or "Unknown"

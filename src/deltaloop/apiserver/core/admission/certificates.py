@@ -1,4 +1,4 @@
-"""Certificate requests: who may approve and sign them for a signer, and that none makes an administrator.
+"""Admission of CertificateSigningRequests: approving, signing, and the ban on ``system:masters``.
 
 Source: Kubernetes plugin/pkg/admission/certificates; RFC 2986 and X.690 for what a request looks like.
 """
@@ -55,14 +55,7 @@ def _check_subject(attributes: AdmissionAttributes) -> None:
 
 
 def organizations_of(request: str) -> Iterator[bytes]:
-    """Yield the organizations in the subject of a certificate request.
-
-    Args:
-        request: PEM in base64, as a CertificateSigningRequest has it.
-
-    Raises:
-        ValueError: If it cannot be read.
-    """
+    """Yield the organizations in the subject of a base64-encoded PEM request, or raise ValueError if it is invalid."""
     pem = _PEM.search(base64.b64decode(request).decode("ascii", "replace"))
     if pem is None:
         raise ValueError("no certificate request in PEM")
@@ -80,7 +73,7 @@ def organizations_of(request: str) -> Iterator[bytes]:
 
 
 def _values(der: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield tag and content of each value, one after the other."""
+    """Yield tag and content of each DER value."""
     while der:
         tag, length, start = der[0], der[1], 2
         if length & 0x80:

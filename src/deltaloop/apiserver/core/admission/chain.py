@@ -1,12 +1,10 @@
-"""The chain of admission plugins: first all that may change an object, then all that look at what became of it.
+"""Admission chain: first the mutating plugins, then the validating plugins.
 
-    mutate      before the object is prepared and checked as a whole; managed fields are those of the object as sent
-    validate    after that, of the object as it would be stored, for a dry run, too
+    mutate      runs before the object is prepared and validated; managed fields are those of the object as sent
+    validate    runs on the object to be stored, also in dry runs
 
-Each request goes through those plugins only that handle its operation and its resource, which is looked up once; so
-what no plugin handles costs nothing more. A plugin refuses by raising, in either phase.
-
-Once a webhook or a policy has changed the object, those that may change it have another look (``Reinvocation``).
+A request runs only the plugins for its operation and resource. The selection is cached. Plugins reject requests by
+raising exceptions. After a webhook or policy changed the object, the mutating plugins run again (see ``Reinvocation``).
 
 Source: apiserver pkg/admission/{chain,reinvocation}.go, pkg/endpoints/handlers/{create,update,delete}.go.
 """
@@ -24,13 +22,13 @@ from deltaloop.apiserver.core.write_context import Effect
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """One plugin of admission.
+    """Admission plugin.
 
     Attributes:
-        operations: What it handles.
-        resources: Which resources and subresources, as ``AdmissionAttributes.resource`` writes them; None for all.
-        mutate: Returns the object as it is to be, or None if it stays as it is. It copies what it changes.
-        validate: Looks at the object as it would be stored; returns what else is to be written with it, if anything.
+        operations: Operations that it handles.
+        resources: Resources and subresources in the format of ``AdmissionAttributes.resource``. None for all.
+        mutate: Function that returns a changed copy of the object, or None if it is unchanged.
+        validate: Function that checks the object to be stored and returns additional writes, if any.
     """
 
     operations: frozenset[str]
@@ -41,19 +39,14 @@ class Plugin:
 
 @final
 class Chain:
-    """Plugins in their order. It keeps nothing of a request, and may be asked in several threads."""
+    """Ordered admission plugins. Thread-safe, because it keeps no state of requests."""
 
     def __init__(self, plugins: Iterable[Plugin] = ()) -> None:
-        """Ask these, in this order."""
         self._plugins = tuple(plugins)
         self._handling: dict[tuple[str, str, str], tuple[tuple[Plugin, ...], tuple[Plugin, ...]]] = {}
 
     def mutate(self, attributes: AdmissionAttributes) -> dict[str, object] | None:
-        """Let the plugins change an object, and return it; None if none of them does.
-
-        Raises:
-            ApiError: If one of them refuses it.
-        """
+        """Run the mutating plugins, in two rounds if necessary, and return the object or None if it is unchanged."""
         changed = self._round(attributes)
         if not attributes.reinvocation.is_wanted:
             return changed
@@ -72,11 +65,7 @@ class Chain:
         return changed
 
     def validate(self, attributes: AdmissionAttributes) -> tuple[Effect, ...]:
-        """Let the plugins look at an object as it would be stored, and return what else is to be written with it.
-
-        Raises:
-            ApiError: If one of them refuses it.
-        """
+        """Run the validating plugins and return the additional writes."""
         effects: list[Effect] = []
         for plugin in self._of(attributes)[1]:
             assert plugin.validate is not None
@@ -104,4 +93,4 @@ class Chain:
 
 
 NO_ADMISSION = Chain()
-"""Asks nobody."""
+"""Chain without plugins."""

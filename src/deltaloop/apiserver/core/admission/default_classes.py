@@ -1,4 +1,4 @@
-"""What names a class where nothing does: DefaultStorageClass and DefaultIngressClass take the newest default one.
+"""DefaultStorageClass and DefaultIngressClass: set the newest default class if the object names no class.
 
 Source: Kubernetes plugin/pkg/admission/{storage/storageclass/setdefault,network/defaultingressclass}.
 """
@@ -19,13 +19,13 @@ from deltaloop.apiserver.core.admission.pod_scheduling import CREATE, with_spec
 def _default_of(
     plural: str, field: str, *, marks: tuple[str, ...], annotation: str
 ) -> Callable[[AdmissionAttributes], dict[str, object] | None]:
-    """Return what fills in a class.
+    """Return a mutating function that sets a default class.
 
     Args:
         plural: Plural and group of the classes.
-        field: Field of the spec that names one.
-        marks: Annotations that make a class a default one.
-        annotation: The one that names an object's class instead of the field.
+        field: Field of the spec that names a class.
+        marks: Annotations that make a class the default.
+        annotation: Legacy annotation that names a class.
     """
 
     def is_default(item: Resource) -> bool:
@@ -36,7 +36,7 @@ def _default_of(
         if named or at(attributes.after, "spec", field) is not None:
             return None
         defaults = sorted(filter(is_default, attributes.objects.list(plural).items), key=lambda item: item.name)
-        # Of those made in the same second, the first by name.
+        # The first name wins if several classes have the same creation timestamp.
         newest = max(defaults, key=lambda item: str(at(item.to_dict(), "metadata", "creationTimestamp")), default=None)
         return with_spec(attributes.after, **{field: newest.name}) if newest is not None else None
 

@@ -1,4 +1,4 @@
-"""LimitRanger: what containers request and are limited to where they say nothing, and the least and most of it.
+"""LimitRanger: default requests and limits of containers, and minimum and maximum amounts.
 
 Source: Kubernetes plugin/pkg/admission/limitranger.
 """
@@ -22,7 +22,7 @@ _CONTAINERS: Final = (("containers", "container"), ("initContainers", "init cont
 
 
 def _limits(attributes: AdmissionAttributes) -> Iterator[tuple[Mapping[str, object], ...]]:
-    """Yield what each range of the namespace limits; an object that is being deleted is left alone."""
+    """Yield the limits of each LimitRange in the namespace, or nothing if the object is being deleted."""
     if at(attributes.before, "metadata", "deletionTimestamp") is None:
         for item in attributes.objects.list(_RANGES, prefix=f"{attributes.namespace}/").items:
             yield tuple(map(mapping, items(at(item.to_dict(), "spec", "limits"))))

@@ -1,13 +1,13 @@
-"""Which webhooks and policies a request concerns.
+"""Matching of requests with webhooks and policies.
 
-    rules              operation, group, version, resource, scope and names; if none holds and the match policy is
-                       ``Equivalent``, those of the other versions of the resource, to which the object is converted
-                       then; a policy may exclude some, and may have no rules
-    selectors          of the namespace's labels and of the object's, as it is or as it is to be
-    match conditions   expressions, last
+    rules              operation, group, version, resource, scope and names; with the match policy ``Equivalent`` also
+                       the other versions of the resource, to which the object is then converted; policies can also
+                       exclude resources or have no rules
+    selectors          labels of the namespace, and of the old or the new object
+    match conditions   CEL expressions, evaluated last
 
-Nobody is asked about configurations of webhooks and policies, so that none can lock out its own repair; policies are
-asked about those of webhooks.
+Webhooks and policies do not apply to their own configurations, so they cannot prevent their own repair. Policies do
+apply to webhook configurations.
 
 Source: apiserver pkg/admission/plugin/webhook/generic/webhook.go, predicates/; pkg/admission/plugin/policy/matching,
 policy/generic/plugin.go.
@@ -33,41 +33,31 @@ _VIRTUAL: Final = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 
 
 def is_exempt(attributes: AdmissionAttributes) -> bool:
-    """Tell whether nobody is asked about such objects."""
+    """Return whether webhooks do not apply to the resource."""
     group = attributes.served.type.group
     return group == _GROUP or group in _VIRTUAL
 
 
 def is_exempt_from_policies(attributes: AdmissionAttributes) -> bool:
-    """Tell whether no policy is asked about such objects."""
+    """Return whether policies do not apply to the resource."""
     kind = attributes.served.type
     return kind.group in _VIRTUAL or (kind.group == _GROUP and "admissionpolic" in kind.plural)
 
 
 def matched_resource(hook: Mapping[str, object], attributes: AdmissionAttributes) -> ServedResource | None:
-    """Return the version of the resource in which a webhook is to be asked; None if it is not to be.
+    """Return the version of the resource for a call of the webhook, or None if it does not match.
 
-    Match conditions are not looked at here.
-
-    Args:
-        hook: The webhook, of a configuration.
-        attributes: The request.
-
-    Raises:
-        ApiError: If the request's namespace is not there, and would have to be looked at.
+    Match conditions are not evaluated here. Raises ApiError if a namespace selector applies but the namespace does not
+    exist.
     """
     return _matched(hook, attributes, "rules")
 
 
 def matched_by_policy(resources: Mapping[str, object], attributes: AdmissionAttributes) -> ServedResource | None:
-    """Return the version of the resource in which a policy is to look at it; None if it is not to.
+    """Return the version of the resource for a policy, or None if it does not match.
 
-    Args:
-        resources: The ``matchConstraints`` of a policy, or the ``matchResources`` of a binding.
-        attributes: The request.
-
-    Raises:
-        ApiError: If the request's namespace is not there, and would have to be looked at.
+    ``resources`` are the ``matchConstraints`` of a policy or the ``matchResources`` of a binding. Raises ApiError if a
+    namespace selector applies but the namespace does not exist.
     """
     if _by_rules(resources, attributes, "excludeResourceRules") is not None:
         return None
@@ -81,15 +71,7 @@ def may_concern(
     subresource: str,
     versions: Iterable[ResourceType[Resource]],
 ) -> bool:
-    """Tell whether a policy could be asked about a resource at all; for some names, labels and namespaces it may not.
-
-    Args:
-        resources: The ``matchConstraints`` of the policy.
-        operation: What is done.
-        kind: The resource that the request names.
-        subresource: Of it.
-        versions: All versions of the resource.
-    """
+    """Return whether a policy's ``matchConstraints`` can match a resource with any name, labels and namespace."""
     rules = [mapping(rule) for rule in items(resources.get("resourceRules"))]
     named = (kind, *versions) if resources.get("matchPolicy", "Equivalent") == "Equivalent" else (kind,)
     return not rules or any(_concerns(rule, operation, each, subresource) for rule in rules for each in named)
@@ -125,7 +107,7 @@ def _holds(rule: Mapping[str, object], attributes: AdmissionAttributes, served: 
 
 
 def _concerns(rule: Mapping[str, object], operation: str, kind: ResourceType[Resource], subresource: str) -> bool:
-    """Tell whether a rule holds for objects of a kind, whatever their names are."""
+    """Return whether a rule matches, regardless of the object's name."""
     if not _has(rule, "operations", operation):
         return False
     if not (_has(rule, "apiGroups", kind.group) and _has(rule, "apiVersions", kind.version)):
@@ -155,7 +137,7 @@ def _selects_object(hook: Mapping[str, object], attributes: AdmissionAttributes)
 
 
 def _selects_namespace(hook: Mapping[str, object], attributes: AdmissionAttributes) -> bool | None:
-    """Tell whether the namespace is selected; None if it is not there."""
+    """Return whether the namespace is selected, or None if it does not exist."""
     if not attributes.namespace:
         return True
     selector = mapping(hook.get("namespaceSelector"))

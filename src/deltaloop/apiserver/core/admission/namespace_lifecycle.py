@@ -1,4 +1,4 @@
-"""NamespaceLifecycle: nothing new without a namespace, or in one that is being deleted; the first namespaces stay.
+"""NamespaceLifecycle: reject creates in missing or terminating namespaces and deletes of the initial namespaces.
 
 Source: apiserver pkg/admission/plugin/namespace/lifecycle.
 """

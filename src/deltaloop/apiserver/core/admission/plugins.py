@@ -1,4 +1,4 @@
-"""The admission plugins of a real server that are on by default, in its order: here, or why not.
+"""Admission plugins that the real server enables by default, in its order.
 
 Source: Kubernetes pkg/kubeapiserver/options/plugins.go.
 """
@@ -65,18 +65,21 @@ DEFAULT_ON: Final[Mapping[str, tuple[Plugin, ...] | str]] = {
     "ValidatingAdmissionWebhook": (VALIDATING_WEBHOOKS,),
     "ResourceQuota": (RESOURCE_QUOTA,),
 }
-"""By its name, what a plugin consists of, or the reason why it is not here."""
+"""Plugins by name, or the reason why a plugin is not implemented."""
 
 NAMES: Final = frozenset(name for name, plugin in DEFAULT_ON.items() if not isinstance(plugin, str))
-"""The plugins that are here."""
+"""Names of the implemented plugins."""
 
 OFF_HERE: Final = frozenset({"ServiceAccount"})
-"""What is on by default on a real server, and here if asked for: no controller makes accounts, as in envtest."""
+"""Plugins that a real server enables by default but this server only on request.
+
+No controller creates service accounts here, like in envtest.
+"""
 
 
 @lru_cache(maxsize=16)
 def chain_of(enabled: frozenset[str] = frozenset(), disabled: frozenset[str] = frozenset()) -> Chain:
-    """Return the chain of the plugins that are on by default here, with and without these."""
+    """Return the chain of the default plugins, with the given plugins enabled and disabled."""
     names = (NAMES - OFF_HERE | enabled) - disabled
     asked = (plugins for name, plugins in DEFAULT_ON.items() if name in names and not isinstance(plugins, str))
     return Chain((PARAMS_ACCESS, *chain.from_iterable(asked)))

@@ -1,6 +1,6 @@
-"""What decides where and how urgently pods run: Priority, DefaultTolerationSeconds, PodTopologyLabels, node taints.
+"""Admission plugins for scheduling: Priority, DefaultTolerationSeconds, PodTopologyLabels, TaintNodesByCondition.
 
-What these add belongs to no field manager.
+The added fields have no field manager.
 
 Source: Kubernetes plugin/pkg/admission/{priority,defaulttolerationseconds,podtolerationrestriction,nodetaint} and
 podtopologylabels (KEP-4742).
@@ -29,7 +29,7 @@ _TOPOLOGY: Final = ("topology.kubernetes.io/region", "topology.kubernetes.io/zon
 
 
 def with_spec(obj: dict[str, object] | None, **changed: object) -> dict[str, object]:
-    """Return an object with other fields in its spec."""
+    """Return a copy of the object with changed fields in its spec."""
     fields = mapping(obj)
     return {**fields, "spec": {**mapping(fields.get("spec")), **changed}}
 
@@ -56,7 +56,7 @@ def _set_priority(attributes: AdmissionAttributes) -> dict[str, object] | None:
 
 
 def _priority(attributes: AdmissionAttributes, name: str) -> tuple[str, int, str]:
-    """Return the name of a pod's class, "" for none, its number, and what it does to others."""
+    """Return the priority class name (empty for none), the priority and the preemption policy of a pod."""
     if name in SYSTEM_CLASSES:
         return name, SYSTEM_CLASSES[name], _PREEMPTS
     if name:
@@ -73,7 +73,7 @@ def _priority(attributes: AdmissionAttributes, name: str) -> tuple[str, int, str
 
 
 def _default_class(objects: Stored) -> dict[str, object] | None:
-    """Return the priority class that pods have by default: the lowest of them, if there are several."""
+    """Return the default priority class, the lowest if several exist."""
     classes = (item.to_dict() for item in objects.list(_CLASSES).items)
     defaults = [fields for fields in classes if fields.get("globalDefault") is True]
     return min(defaults, key=lambda fields: integer(fields.get("value")), default=None)
@@ -109,7 +109,7 @@ def _taint(attributes: AdmissionAttributes) -> dict[str, object] | None:
 
 
 def _label(attributes: AdmissionAttributes) -> dict[str, object] | None:
-    """Give a pod with a node, or the binding that gives it one, the zone and the region of the node."""
+    """Copy zone and region of the node to a pod or to the binding that assigns the node."""
     fields = mapping(attributes.after)
     node = text(at(fields, "spec", "nodeName"))
     if attributes.subresource:

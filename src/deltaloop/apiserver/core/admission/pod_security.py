@@ -1,8 +1,8 @@
-"""PodSecurity: namespaces say by labels which of the Pod Security Standards their pods have to keep.
+"""PodSecurity: enforce the Pod Security Standards that the labels of a namespace select.
 
-    enforce     pods that do not are refused
-    warn        their authors are warned, and those of what makes pods, such as a Deployment
-    audit       nothing is kept here
+    enforce     rejects violating pods
+    warn        returns warnings for violating pods and pod templates
+    audit       is ignored
 
 Source: k8s.io/pod-security-admission/admission, api.
 """
@@ -58,7 +58,7 @@ class _Policy:
 
 
 def _policies(labels: Mapping[str, str]) -> tuple[dict[str, _Policy], list[SchemaError]]:
-    """Return the policy of each mode; where a label is wrong, what stands for it, and the error."""
+    """Return the policy of each mode, with a fallback and an error for each invalid label."""
     found: dict[str, _Policy] = {}
     errors: list[SchemaError] = []
     for mode in ("enforce", "audit", "warn"):

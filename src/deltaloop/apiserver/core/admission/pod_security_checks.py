@@ -1,7 +1,7 @@
-"""What the Pod Security Standards ask of a pod, check by check; each says what is wrong, or nothing.
+"""Checks of the Pod Security Standards; each returns a violation or None.
 
-Baseline forbids what leads out of a pod; restricted asks for what keeps it small, and replaces some of the baseline's
-checks by stricter ones. Each has a version since which it is so.
+Baseline forbids access outside of the pod. Restricted also requires minimal privileges, and replaces some baseline
+checks by stricter checks. Each check applies from a certain minor version.
 
 Source: k8s.io/pod-security-admission/policy; Kubernetes documentation, "Pod Security Standards".
 """
@@ -48,7 +48,7 @@ _SYSCTLS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """What a check found: in short, and in full."""
+    """Violation, with a short reason and a detailed message."""
 
     reason: str
     detail: str
@@ -56,40 +56,40 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True)
 class CheckedPod:
-    """A pod, or a template of pods, and the minor version of the standards."""
+    """Pod or pod template, and the minor version of the standards."""
 
     metadata: Mapping[str, object]
     spec: Mapping[str, object]
     version: int
 
     def containers(self) -> Iterator[Mapping[str, object]]:
-        """Yield all containers, in the order in which messages name them."""
+        """Yield all containers in the order of the messages."""
         for group in _GROUPS:
             yield from map(mapping, items(self.spec.get(group)))
 
     def named(self, wrong: Callable[[object], object]) -> list[str]:
-        """Return the names of containers whose security context is wrong."""
+        """Return the names of the containers with a wrong security context."""
         return [text(each.get("name")) for each in self.containers() if wrong(each.get("securityContext"))]
 
     def setters(self, wrong: Callable[[object], object]) -> str:
-        """Return the words for the pod and the containers whose security contexts are wrong; "" for none."""
+        """Return a list of the pod and containers with a wrong security context for messages, or an empty string."""
         said = ["pod"] if wrong(self.spec.get("securityContext")) else []
         named = self.named(wrong)
         return " and ".join([*said, _counted("container", named)] if named else said)
 
     def values(self, *fields: str) -> set[str]:
-        """Return the texts that the pod and its containers have there, in their security contexts."""
+        """Return the values of a field in the security contexts of the pod and its containers."""
         contexts = [self.spec.get("securityContext"), *(each.get("securityContext") for each in self.containers())]
         return {text(at(context, *fields)) for context in contexts if at(context, fields[0]) is not None}
 
     @property
     def runs_windows(self) -> bool:
-        """Whether the pod says so, and that counts in this version."""
+        """Whether the pod runs Windows, if the version has exemptions for Windows."""
         return self.version >= _WINDOWS_EXEMPT and at(self.spec, "os", "name") == "windows"
 
     @property
     def has_own_users(self) -> bool:
-        """Whether its users are not the host's, and that counts in this version."""
+        """Whether the pod has its own user namespace, if the version has exemptions for it."""
         return self.version >= _RELAXED and self.spec.get("hostUsers") is False
 
 
@@ -317,7 +317,7 @@ def _set_seccomp(pod: CheckedPod) -> Wrong | None:
     return Wrong("seccompProfile", f'{about} "Localhost"') if named else None
 
 
-# In the order in which messages have them, with the version since which they are so.
+# In the order of the messages, with the first version of each check.
 _BASELINE: Final[Mapping[str, tuple[int, _Check]]] = {
     "appArmorProfile": (0, _apparmor),
     "capabilities": (0, _default_capabilities),
@@ -332,7 +332,7 @@ _BASELINE: Final[Mapping[str, tuple[int, _Check]]] = {
     "sysctls": (0, _sysctls),
     "windowsHostProcess": (0, _host_process),
 }
-# With the check of the baseline that each replaces.
+# First version, check, and name of the baseline check that it replaces.
 _RESTRICTED: Final[tuple[tuple[int, _Check, str], ...]] = (
     (8, _escalation, ""),
     (22, _dropped_capabilities, "capabilities"),
@@ -345,13 +345,13 @@ _RESTRICTED: Final[tuple[tuple[int, _Check, str], ...]] = (
 
 
 def violations(level: str, version: int, metadata: Mapping[str, object], spec: Mapping[str, object]) -> list[Wrong]:
-    """Return what is wrong with a pod.
+    """Return the violations of a pod.
 
     Args:
-        level: ``privileged``, ``baseline`` or ``restricted``.
-        version: Minor version of the standards, ``LATEST`` for the newest.
-        metadata: The pod's metadata.
-        spec: Its spec.
+        level: Level, ``privileged``, ``baseline`` or ``restricted``.
+        version: Minor version of the standards. ``LATEST`` for the newest.
+        metadata: Metadata of the pod.
+        spec: Spec of the pod.
     """
     if level == "privileged":
         return []

@@ -1,7 +1,7 @@
-"""ResourceQuota: what a namespace may use, by the status of its quotas, which each admitted write moves on.
+"""ResourceQuota: limit the usage of a namespace, and update the quotas' status with each write.
 
-A quota counts by ``status.hard`` and ``status.used``. A controller fills them in in a cluster, and gives back what is
-deleted; none runs here. As on a real server alone, a quota without a status restricts nothing.
+Quotas are checked with ``status.hard`` and ``status.used``. In a cluster, a controller initializes them and subtracts
+deleted objects, but no such controller runs here. A quota without a status has no effect.
 
 Source: apiserver pkg/admission/plugin/resourcequota; Kubernetes pkg/quota/v1/evaluator/core.
 """
@@ -71,7 +71,7 @@ def _writing(attributes: AdmissionAttributes, charged: Iterable[dict[str, object
 
 
 def _is_counted(attributes: AdmissionAttributes) -> bool:
-    """Tell whether a write changes what is used: a create, and those updates that may take more."""
+    """Return whether the write can increase the usage."""
     if attributes.operation == "CREATE":
         return not attributes.subresource
     match attributes.resource:
@@ -84,7 +84,7 @@ def _is_counted(attributes: AdmissionAttributes) -> bool:
 
 
 def _check_said(attributes: AdmissionAttributes, quota: Resource, counted: list[str]) -> None:
-    """Refuse a pod without amounts that a quota counts, and any object while nobody has counted."""
+    """Reject pods without the amounts that the quota counts, and all objects if the quota's usage is unknown."""
     spec = mapping(at(attributes.after, "spec"))
     of_pod = mapping(spec.get("resources"))
     if attributes.served.storage == "pods" and not (of_pod.get("requests") or of_pod.get("limits")):
@@ -104,7 +104,6 @@ def _check_said(attributes: AdmissionAttributes, quota: Resource, counted: list[
 
 
 def _usage(attributes: AdmissionAttributes, fields: object) -> Amounts:
-    """Return what an object uses."""
     kind = attributes.served.type
     count = {f"count/{attributes.served.storage}": "1"}
     spec = mapping(at(fields, "spec"))
@@ -136,7 +135,7 @@ def _usage(attributes: AdmissionAttributes, fields: object) -> Amounts:
 
 
 def _compute(requests: Amounts, limits: Amounts) -> Amounts:
-    """Return what a pod, or a container, uses by the names that quotas have for it."""
+    """Return the usage of a pod or container with the resource names of quotas."""
     result: Amounts = {}
     for name, value in requests.items():
         native = name in _COMPUTE or name.startswith("hugepages-")
@@ -148,7 +147,6 @@ def _compute(requests: Amounts, limits: Amounts) -> Amounts:
 
 
 def _matches(attributes: AdmissionAttributes, name: str) -> bool:
-    """Tell whether a name in a quota is about objects of this kind."""
     storage = attributes.served.storage
     if name == f"count/{storage}":
         return True

@@ -1,4 +1,4 @@
-"""RuntimeClass: a pod gets the overhead and the nodes of the class that runs it; PodResizeValidator, what fits a node.
+"""RuntimeClass adds overhead and node selection to pods; PodResizeValidator checks the capacity of the node.
 
 Source: Kubernetes plugin/pkg/admission/{runtimeclass,podresize}; pkg/util/tolerations.
 """
@@ -20,7 +20,7 @@ _MISMATCH: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClass's de
 
 
 def _class_of(attributes: AdmissionAttributes) -> dict[str, object]:
-    """Return the class of a pod, empty if it names none."""
+    """Return the RuntimeClass of a pod, or an empty object if the pod names none."""
     name = at(attributes.after, "spec", "runtimeClassName")
     if name is None:
         return {}
@@ -70,7 +70,7 @@ def _check(attributes: AdmissionAttributes) -> None:
 
 
 def _check_resize(attributes: AdmissionAttributes) -> None:
-    """Refuse a resize that the pod's node cannot run, or has no room for."""
+    """Reject a resize if the node does not support it or has insufficient capacity."""
     spec = mapping(at(attributes.after, "spec"))
     node = text(spec.get("nodeName"))
     counts = [at(each, "metadata", "generation") for each in (attributes.before, attributes.after)]

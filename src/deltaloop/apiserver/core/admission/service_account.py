@@ -1,4 +1,4 @@
-"""ServiceAccount: a pod runs as an account that is there, and gets its token and the secrets that images need.
+"""ServiceAccount: assign an existing account to each pod, and add its token and image pull secrets.
 
 Source: Kubernetes plugin/pkg/admission/serviceaccount.
 """
@@ -70,7 +70,7 @@ def _fill(attributes: AdmissionAttributes) -> dict[str, object] | None:
 
 
 def _with_token(spec: Mapping[str, object], *, random: float) -> dict[str, object]:
-    """Return the containers and volumes of a pod whose containers find a token."""
+    """Return the changed containers and volumes that mount a token."""
     volumes = items(spec.get("volumes"))
     names = [text(at(volume, "name")) for volume in volumes]
     present = next((name for name in names if name.startswith(_VOLUME)), None)
@@ -132,7 +132,7 @@ def _check(attributes: AdmissionAttributes) -> None:
 
 
 def _secrets(spec: Mapping[str, object], only: str) -> Iterator[tuple[str, str]]:
-    """Yield each secret that a pod names, with the words for where."""
+    """Yield each secret of a pod, with its location for messages."""
     if not only:
         for volume in items(spec.get("volumes")):
             if at(volume, "secret") is not None:

@@ -1,4 +1,4 @@
-"""Claims, volumes and their classes: StorageObjectInUseProtection, PersistentVolumeClaimResize.
+"""Admission of claims and volumes: StorageObjectInUseProtection and PersistentVolumeClaimResize.
 
 Source: Kubernetes plugin/pkg/admission/storage; pkg/volume/util/storageclass.go.
 """
@@ -18,7 +18,7 @@ _PROTECTED: Final = _CLAIMS | {kinds.PERSISTENT_VOLUME.group_resource, "volumeat
 
 
 def _protect(attributes: AdmissionAttributes) -> dict[str, object] | None:
-    """Give a new object the finalizer that keeps it as long as it is in use."""
+    """Add the finalizer that protects an object in use."""
     fields, protection = mapping(attributes.after), attributes.served.strategy.protection
     metadata = mapping(fields.get("metadata"))
     present = texts(metadata.get("finalizers"))

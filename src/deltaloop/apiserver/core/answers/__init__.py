@@ -1,1 +1,1 @@
-"""What the server says of what it has: objects, lists and events rendered, tables, discovery, OpenAPI."""
+"""Response bodies: objects, lists, watch events, tables, discovery and OpenAPI."""

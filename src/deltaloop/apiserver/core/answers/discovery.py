@@ -1,8 +1,8 @@
-"""Discovery: which groups, versions and resources there are, in the legacy and in the aggregated form.
+"""Discovery documents, legacy and aggregated.
 
-Legacy answers are one document per group version (``/api/v1``, ``/apis/apps/v1``); the aggregated form puts all of
-``/api`` or ``/apis`` into one document, which a client asks for by its Accept header. A client takes an answer for
-aggregated only if the content type says so, and then expects it of both paths.
+The legacy form has one document per group version (``/api/v1``, ``/apis/apps/v1``). The aggregated form, which clients
+request in the Accept header, combines all of ``/api`` or ``/apis``. Clients recognize it by the content type, and then
+expect it for both paths.
 
 Source: apimachinery pkg/apis/meta/v1 (``APIGroupList``, ``APIResourceList``), api/apidiscovery/v2; apiserver
 pkg/endpoints/discovery; client-go discovery/discovery_client.go.
@@ -27,22 +27,22 @@ _AGGREGATED_VERSIONS: Final = ("v2", "v2beta1")
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryForm:
-    """In which form ``/api`` and ``/apis`` are answered.
+    """Response format of ``/api`` and ``/apis``.
 
     Attributes:
-        version: Version of ``apidiscovery.k8s.io``; empty for the legacy form.
+        version: Version of ``apidiscovery.k8s.io``. Empty for the legacy form.
     """
 
     version: str = ""
 
     @property
     def aggregated(self) -> bool:
-        """Whether it is the aggregated form."""
+        """Whether the form is aggregated."""
         return bool(self.version)
 
     @property
     def content_type(self) -> str:
-        """The answer's content type, to the letter: clients compare it."""
+        """Content type of the response. Clients compare it literally."""
         if not self.version:
             return JSON
         return f"{JSON};g=apidiscovery.k8s.io;v={self.version};as=APIGroupDiscoveryList"
@@ -52,7 +52,7 @@ LEGACY: Final = DiscoveryForm()
 
 
 def negotiate_discovery(accept: str) -> DiscoveryForm | None:
-    """Choose the form of ``/api`` and ``/apis`` by the Accept header; None means 406."""
+    """Choose the form from the Accept header, or return None for a 406 response."""
     for clause in parse_accept(accept):
         if not (clause.accepts_json or clause.is_yaml):
             continue
@@ -66,13 +66,7 @@ def negotiate_discovery(accept: str) -> DiscoveryForm | None:
 
 
 def core_document(registry: Registry, form: DiscoveryForm = LEGACY, *, address: str = "") -> dict[str, Any]:
-    """Return the answer to ``/api``.
-
-    Args:
-        registry: What is served.
-        form: Legacy or aggregated.
-        address: ``host:port`` of the server, for the legacy form.
-    """
+    """Return the document for ``/api``; ``address`` is the server's ``host:port`` for the legacy form."""
     if form.aggregated:
         return _aggregated(registry, form, [group for group in registry.groups() if not group])
     return {
@@ -83,7 +77,7 @@ def core_document(registry: Registry, form: DiscoveryForm = LEGACY, *, address: 
 
 
 def groups_document(registry: Registry, form: DiscoveryForm = LEGACY) -> dict[str, Any]:
-    """Return the answer to ``/apis``."""
+    """Return the document for ``/apis``."""
     named = [group for group in registry.groups() if group]
     if form.aggregated:
         return _aggregated(registry, form, named)
@@ -92,14 +86,14 @@ def groups_document(registry: Registry, form: DiscoveryForm = LEGACY) -> dict[st
 
 
 def group_document(registry: Registry, group: str) -> dict[str, Any] | None:
-    """Return the answer to ``/apis/{group}``, or None if the group is not served."""
+    """Return the document for ``/apis/{group}``, or None if the group is not served."""
     if not group or not registry.versions(group):
         return None
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(registry, group)}
 
 
 def resources_document(registry: Registry, group: str, version: str) -> dict[str, Any] | None:
-    """Return the answer to ``/apis/{group}/{version}`` or ``/api/{version}``, or None if it is not served."""
+    """Return the document for ``/apis/{group}/{version}`` or ``/api/{version}``, or None if it is not served."""
     served = registry.in_version(group, version)
     if not served:
         return None
@@ -112,7 +106,7 @@ def resources_document(registry: Registry, group: str, version: str) -> dict[str
 
 
 def etag(document: dict[str, Any]) -> str:
-    """Return the ETag of a document, quoted as in the header."""
+    """Return the quoted ETag of a document."""
     return f'"{hashlib.sha512(msgspec.json.encode(document)).hexdigest().upper()}"'
 
 
@@ -145,7 +139,7 @@ def _entries(resource: ServedResource) -> Iterator[dict[str, Any]]:
 
 
 def _subresources(resource: ServedResource) -> list[tuple[str, str, str, str, tuple[str, ...]]]:
-    """Return name, group and version if another than the resource's own, kind, and verbs; by name, or status first."""
+    """Return name, group, version, kind and verbs. Group and version are empty if they are the resource's own."""
     found = [*_own_subresources(resource)]
     extras = resource.strategy.subresources
     found += [(extra.name, extra.group, extra.version, extra.kind, extra.verbs) for extra in extras]
@@ -164,7 +158,7 @@ def _own_subresources(resource: ServedResource) -> Iterator[tuple[str, str, str,
 
 
 def _storage_hash(resource: ServedResource) -> str:
-    """Return eight bytes that stay the same while the resource is stored as it is; clients only compare them."""
+    """Return eight bytes that identify the storage version. Clients only compare them."""
     kind = resource.type
     digest = hashlib.sha256(f"{kind.group}/{kind.version}/{kind.kind}".encode()).digest()[:8]
     return msgspec.json.decode(msgspec.json.encode(digest), type=str)
@@ -197,7 +191,7 @@ def _aggregated_version(registry: Registry, group: str, version: str) -> dict[st
 def _aggregated_resource(resource: ServedResource) -> dict[str, Any]:
     kind = resource.type
     scope = "Namespaced" if kind.namespaced else "Cluster"
-    # As the real server has it: its own kinds leave it to the reader that the group version is the document's.
+    # Like on the real server, built-in kinds omit the group version of the document.
     place = (kind.group, kind.version) if resource.flags.self_described else ("", "")
     own = {"group": place[0], "version": place[1], "kind": kind.kind}
     entry: dict[str, Any] = {

@@ -1,9 +1,8 @@
-"""OpenAPI: what kubectl needs to believe in a resource, to leave validation to the server, and to explain fields.
+"""OpenAPI v3 documents for kubectl, for server-side validation and ``kubectl explain``.
 
-kubectl asks whether a PATCH of a kind takes the query parameter ``fieldValidation``; if so, it sends ``Strict`` and
-checks nothing itself. So each group version has a document with one PATCH per kind. Schemas are there for custom
-resources, whose CRD has them, so that ``kubectl explain`` can show them, and for built-in kinds where the published
-definitions are given (the extra ``schemas``); without them built-in kinds are plain objects, and say so.
+kubectl sends ``fieldValidation=Strict`` and skips its own checks if the PATCH operation of the kind has this parameter,
+so each kind has a PATCH operation. Custom resources have the schemas of their CRDs. Built-in kinds have the published
+definitions if the extra ``schemas`` is installed. Otherwise they are plain objects.
 
 Source: kube-openapi pkg/handler3; kubectl pkg/util/openapi and pkg/cmd/util (``query_param_verifier_v3.go``).
 """
@@ -23,8 +22,8 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.wire.bodies import APPLY_PATCH, JSON_PATCH
 from deltaloop.apiserver.core.writes.patching import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 
-# Where strategic merge patch is listed, kubectl computes such patches from the schemas and warns when they are missing;
-# where it is not, kubectl takes the built-in kinds' merge keys from its own types, and sends the same patches.
+# If strategic merge patch is listed, kubectl computes the patch from the schemas and warns if they are missing.
+# Otherwise kubectl uses the merge keys of its own types and sends the same patch.
 _WITHOUT_STRATEGIC: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 _WITH_STRATEGIC: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 _NO_SCHEMA: Final = "This server has no schemas of built-in kinds; install deltaloop[schemas] where it runs."
@@ -37,7 +36,7 @@ _FIELD_VALIDATION: Final = {
 
 
 def index_document(registry: Registry, published: PublishedSchemas | None = None) -> dict[str, Any]:
-    """Return the answer to ``/openapi/v3``: each group version's path, and its URL with the document's hash."""
+    """Return the document for ``/openapi/v3``: the URL of each group version's document, with its hash."""
     paths: dict[str, Any] = {}
     for group in registry.groups():
         for version in registry.versions(group):
@@ -50,14 +49,7 @@ def index_document(registry: Registry, published: PublishedSchemas | None = None
 def document(
     registry: Registry, group: str, version: str, published: PublishedSchemas | None = None
 ) -> dict[str, Any] | None:
-    """Return the answer to ``/openapi/v3/apis/{group}/{version}`` or ``/openapi/v3/api/{version}``; None means 404.
-
-    Args:
-        registry: What is served.
-        group: API group.
-        version: API version.
-        published: The published schemas of the built-in kinds, if they are there.
-    """
+    """Return the document of a group version, or None if it is not served."""
     served = registry.in_version(group, version)
     if not served:
         return None
@@ -79,7 +71,7 @@ def document(
 
 
 def add_schemas(schemas: Schema, resource: ServedResource, published: PublishedSchemas | None) -> str:
-    """Add a kind's schema, that of its list, and what they refer to; return the name of the first."""
+    """Add the schemas of a kind, of its list, and of their references; return the name of the kind's schema."""
     known = published_name(published, resource)
     name = known or schema_name(resource)
     if published is not None and known is not None:
@@ -92,17 +84,17 @@ def add_schemas(schemas: Schema, resource: ServedResource, published: PublishedS
 
 
 def published_name(published: PublishedSchemas | None, resource: ServedResource) -> str | None:
-    """Return the name of a built-in kind's published schema; None if it is not there."""
+    """Return the name of the published schema of a built-in kind, or None if it is missing."""
     kind = resource.type
     return published.name_of(kind.group, kind.version, kind.kind) if published is not None else None
 
 
 def document_hash(registry: Registry, group: str, version: str, published: PublishedSchemas | None = None) -> str:
-    """Return a hash that changes whenever a group version's document does; the empty string if it is not served."""
+    """Return a hash of a group version's document, or an empty string if it is not served."""
     served = registry.in_version(group, version)
     if not served:
         return ""
-    # The published schemas never change while the server runs, so it is enough to say how many there are.
+    # The published schemas are constant while the server runs, so their number is sufficient.
     return _hash_of(served, len(published.definitions) if published is not None else 0)
 
 
@@ -112,7 +104,7 @@ def _hash_of(served: tuple[ServedResource, ...], known: int) -> str:
 
 
 def schema_name(resource: ServedResource) -> str:
-    """Return a kind's name among the schemas, such as ``com.example.v1.Foo`` or ``io.k8s.api.apps.v1.Deployment``."""
+    """Return the schema name, for example ``com.example.v1.Foo`` or ``io.k8s.api.apps.v1.Deployment``."""
     kind = resource.type
     if resource.schema.source:
         return ".".join([*reversed(kind.group.split(".")), kind.version, kind.kind])
@@ -129,7 +121,7 @@ def _gvk(resource: ServedResource) -> dict[str, str]:
 
 
 def patch_types(resource: ServedResource, published: PublishedSchemas | None) -> tuple[str, ...]:
-    """Return the content types of patches that a document lists for a resource."""
+    """Return the patch content types of a resource."""
     return _WITH_STRATEGIC if published_name(published, resource) is not None else _WITHOUT_STRATEGIC
 
 
@@ -185,9 +177,9 @@ def _add_list(schemas: Schema, resource: ServedResource, name: str, published: P
 
 
 def _described(schema: object, identity: Schema) -> Schema:
-    """Return a schema in words that every reader of OpenAPI knows.
+    """Return a CRD schema in standard OpenAPI.
 
-    What may be a number or a text says so, and an object in another has an identity.
+    Int-or-string values become alternatives, and embedded resources get apiVersion, kind and metadata.
     """
     result = dict(mapping(schema))
     for name in _ONE_SCHEMA:

@@ -1,10 +1,7 @@
-"""OpenAPI v2: one document of all kinds, for clients that know no v3.
+"""OpenAPI v2 document of all kinds, for clients without support for v3.
 
-Definitions are those of ``openapi``; what version 2 has no word for (alternatives, null) is left out, and so are
-defaults, as by a real server. Each resource has the paths of its collection and of its objects, with the parameters
-that clients look for.
-
-client-go asks for protobuf: ``openapi_v2_protobuf``.
+The definitions are converted from ``openapi``. Alternatives, null and defaults are omitted, like on a real server.
+client-go requests the protobuf form, see ``openapi_v2_protobuf``.
 
 Source: apiextensions-apiserver pkg/controller/openapi/v2/conversion.go; kube-openapi pkg/handler.
 """
@@ -41,7 +38,7 @@ _TYPES: Final = {
     "timeoutSeconds": "integer",
     "watch": "boolean",
 }
-# Verb of the resource, method, action, and whether it is about one object.
+# Verb of the resource, HTTP method, action, and whether the operation is for a single object.
 _OPERATIONS: Final = (
     ("list", "get", "list", False),
     ("create", "post", "post", False),
@@ -54,7 +51,7 @@ _OPERATIONS: Final = (
 
 
 def content_type(clauses: Iterable[AcceptClause]) -> str | None:
-    """Return the form that was asked for first and can be given: JSON or protobuf; None for neither."""
+    """Return the first supported content type, JSON or protobuf, or None."""
     for clause in clauses:
         if clause.media_type in _PROTOBUF_NAMES:
             return PROTOBUF
@@ -64,12 +61,7 @@ def content_type(clauses: Iterable[AcceptClause]) -> str | None:
 
 
 def document(resources: Iterable[ServedResource], published: PublishedSchemas | None = None) -> dict[str, Any]:
-    """Return the document.
-
-    Args:
-        resources: What is served.
-        published: The published schemas of the built-in kinds, if they are there.
-    """
+    """Return the document."""
     schemas: dict[str, object] = {}
     paths: dict[str, Any] = {}
     for resource in resources:
@@ -131,13 +123,16 @@ def _parameters(action: str) -> Iterator[dict[str, Any]]:
 
 
 def _definition(schema: object) -> Schema:
-    """Return a schema of version 2; a number or a text, such as a quantity, is a text there."""
+    """Convert a definition to version 2.
+
+    Values that are either number or string, such as quantities, become strings.
+    """
     either = "oneOf" in mapping(schema) and "type" not in mapping(schema)
     return {**({"type": "string"} if either else {}), **mapping(_converted(schema))}
 
 
 def _converted(schema: object) -> object:
-    """Turn a schema of version 3 into one of version 2."""
+    """Convert a schema from version 3 to version 2."""
     if isinstance(schema, list):
         return [_converted(item) for item in cast("list[object]", schema)]
     if not isinstance(schema, dict):
@@ -149,7 +144,7 @@ def _converted(schema: object) -> object:
             result[name] = _DEFINITIONS + text(inner).removeprefix(COMPONENTS)
         elif name == "properties":
             result[name] = {field: _converted(below) for field, below in mapping(inner).items()}
-        elif name == "allOf":  # around a reference that has a description
+        elif name == "allOf":  # around a reference with a description
             for one in items(inner):
                 if "$ref" in mapping(one):
                     result |= mapping(_converted(one))
@@ -160,7 +155,7 @@ def _converted(schema: object) -> object:
 
 
 def _leave_out_null(source: Schema, result: Schema) -> None:
-    """Say nothing of the type of what may be null, or hold what no schema says; neither is there in version 2."""
+    """Remove the parts of a nullable or free-form schema that version 2 cannot express."""
     free = source.get("x-kubernetes-preserve-unknown-fields") is True
     nullable = source.get("nullable") is True
     if free or nullable:

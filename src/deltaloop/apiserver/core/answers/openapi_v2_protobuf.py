@@ -1,4 +1,4 @@
-"""OpenAPI v2 in protobuf, the only form that client-go asks for.
+"""OpenAPI v2 in protobuf, the only form that client-go requests.
 
 Source: github.com/google/gnostic-models openapiv2/OpenAPIv2.proto.
 """
@@ -15,8 +15,8 @@ from deltaloop.api.json_values import is_mapping, items, mapping, text
 
 _Fields: TypeAlias = Mapping[str, tuple[int, str]]
 
-# Fields of each message by their names in JSON: the number, and the form of the value. A form is a scalar, a message
-# below, or "NAMES", "PARAMETERS" and so on for those that JSON writes otherwise.
+# Field number and value form by JSON name. A form is a scalar, a message, or a special form for values that JSON
+# encodes differently.
 _MESSAGES: Final[Mapping[str, _Fields]] = {
     "Document": {
         "swagger": (1, "text"),
@@ -78,7 +78,7 @@ _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
 def to_protobuf(document: Mapping[str, object]) -> bytes:
-    """Return a document of OpenAPI v2 as a message."""
+    """Encode an OpenAPI v2 document."""
     return _message("Document", document)
 
 
@@ -135,7 +135,7 @@ def _parameter(parameter: Mapping[str, object]) -> bytes:
 
 
 def _any(value: object) -> bytes:
-    """Return a value of any type, which the message has as YAML; JSON is YAML."""
+    """Encode a value of any type. The message contains YAML, and JSON is valid YAML."""
     return _span(2, _encode(value) + b"\n")
 
 

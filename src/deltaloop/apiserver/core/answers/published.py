@@ -1,4 +1,4 @@
-"""The published schemas of the built-in kinds, as OpenAPI v3 writes them: found by kind, each converted once.
+"""Published schemas of the built-in kinds, converted to OpenAPI v3 on demand.
 
 Source: kube-openapi pkg/schemaconv; the JSON schemas are those of Kubernetes' releases.
 """
@@ -13,20 +13,20 @@ from deltaloop.api.json_values import at, is_mapping, items, mapping, text
 _DEFS: Final = "#/$defs/"
 COMPONENTS: Final = "#/components/schemas/"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
-_EXAMPLE: Final = "io.k8s.api.core.v1.ConfigMap"  # its metadata is described as that of most kinds is
+_EXAMPLE: Final = "io.k8s.api.core.v1.ConfigMap"  # has the same metadata description as most kinds
 Schema = dict[str, object]
 
 
 @final
 class PublishedSchemas:
-    """Schemas by name; none of them may change."""
+    """Published schemas by name. They are shared and must not be changed."""
 
     def __init__(self, definitions: Mapping[str, object], additions: Mapping[str, object] | None = None) -> None:
-        """Take the schemas as they are published, in JSON schema, by name.
+        """Index the published JSON schemas.
 
         Args:
-            definitions: The published schemas by their names.
-            additions: What a server says beside them, such as enums and defaults, by name, shaped as they are.
+            definitions: Published schemas by name.
+            additions: Server-side additions by name, for example enums and defaults.
         """
         more = additions or {}
         self.definitions: Mapping[str, object] = {
@@ -41,11 +41,11 @@ class PublishedSchemas:
         self._converted: dict[str, tuple[Schema, tuple[str, ...]]] = {}
 
     def name_of(self, group: str, version: str, kind: str) -> str | None:
-        """Return the name of a kind's schema; None if it is not there."""
+        """Return the name of a kind's schema, or None if it is missing."""
         return self._names.get((group, version, kind))
 
     def add_to(self, schemas: dict[str, object], name: str) -> None:
-        """Add a schema and all that it refers to."""
+        """Add a schema and its references to ``schemas``."""
         waiting = [name]
         while waiting:
             current = waiting.pop()
@@ -63,12 +63,9 @@ class PublishedSchemas:
 
 
 def identity_fields(published: PublishedSchemas | None, schemas: dict[str, object], *, of_list: bool = False) -> Schema:
-    """Return what every object has, or every list: apiVersion, kind and metadata; and add what these refer to.
+    """Return apiVersion, kind and metadata of objects or lists, and add their references to ``schemas``.
 
-    Args:
-        published: The published schemas; without them metadata is any object.
-        schemas: The schemas of the document.
-        of_list: Whether the metadata is that of a list.
+    Without published schemas, metadata is a plain object.
     """
     if published is None:
         return {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
@@ -81,7 +78,7 @@ def identity_fields(published: PublishedSchemas | None, schemas: dict[str, objec
 
 
 def _as_served(schema: Schema, more: Schema) -> Schema:
-    """Return a published schema as a server has it: apiVersion and kind may have any value there."""
+    """Return a published schema like the server's, in which apiVersion and kind accept all values."""
     result = _with(schema, more)
     if "x-kubernetes-group-version-kind" in result:
         fields = dict(mapping(result.get("properties")))
@@ -92,7 +89,7 @@ def _as_served(schema: Schema, more: Schema) -> Schema:
 
 
 def _with(schema: Schema, more: Schema) -> Schema:
-    """Add words to a schema and to those inside; a description lists the values of an enum."""
+    """Merge additions into a schema, and list enum values in its description."""
     result: Schema = {**schema}
     for name, value in more.items():
         old = result.get(name)
@@ -104,7 +101,7 @@ def _with(schema: Schema, more: Schema) -> Schema:
 
 
 def _in_openapi(value: object, references: list[str]) -> object:
-    """Turn JSON schema into OpenAPI: references lead to components, null is no type of its own."""
+    """Convert JSON schema to OpenAPI: references point to components, and null is not a type."""
     if isinstance(value, list):
         return [_in_openapi(item, references) for item in cast("list[object]", value)]
     if not isinstance(value, dict):
@@ -120,7 +117,7 @@ def _in_openapi(value: object, references: list[str]) -> object:
         elif name == "type" and isinstance(inner, list):
             result[name] = next(kind for kind in cast("list[str]", inner) if kind != "null")
         elif name == "properties":
-            # Their names are the kind's own; one of them may be called like a keyword.
+            # Property names can be equal to keywords.
             result[name] = {field: _in_openapi(below, references) for field, below in mapping(inner).items()}
         else:
             result[name] = _in_openapi(inner, references)

@@ -1,4 +1,4 @@
-"""Answers in the form that was asked for: the object, a Table, or only the metadata."""
+"""Response bodies in the requested form: object, Table or metadata only."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _STREAMED: Final = ("application/json;stream=watch",)
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """How the objects of one resource are written for one request."""
+    """Encoder for the objects of one resource in one request."""
 
     served: ServedResource
     output: Output
@@ -53,7 +53,7 @@ class Rendering:
     now: float
 
     def object(self, obj: Resource) -> bytes:
-        """Write one object."""
+        """Encode one object."""
         obj = self.shown(obj)
         if self.output.form == "object":
             return whole_object(self.served, obj)
@@ -61,14 +61,14 @@ class Rendering:
         return encode_json(self.table([fields]) if self.output.form == "table" else partial_object(fields, self.output))
 
     def shown(self, obj: Resource) -> Resource:
-        """Return an object without what was asked to be left out."""
+        """Return the object without the fields that the client wants to drop."""
         return strip_managed_fields(obj) if self.output.drop_managed_fields else obj
 
     def list(self, listed: Listed) -> bytes:
-        """Write a list."""
+        """Encode a list."""
         if self.output.form == "object":
             return object_list(self.served, map(self.shown, listed.items), listed.metadata)
-        # Decoded objects take several times the memory of their JSON, so only some are there at a time.
+        # Decoded objects need several times the memory of their JSON, so decode them in chunks.
         items, default, row_order = listed.items, None, self.served.strategy.row_order
         if self.output.form == "table" and row_order is not None:
             items = tuple(sorted(items, key=lambda obj: row_order(self._decoded(obj))))
@@ -121,18 +121,10 @@ class Rendering:
 def choose_rendering(
     served: ServedResource, *, accept: str, include_object: str, shape: Shape, now: float
 ) -> Rendering:
-    """Choose how to answer.
+    """Choose the response form.
 
-    Args:
-        served: The kind that the request names, as it is served.
-        accept: The Accept header.
-        include_object: The query parameter ``includeObject``.
-        shape: What is asked for.
-        now: Seconds since 1970, for ages.
-
-    Raises:
-        NotAcceptableError: If no form that was asked for can be given.
-        BadRequestError: If ``includeObject`` has an unknown value.
+    ``now`` is in seconds since 1970, for ages. Raises NotAcceptableError if no requested form is available, and
+    BadRequestError if ``includeObject`` is unknown.
     """
     output = negotiate(accept, shape=shape)
     if output is None:
@@ -148,27 +140,26 @@ def choose_rendering(
 
 
 class WatchForm:
-    """One form of one resource, as watches have it in common, and the last lines that were written in it."""
+    """Form of one resource that several watches share, with the last encoded lines."""
 
     __slots__ = ("__weakref__", "lines", "sightings")
 
     def __init__(self) -> None:
-        """Begin without lines."""
         self.sightings: tuple[Sighting, ...] = ()
         self.lines: bytes = b""
 
 
 @final
 class LineCache:
-    """Lines that several watches write alike; the oldest go when there are too many.
+    """Cache of encoded watch lines that several watches share; it drops the oldest lines.
 
-    A line depends on its form, the kind of event and the object's bytes, and on nothing else: neither on a revision,
-    which may be given twice (``RevisionStore.renumber``), nor on the time. Tables do depend on it, and on which of them
-    came first, so they are not kept here; neither are bookmarks and errors, which are one watch's own.
+    A line depends only on its form, the event type and the object's bytes. Revisions are not part of the key, because
+    ``RevisionStore.renumber`` can reuse them. Tables depend on the time and on their position in the stream, so they
+    are not cached, nor are bookmarks and errors.
     """
 
     def __init__(self, *, size: int = 4 * 1024 * 1024) -> None:
-        """Keep about so many bytes of lines, and as many of the objects that they show."""
+        """Set the maximum size in bytes."""
         self._size = size
         self._kept = 0
         self._lines: dict[tuple[WatchForm, str, bytes], bytes] = {}
@@ -178,15 +169,15 @@ class LineCache:
         return f"<LineCache {len(self._lines)} lines, {self._kept} bytes>"
 
     def form(self, rendering: Rendering) -> WatchForm:
-        """Return what stands for the form of a rendering: the same for all who write alike."""
+        """Return the shared form of a rendering."""
         return self._forms.setdefault((rendering.served, rendering.output), WatchForm())
 
     def find(self, form: WatchForm, event_type: str, raw: bytes) -> bytes | None:
-        """Return the line of an object, if it has been written."""
+        """Return the cached line of an object, or None."""
         return self._lines.get((form, event_type, raw))
 
     def keep(self, form: WatchForm, event_type: str, raw: bytes, line: bytes) -> None:
-        """Keep a line that is not there for others who write it."""
+        """Add a line to the cache."""
         self._lines[form, event_type, raw] = line
         self._kept += len(line)
         while self._kept > self._size:
@@ -195,32 +186,21 @@ class LineCache:
 
 @final
 class WatchRendering:
-    """Writes the lines of one watch stream; only its first Table has column definitions."""
+    """Encoder for one watch stream; only its first Table has column definitions."""
 
     def __init__(self, rendering: Rendering, cache: LineCache | None = None) -> None:
-        """Write as ``rendering`` says.
-
-        Args:
-            rendering: The form of the answer that was negotiated.
-            cache: Has what other watches have written; None makes one for this watch alone.
-        """
+        """Use ``rendering``, and the lines in ``cache``. None creates a separate cache."""
         self._rendering = rendering
         self._columns_sent = False
         self._cache = cache or LineCache()
         self._form = self._cache.form(rendering)
-        # The time matters then; such lines are this watch's own.
+        # Lines with ages depend on the time, so they cannot be shared.
         self.shows_ages: bool = rendering.output.form == "table"
 
     def lines(self, sightings: tuple[Sighting, ...], *, now: float, size: int) -> tuple[bytes, int]:
-        """Write the next events as one piece, until it has a size.
+        """Encode the next events up to about ``size`` bytes, but at least one event.
 
-        Args:
-            sightings: The watch events, in their order.
-            now: Seconds since 1970, for ages.
-            size: How many bytes are enough; a single event may have more.
-
-        Returns:
-            The lines, and how many events they tell.
+        ``now`` is in seconds since 1970, for ages. Returns the lines and the number of encoded events.
         """
         form = self._form
         if sightings and sightings is form.sightings:
@@ -235,17 +215,12 @@ class WatchRendering:
                 break
         joined = b"".join(lines)
         if len(lines) == len(sightings) and not self.shows_ages:
-            # Who stands at the same place has the very same events (``ChangeReader``).
+            # Watches at the same position receive the identical tuple (``ChangeReader``).
             form.sightings, form.lines = sightings, joined
         return joined, len(lines)
 
     def line(self, sighting: Sighting, *, now: float) -> bytes:
-        """Write one event, with its newline.
-
-        Args:
-            sighting: The watch event.
-            now: Seconds since 1970, for ages.
-        """
+        """Encode one event with its newline. ``now`` is in seconds since 1970, for ages."""
         if sighting.status is not None:
             return watch_line("ERROR", sighting.status.to_json())
         event_type = sighting.type or EventType.BOOKMARK

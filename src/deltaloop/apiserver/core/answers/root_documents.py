@@ -1,4 +1,4 @@
-"""What is answered beside the API itself: which paths there are, and how many objects of each resource.
+"""Documents for ``/`` and ``/metrics``.
 
 Source: apiserver pkg/server/routes/index.go; pkg/storage/etcd3/metrics.
 """
@@ -15,7 +15,7 @@ METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def paths_document(registry: Registry) -> dict[str, object]:
-    """Return all paths that there is something at, but for those of resources and their objects."""
+    """Return the served paths, except those of resources and objects."""
     paths = {*_PATHS, *_MORE_PATHS}
     for served in registry.resources():
         group, version = served.type.group, served.type.version
@@ -24,12 +24,7 @@ def paths_document(registry: Registry) -> dict[str, object]:
 
 
 def metrics_text(registry: Registry, count: Callable[[str], int]) -> str:
-    """Return what Prometheus reads: the number of objects of each resource, by the one metric that says so.
-
-    Args:
-        registry: What is served.
-        count: Gives the number by the name of what is stored.
-    """
+    """Return the Prometheus metric with the number of objects per resource."""
     return "\n".join(_lines(registry, count)) + "\n"
 
 

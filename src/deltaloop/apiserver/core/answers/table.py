@@ -1,12 +1,11 @@
-"""Output forms: the object itself, a Table of rows, or only the metadata.
+"""Response forms: object, Table or metadata only.
 
-A client names the form it wants in the Accept header, in order of preference; the first clause that the server can
-serve wins. A Table has columns and rows of cells that the server computes, ages included; each row carries its object's
-metadata unless ``includeObject`` says otherwise. On a watch each event carries a Table of one row, and only the first
-one has the column definitions.
+The client lists forms in the Accept header, and the first supported form wins. The server computes the cells of a
+Table, including ages. Each row contains the object's metadata by default (``includeObject``). Each watch event is a
+Table with one row, and only the first has column definitions.
 
-The parameter ``drop`` of a clause names fields to leave out, with ``+`` between them; there is one that can be,
-``metadata.managedFields``, and all others are passed over.
+The clause parameter ``drop`` lists fields to omit, separated by ``+``. Only ``metadata.managedFields`` is supported,
+and other fields are ignored.
 
 Source: apiserver pkg/endpoints/handlers/response.go; apiextensions-apiserver
 pkg/registry/customresource/tableconvertor; KEP-5958.
@@ -48,14 +47,13 @@ _IN_JSON: Final = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2
 @final
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a client wants to get.
+    """Response form that a client requests.
 
     Attributes:
-        form: The object as it is, a Table, or metadata only.
-        version: Version of ``meta.k8s.io`` for the forms that need one.
-        yaml: Whether the answer is YAML, not JSON.
-        drop_managed_fields: Whether objects are written without ``metadata.managedFields``; never so in a Table or in
-            YAML.
+        form: Object, Table or metadata only.
+        version: Version of ``meta.k8s.io`` for Tables and metadata.
+        yaml: Whether the response is YAML instead of JSON.
+        drop_managed_fields: Whether ``metadata.managedFields`` is omitted. Always False for Tables and YAML.
     """
 
     form: Form = "object"
@@ -71,21 +69,15 @@ class Output:
 
 @lru_cache(maxsize=256)
 def negotiate(accept: str, *, shape: Shape = "object") -> Output | None:
-    """Choose the form of an answer by the Accept header.
+    """Choose the form from the Accept header; an empty header accepts all forms.
 
-    Args:
-        accept: The header; empty stands for anything.
-        shape: Whether one object, a list or a watch is asked for.
-
-    Returns:
-        The form; None means 406 with ``NOT_ACCEPTABLE``: nothing fits, or metadata of a list was asked for in the form
-        of an object's or the other way round.
+    Returns None for a 406 response, if no form fits or if the metadata form does not match the shape.
     """
     for clause in parse_accept(accept):
         output = _servable(clause)
         if output is not None:
             mismatch = output.form == ("partial" if shape == "list" else "partial_list")
-            # A stream is never YAML, and another clause does not help.
+            # YAML streams do not exist, and the server ignores the remaining clauses.
             return None if mismatch or (output.yaml and shape == "watch") else output
     return None
 
@@ -104,11 +96,7 @@ def _servable(clause: AcceptClause) -> Output | None:
 
 
 def parse_include_object(value: str) -> IncludeObject:
-    """Read the query parameter ``includeObject``; empty stands for ``Metadata``.
-
-    Raises:
-        InvalidArgumentError: If it is something else; a 400.
-    """
+    """Parse ``includeObject``; an empty value means ``Metadata``. Raises InvalidArgumentError for other values."""
     match value:
         case "" | "Metadata" | "Object" | "None":
             return value
@@ -130,18 +118,17 @@ def to_table(
     with_columns: bool = True,
     default: str | None = None,
 ) -> dict[str, Any]:
-    """Make a Table of objects.
+    """Create a Table.
 
     Args:
-        resource: What the objects are; it decides the columns.
-        objects: The objects, each with its metadata.
-        now: Seconds since 1970, for ages.
-        output: Gives the Table's version; v1 by default.
-        metadata: The list's metadata (``resourceVersion``, ``continue``, ``remainingItemCount``); for one object leave
-            it out and the object's resource version is taken.
-        include_object: What a row carries of its object.
-        with_columns: Whether the column definitions are written; not in later events of a watch.
-        default: Name of the object that is marked as the default one. None: it is found among the objects of a list.
+        resource: Resource of the objects. It determines the columns.
+        objects: Objects with their metadata.
+        now: Time in seconds since 1970, for ages.
+        output: Output that determines the Table's version. v1 by default.
+        metadata: Metadata of the list. None for a single object, whose resource version is used.
+        include_object: Content of the rows' objects.
+        with_columns: Whether to include the column definitions. Only the first Table of a watch has them.
+        default: Name of the object to mark as default. None to find it in a list.
     """
     chosen = output or Output("table")
     listed, columns = list(objects), _readable(resource.columns)
@@ -151,7 +138,7 @@ def to_table(
         version = at(listed[0], "metadata", "resourceVersion") if len(listed) == 1 else None
         metadata = {"resourceVersion": version} if version else {}
     if not metadata.get("continue", True):
-        # Lists of custom resources always have one; a Table has none that is empty.
+        # Lists of custom resources always have ``continue``, but a Table has no empty ``continue``.
         metadata = {name: value for name, value in metadata.items() if name != "continue"}
     return {
         "kind": "Table",
@@ -170,7 +157,7 @@ def to_table(
 
 
 def partial_object(obj: Mapping[str, Any], output: Output | None = None) -> dict[str, Any]:
-    """Reduce an object to a ``PartialObjectMetadata``."""
+    """Return the ``PartialObjectMetadata`` of an object."""
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": (output or Output("partial")).api_version,
@@ -181,7 +168,7 @@ def partial_object(obj: Mapping[str, Any], output: Output | None = None) -> dict
 def partial_list(
     objects: Iterable[Mapping[str, Any]], *, metadata: Mapping[str, Any], output: Output | None = None
 ) -> dict[str, Any]:
-    """Reduce a list to a ``PartialObjectMetadataList``."""
+    """Return the ``PartialObjectMetadataList`` of a list."""
     chosen = output or Output("partial_list")
     return {
         "kind": "PartialObjectMetadataList",
@@ -214,7 +201,7 @@ def _definition(column: TableColumn) -> dict[str, Any]:
 def _cells(
     resource: ServedResource, columns: Iterable[_Column], obj: Mapping[str, Any], now: float, *, default: str
 ) -> list[object]:
-    """Return the cells of an object, one for each column; the one of the name ``default`` is marked."""
+    """Return the cells of an object; the object named ``default`` is marked."""
     name = text(at(obj, "metadata", "name"))
     found: dict[str, object] = {
         "Name": f"{name} (default)" if name and name == default else name,
@@ -229,7 +216,7 @@ def _cells(
 
 @lru_cache(maxsize=256)
 def _readable(columns: tuple[TableColumn, ...]) -> tuple[_Column, ...]:
-    """Return the columns up to the first whose path cannot be read, and their paths; so does the real server."""
+    """Return the columns before the first invalid path, with their parsed paths, like the real server."""
     found: list[_Column] = []
     for column in columns:
         try:
@@ -260,7 +247,7 @@ def _cell(column: TableColumn, path: JsonPath, obj: Mapping[str, Any], now: floa
 
 
 def _shown(value: object) -> str:
-    """Return a value as a column of text shows it: as Go writes it, lists and maps in JSON."""
+    """Format a value for a string column like Go. Lists and maps are JSON."""
     if isinstance(value, str):
         return value
     if value is None:

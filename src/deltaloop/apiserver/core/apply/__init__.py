@@ -1,1 +1,1 @@
-"""Server-side apply: who owns which field, and what becomes of an object that somebody applies to."""
+"""Server-side apply: field ownership and merging."""

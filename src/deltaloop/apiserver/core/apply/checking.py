@@ -1,4 +1,4 @@
-"""Whether an applied object fits its type, as far as merging needs it.
+"""Check the types of an applied object as far as merging requires.
 
 Source: structured-merge-diff typed/validate.go, typed/helpers.go.
 """
@@ -25,17 +25,14 @@ _FITTING: Final[Mapping[str, tuple[type, ...]]] = {
     "map": (dict,),
     "": (str, bool, *_NUMBERS, list, dict),
 }
-_ENDS: Final = ("scalar", "free")  # a text of these has nothing below it
-_TEXTS: Final = ("string", "scalar", "")  # which take a text
+_ENDS: Final = ("scalar", "free")  # kinds in which a string has no children
+_TEXTS: Final = ("string", "scalar", "")  # kinds that accept strings
 
 
 def merging_faults(kind: TypeNode, value: object, *, unlike: bool = True) -> list[MergingFault]:
-    """Return what is wrong with an object; empty if nothing is.
+    """Return the type errors of an object.
 
-    Args:
-        kind: The compiled type of the object.
-        value: The object that is merged.
-        unlike: Whether the items of keyed lists and of sets must be unlike each other, as they are in what is applied.
+    ``unlike`` specifies whether duplicate items of keyed lists and sets are errors, like in applied objects.
     """
     look = _Look(unlike)
     look.at(kind, value, ())
@@ -44,7 +41,7 @@ def merging_faults(kind: TypeNode, value: object, *, unlike: bool = True) -> lis
 
 @final
 class _Look:
-    """Looks through an object: every write does, so that what is right costs little."""
+    """Type check of an object. It runs for every write, so valid objects must be fast."""
 
     def __init__(self, unlike: bool) -> None:
         self.faults: list[MergingFault] = []

@@ -1,11 +1,11 @@
-"""What each kind of write does about ``metadata.managedFields``: the rules around the ownership of fields.
+"""Updates of ``metadata.managedFields`` for each kind of write.
 
-    create      the writer owns everything it sent
-    update      ``managedFields: []`` or ``[{}]`` in the object ends all tracking until the next apply; entries that can
-                be read replace the present ones; anything else leaves them
-    subresource the present entries count, whatever the object says
-    apply       an object that is not tracked belongs to ``before-first-apply`` first; the manager ``kubectl`` may take
-                what kubectl's client-side apply had, and keeps its annotation up to date
+    create        the writer owns all sent fields
+    update        ``managedFields: []`` or ``[{}]`` stops tracking until the next apply; other valid entries replace the
+                  stored entries, and invalid entries are ignored
+    subresource   the stored entries are used, and sent entries are ignored
+    apply         the fields of an untracked object first belong to ``before-first-apply``; the manager ``kubectl`` can
+                  take over fields from kubectl's client-side apply, and updates its annotation
 
 Source: apimachinery pkg/util/managedfields/internal (fieldmanager, skipnonapplied, lastappliedmanager,
 lastappliedupdater, buildmanagerinfo).
@@ -50,12 +50,12 @@ _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who writes, when, and through which subresource.
+    """Field manager of a write.
 
     Attributes:
         manager: Name of the field manager.
-        time: As objects have it.
-        subresource: "" for the object itself.
+        time: Timestamp in the format of objects.
+        subresource: Subresource. Empty for the object itself.
     """
 
     manager: str
@@ -72,11 +72,11 @@ def updated_entries(target: Target, live: Fields, new: Fields, sent: object, wri
     """Return the entries after an update.
 
     Args:
-        target: What is written.
-        live: The object as it was, with its entries.
-        new: The object as it will be; its entries do not matter.
-        sent: ``managedFields`` of the object that was sent, None if it had none.
-        writer: Who writes, when, and through which subresource.
+        target: Kind of the object.
+        live: Old object with its entries.
+        new: New object. Its entries are ignored.
+        sent: Sent ``managedFields``. None if the request has none.
+        writer: Field manager of the write.
     """
     owners = _owners_before(live, None if writer.subresource else sent)
     if not owners:
@@ -99,7 +99,7 @@ def _updater(target: Target, writer: Writer) -> FieldManager:
 
 
 def with_entries(fields: Fields, entries: list[Fields]) -> Fields:
-    """Return an object with these entries, or without any."""
+    """Return a copy with the given entries, or without entries if they are empty."""
     metadata = {name: value for name, value in mapping(fields.get("metadata")).items() if name != "managedFields"}
     if entries:
         metadata["managedFields"] = entries
@@ -107,22 +107,22 @@ def with_entries(fields: Fields, entries: list[Fields]) -> Fields:
 
 
 def _bare(fields: Fields) -> Fields:
-    """Return an object without its entries, which belong to nobody."""
+    """Return the object without its entries, which have no owner."""
     return with_entries(fields, []) if "managedFields" in mapping(fields.get("metadata")) else fields
 
 
 def applied_object(target: Target, live: Fields | None, applied: Fields, writer: Writer, *, force: bool) -> Fields:
-    """Return the object after an apply, with its entries; the present one if nothing changes.
+    """Return the applied object with its entries, or the live object if it does not change.
 
     Args:
-        target: What is written.
-        live: The object as it is, with its entries; None if it is to be created.
-        applied: The object as sent.
-        writer: Who applies, when, and through which subresource.
-        force: Whether to take fields over from other managers.
+        target: Kind of the object.
+        live: Old object with its entries. None for a create.
+        applied: Object as sent.
+        writer: Field manager of the apply.
+        force: Whether to take over fields from other managers.
 
     Raises:
-        ConflictsError: If others own fields that would change.
+        ConflictsError: If other managers own fields that would change.
     """
     applier = FieldManager(writer.manager, APPLY, subresource=writer.subresource)
     owners: Owners = {}
@@ -149,7 +149,7 @@ def applied_object(target: Target, live: Fields | None, applied: Fields, writer:
 
 
 def _not_from_kubectl(target: Target, live: Fields, conflicts: tuple[Conflict, ...]) -> tuple[Conflict, ...]:
-    """Leave out the conflicts about fields that kubectl's client-side apply had set, and that are still as it did."""
+    """Drop conflicts about fields that kubectl's client-side apply set, and that have not changed since."""
     try:
         last: Any = decode_json(text(at(live, "metadata", "annotations", LAST_APPLIED)))
     except msgspec.DecodeError:
@@ -180,7 +180,7 @@ def _with_last_applied(fields: Fields, applied: Fields) -> Fields:
 
 
 def conflict_message(conflicts: tuple[Conflict, ...]) -> str:
-    """Return the message of the 409.
+    """Return the message of the 409 error.
 
     Source: apimachinery pkg/util/managedfields/internal/conflict.go.
     """

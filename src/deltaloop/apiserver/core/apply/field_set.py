@@ -1,15 +1,17 @@
-"""Sets of fields, kept in the very form in which objects carry them (FieldsV1).
+"""Field sets in the format of ``managedFields`` (FieldsV1), so that they need no decoding or encoding.
 
-A set is a tree of dicts. Each key is one step of a path, each value what is in the set below that step:
+A set is a tree of dicts. Each key is a step of a path:
 
-    f:name        a field of an object, or a key of a map        k:{"name":"a"}    the item of a list with these keys
-    v:"x"         the value of a list that is a set              .                 the path that ends here is in the set
+    f:name            field of an object or key of a map
+    k:{"name":"a"}    list item with these keys
+    v:"x"             item of a set list
+    .                 the path to this dict is in the set
 
-An empty dict stands for a path that ends there, so ``{"f:spec": {"f:size": {}}}`` has ``.spec.size`` and not ``.spec``,
-and ``{"f:spec": {".": {}, "f:size": {}}}`` has both. The tree as a whole is a set too; an empty one has nothing in it.
-So nothing needs to be decoded before it is computed with, or encoded to be stored.
+An empty dict also means that its path is in the set. For example, ``{"f:spec": {"f:size": {}}}`` contains
+``.spec.size`` but not ``.spec``, and ``{"f:spec": {".": {}, "f:size": {}}}`` contains both. At the top level, an empty
+dict is the empty set.
 
-Every function leaves its arguments as they are; results may share parts with them.
+The functions do not change their arguments. Results can share parts with them.
 
 Source: structured-merge-diff fieldpath/set.go, serialize.go, element.go.
 """
@@ -40,22 +42,22 @@ def field_step(name: str) -> str:
 
 
 def key_step(keys: dict[str, Any]) -> str:
-    """Return the step to the item of a list that has these keys."""
+    """Return the step to the list item with these keys."""
     return "k:" + escape_html(_encode({name: _key(value) for name, value in keys.items()}).decode())
 
 
 def value_step(value: Any) -> str:
-    """Return the step to a value of a set."""
+    """Return the step to an item of a set list."""
     return "v:" + escape_html(_encode(_key(value)).decode())
 
 
 def _key(value: Any) -> Any:
-    """Return a value that tells items apart as it is written: 1.0 is 1."""
+    """Return a key value as it is stored: 1.0 becomes 1."""
     return stored_number(value) if isinstance(value, float) else value
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return what is in one or the other."""
+    """Return the union of two sets."""
     if not left:
         return right
     if not right or right is left:
@@ -64,19 +66,19 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return what is in ``left`` but not in ``right``; a path that is in both goes, what is below it stays."""
+    """Return the paths in ``left`` that are not in ``right``. Paths below a removed path stay."""
     if not left or not right:
         return left
     return _combined(left, right, both=False, left_only=True, right_only=False)
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return what is in both."""
+    """Return the intersection of two sets."""
     return _combined(left, right, both=True, left_only=False, right_only=False)
 
 
 def _combined(left: FieldSet, right: FieldSet, *, both: bool, left_only: bool, right_only: bool) -> FieldSet:
-    """Return the paths that are in both sets, in the left one only, or in the right one only, as it is asked for."""
+    """Return the paths in both sets, only in ``left``, and only in ``right``, as selected."""
     result: FieldSet = {}
     for step, below in left.items():
         other = right.get(step)
@@ -96,12 +98,12 @@ def _combined(left: FieldSet, right: FieldSet, *, both: bool, left_only: bool, r
 
 
 def _normal(below: FieldSet) -> FieldSet:
-    """Return what is below a step in its one form: a leaf, if just the path itself is there."""
+    """Normalize a subtree with only its own path to a leaf."""
     return LEAF if len(below) == 1 and SELF in below else below
 
 
 def difference_below(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return what is in ``left`` and is neither in ``right`` nor below a path that is."""
+    """Return the paths in ``left`` that are neither in ``right`` nor below a path in ``right``."""
     result: FieldSet = {}
     for step, below in left.items():
         other = right.get(step)
@@ -115,7 +117,7 @@ def difference_below(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def has(fields: FieldSet, path: tuple[str, ...]) -> bool:
-    """Tell whether a path is in the set."""
+    """Return whether a path is in the set."""
     for step in path:
         if step not in fields:
             return False
@@ -124,12 +126,12 @@ def has(fields: FieldSet, path: tuple[str, ...]) -> bool:
 
 
 def ends_here(below: FieldSet | None) -> bool:
-    """Tell whether the path to ``below`` is in the set; None is what is below a step that is not there."""
+    """Return whether the path to ``below`` is in the set. None means that the step is missing."""
     return below is not None and (not below or SELF in below)
 
 
 def paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield every path, in upstream's order: at each level first the paths that end there, then what is below."""
+    """Yield every path in upstream's order: at each level first the paths that end there, then deeper paths."""
     steps = sorted((step for step in fields if step != SELF), key=_order)
     for step in steps:
         if ends_here(fields[step]):
@@ -143,7 +145,7 @@ def _order(step: str) -> tuple[int, str]:
 
 
 def shown(path: tuple[str, ...]) -> str:
-    """Return a path as people read it: ``.spec.list[name="a"].v``."""
+    """Format a path for people, for example ``.spec.list[name="a"].v``."""
     return "".join(map(_shown_step, path))
 
 
@@ -164,7 +166,7 @@ def _shown_value(value: Any) -> str:
 
 
 def is_field_set(value: object) -> bool:
-    """Tell whether decoded JSON is a set of fields: a tree of objects whose keys are steps."""
+    """Return whether decoded JSON is a field set."""
     if not isinstance(value, dict):
         return False
     return all(_is_step(step) and is_field_set(below) for step, below in cast("FieldSet", value).items())

@@ -1,12 +1,13 @@
-"""Who owns which fields of an object: the entries of ``metadata.managedFields``, and what a write does to them.
+"""Ownership of fields: the entries of ``metadata.managedFields`` and their changes.
 
-    update     the writer takes what it added or changed; whoever had it, loses it; what is gone, nobody has
-    apply      the applied object is laid over the present one; fields of other managers that would change are
-               conflicts; what the manager applied last time and does not any more is removed, unless somebody else has
-               it; the manager owns exactly what it applied
+    update     the writer owns the fields that it added or changed, and other managers lose them; removed fields have no
+               owner
+    apply      the applied object is merged into the live object; changes to fields of other managers are conflicts;
+               fields that the manager applied before but not now are removed unless another manager owns them; the
+               manager owns exactly the applied fields
 
-A manager is told from others by its name, operation, subresource and, for updates, API version. Entries are never
-changed, only replaced.
+A manager is identified by name, operation, subresource and, for updates, API version. Entries are replaced and never
+changed in place.
 
 Source: structured-merge-diff merge/update.go; apimachinery pkg/util/managedfields/internal.
 """
@@ -47,14 +48,14 @@ def _as_it_is(fields: Fields, _: str) -> Fields:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is written.
+    """Object kind and endpoint of a write.
 
     Attributes:
-        api_version: Of the request, and of the objects given with it.
-        type_of: The type of an API version's objects; None if there is no such version any more.
-        ignored: Fields that cannot be written here.
-        only: The step to the one field that can be written here; "" for all.
-        in_version: Converts an object to another API version, for which there is a type.
+        api_version: API version of the request and its objects.
+        type_of: Function that returns the type of an API version's objects, or None if the version is not served.
+        ignored: Fields that this endpoint does not write.
+        only: Step to the single field that this endpoint writes. Empty for all fields.
+        in_version: Function that converts an object to another served API version.
     """
 
     api_version: str
@@ -65,7 +66,7 @@ class Target:
 
     @property
     def type(self) -> TypeNode:
-        """The type of the objects as they are sent and answered."""
+        """Type of the sent and returned objects."""
         kind = self.type_of(self.api_version)
         if kind is None:
             raise ValueError(f"{self.api_version} is not served")
@@ -73,17 +74,17 @@ class Target:
 
     @property
     def counts_all(self) -> bool:
-        """Whether every field can be written here."""
+        """Whether this endpoint writes all fields."""
         return not (self.only or self.ignored)
 
     def counted(self, fields: FieldSet) -> FieldSet:
-        """Return the fields that can be written here."""
+        """Return the fields that this endpoint writes."""
         if self.only:
             return {step: below for step, below in fields.items() if step == self.only}
         return field_set.difference_below(fields, self.ignored) if self.ignored else fields
 
     def differences(self, kind: TypeNode, old: Fields, new: Fields) -> Comparison:
-        """Compare two objects in what can be written here; the rest will be as it was, whatever was sent."""
+        """Compare the fields that this endpoint writes, because the other fields do not change."""
         found = compare(kind, old, new)
         if self.counts_all or found.same:
             return found
@@ -92,7 +93,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class FieldManager:
-    """Who writes."""
+    """Identity of a field manager."""
 
     name: str
     operation: str
@@ -101,7 +102,7 @@ class FieldManager:
 
     @property
     def shown(self) -> str:
-        """As a conflict names it."""
+        """Text for conflict messages."""
         result = f'"{self.name}"'
         if self.subresource:
             result += f' with subresource "{self.subresource}"'
@@ -110,7 +111,7 @@ class FieldManager:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """What a manager has: fields, in which API version, and since when."""
+    """Fields of a manager, with their API version and the time of the last change."""
 
     fields: FieldSet
     api_version: str
@@ -122,33 +123,32 @@ Owners: TypeAlias = dict[FieldManager, Owned]
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A field that an apply would change although somebody else owns it."""
+    """Field that an apply would change although another manager owns it."""
 
     manager: FieldManager
     path: tuple[str, ...]
 
     @property
     def place(self) -> str:
-        """The path as people read it."""
+        """Path for messages."""
         return field_set.shown(self.path)
 
 
 @final
 class ConflictsError(Exception):
-    """An apply was refused; nothing has changed.
+    """Rejected apply.
 
     Attributes:
-        conflicts: By manager, then by path.
+        conflicts: Conflicts, sorted by manager and path.
     """
 
     def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
-        """Keep the conflicts."""
         super().__init__(f"{len(conflicts)} conflicts")
         self.conflicts = conflicts
 
 
 def read_owners(entries: object) -> Owners | None:
-    """Read ``managedFields``; None if they are malformed, and {} if there are none."""
+    """Parse ``managedFields``; return None if they are malformed."""
     if fault_of_entries(entries):
         return None
     return {
@@ -161,7 +161,7 @@ def read_owners(entries: object) -> Owners | None:
 
 
 def fault_of_entries(entries: object) -> str:
-    """Return what is wrong with ``managedFields``, or ""."""
+    """Return the error in ``managedFields``, or an empty string."""
     for place, entry in enumerate(items(entries)):
         kind = at(entry, "fieldsType")
         if at(entry, "operation") not in (APPLY, UPDATE):
@@ -177,7 +177,7 @@ def fault_of_entries(entries: object) -> str:
 
 
 def stored_owners(entries: Iterable[Any]) -> Owners:
-    """Read ``managedFields`` that this server wrote, without checking them again."""
+    """Parse ``managedFields`` from the store without validation."""
     return {
         _manager_of(entry, entry["apiVersion"]): Owned(
             entry.get("fieldsV1", {}), entry["apiVersion"], entry.get("time") or ""
@@ -221,16 +221,7 @@ def _entry(manager: FieldManager, owned: Owned) -> Fields:
 def update_owners(
     owners: Owners, old: Fields, new: Fields, writer: FieldManager, target: Target, *, time: str
 ) -> Owners:
-    """Return who owns what after an update from ``old`` to ``new``.
-
-    Args:
-        owners: Who owned what before.
-        old: The object before; what Go has of a new object for a create.
-        new: The object as the writer wants it.
-        writer: Manager, operation and API version of the write.
-        target: What is written.
-        time: As entries have it.
-    """
+    """Return the owners after an update from ``old`` to ``new``. ``time`` is in the format of the entries."""
     after, compared = _without_changed(owners, old, new, target, but=None)
     mine = strip(target.counted(field_set.union(compared.modified, compared.added)))
     if mine:
@@ -241,7 +232,7 @@ def update_owners(
 
 
 def new_owners(new: Fields, writer: FieldManager, target: Target, *, time: str) -> Owners:
-    """Return who owns what in a new object: its creator everything."""
+    """Return the owners of a new object, in which the writer owns all fields."""
     kind = target.type
     mine = strip(target.counted(additions(kind, kind.zero or {}, new)))
     return {writer: Owned(mine, target.api_version, time)} if mine else {}
@@ -287,21 +278,10 @@ def _compared(
 def apply_owners(
     owners: Owners, live: Fields, applied: Fields, applier: FieldManager, target: Target, *, force: bool
 ) -> tuple[Fields, Owners, bool]:
-    """Lay an applied object over the live one.
+    """Merge an applied object into the live object.
 
-    Args:
-        owners: Who owns what now.
-        live: The object as it is.
-        applied: What the applier wants to have, and nothing else.
-        applier: Manager and API version of the apply.
-        target: What is written.
-        force: Whether to take fields over from others.
-
-    Returns:
-        The object, who owns what (without a new time for the applier), and whether the object changed.
-
-    Raises:
-        ConflictsError: If others own fields that would change, and ``force`` was not given.
+    Returns the object, its owners (the applier keeps its old time), and whether the object changed. Raises
+    ConflictsError if other managers own fields that would change, unless ``force`` is set.
     """
     merged = cast("Fields", merge(target.type, live, applied))
     last = owners.get(applier)
@@ -318,7 +298,7 @@ def apply_owners(
     after.pop(applier, None)
     if stripped:
         after[applier] = replace(mine, fields=stripped)
-    # What cannot be written here is a change all the same, though it will not be stored.
+    # A change outside of the written fields also counts, although it will not be stored.
     return merged, after, not (compared.same and (target.counts_all or compare(target.type, live, merged).same))
 
 
@@ -339,10 +319,10 @@ def _check_conflicts(owners: Owners, live: Fields, merged: Fields, applier: Fiel
 
 
 def _prune(merged: Fields, owners: Owners, last: Owned, target: Target) -> Fields:
-    """Take out what the applier had applied last time, unless it or somebody else has it now.
+    """Remove the fields that the applier applied before, unless any manager still owns them.
 
-    A declared field goes with the last thing below it that anybody has, and takes what nobody has with it: a probe's
-    defaults go with the probe.
+    A declared field is removed together with its last owned child, and with all unowned children. For example, a
+    probe's defaults are removed with the probe.
     """
     kind = target.type_of(last.api_version)
     if kind is None:
@@ -350,7 +330,7 @@ def _prune(merged: Fields, owners: Owners, last: Owned, target: Target) -> Field
     whole = merged = target.in_version(merged, last.api_version)
     before = with_declared(kind, last.fields)
     pruned = _taken_out(kind, merged, before)
-    # What goes with a container, but somebody owns, comes back.
+    # Restore owned fields inside of removed containers.
     managed: dict[str, FieldSet] = {last.api_version: {}}
     for owned in owners.values():
         managed[owned.api_version] = field_set.union(managed.get(owned.api_version, {}), owned.fields)
@@ -361,7 +341,7 @@ def _prune(merged: Fields, owners: Owners, last: Owned, target: Target) -> Field
         merged, pruned = target.in_version(merged, api_version), target.in_version(pruned, api_version)
         kept = field_set.union(with_declared(other, fields_of(other, pruned)), with_declared(other, fields))
         pruned = _taken_out(other, merged, field_set.difference(with_declared(other, fields_of(other, merged)), kept))
-    # And so does what went with it, but was never the applier's.
+    # Restore fields inside of removed containers that the applier never owned.
     pruned = target.in_version(pruned, last.api_version)
     gone = field_set.difference(
         with_declared(kind, fields_of(kind, whole)), with_declared(kind, fields_of(kind, pruned))
@@ -397,12 +377,12 @@ _STRIPPED: Final[FieldSet] = {
 
 
 def strip(fields: FieldSet) -> FieldSet:
-    """Leave out what nobody owns: the fields that identify an object and that the server sets."""
+    """Remove the fields without owners, which identify the object or are set by the server."""
     return field_set.difference(fields, _STRIPPED)
 
 
 def cap_updaters(owners: Owners) -> Owners:
-    """Merge the oldest updates of each version into one entry, so that there are at most ten updates.
+    """Merge the oldest updates of each version into one entry, so that at most ten updates are left.
 
     Source: apimachinery pkg/util/managedfields/internal/capmanagers.go.
     """

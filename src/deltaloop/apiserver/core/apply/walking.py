@@ -1,6 +1,6 @@
-"""Walks over objects along their type: compare two, find the fields of one, merge two, take fields out.
+"""Compare, merge and prune objects along their type, and list their fields.
 
-Null is a value here, as upstream; ``ABSENT`` is none.
+Null is a value, like upstream. ``ABSENT`` is a missing value.
 
 Source: structured-merge-diff typed/compare.go, merge.go, remove.go, tofieldset.go.
 """
@@ -24,7 +24,7 @@ _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Which fields differ between two objects."""
+    """Fields that differ between two objects."""
 
     added: FieldSet
     modified: FieldSet
@@ -37,23 +37,23 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs."""
+        """Whether the objects are equal."""
         return not (self.added or self.modified or self.removed)
 
 
 def settled(kind: TypeNode, value: object) -> TypeNode:
-    """Return the type as it is for one value: what is free merges if it is an object, and is one value otherwise."""
+    """Return the type for a value: a free value merges like a map if it is an object, and is atomic otherwise."""
     if kind.merging == "free":
         return _FREE_MAP if type(value) is dict else _SCALAR
     return kind
 
 
-_ENDS: Final = ("scalar", "free")  # a text of these has nothing below it
+_ENDS: Final = ("scalar", "free")  # kinds in which a string has no children
 _FREE_MAP: Final = TypeNode(form="object", merging="map", element=FREE)
 
 
 def item_step(kind: TypeNode, item: object) -> str:
-    """Return the step to an item of a keyed list or of a set."""
+    """Return the step to an item of a keyed list or a set."""
     if kind.merging == "set":
         return value_step(item)
     fields = mapping(item)
@@ -62,7 +62,7 @@ def item_step(kind: TypeNode, item: object) -> str:
 
 
 def equal(left: object, right: object) -> bool:
-    """Tell whether two values are the same in JSON, where true is not 1."""
+    """Return whether two JSON values are equal; true is not equal to 1."""
     if type(left) is type(right):
         if isinstance(left, dict):
             other = cast("dict[str, object]", right)
@@ -78,9 +78,9 @@ def equal(left: object, right: object) -> bool:
 
 
 def additions(kind: TypeNode, zero: Mapping[str, object], new: dict[str, object]) -> FieldSet:
-    """Return the fields that an object has and the zero value of its type has not: what its creator owns.
+    """Return the fields of a new object that differ from its type's zero value, which its creator owns.
 
-    The same as what ``compare`` finds added and modified, with nothing to look for in the other direction.
+    The result equals the added and modified fields of ``compare``, but needs only one direction.
     """
     result: FieldSet = {}
     fields, element = kind.merge_fields, kind.element or FREE
@@ -100,7 +100,7 @@ def additions(kind: TypeNode, zero: Mapping[str, object], new: dict[str, object]
 
 
 def compare(kind: TypeNode, old: object, new: object) -> Comparison:
-    """Say which fields of an object were added, modified and removed."""
+    """Return the added, modified and removed fields."""
     found = _compare(kind, old, new)
     return Comparison(*found) if found is not None else Comparison({}, {}, {})
 
@@ -109,7 +109,7 @@ _Found = tuple[FieldSet, FieldSet, FieldSet]
 
 
 def _compare(kind: TypeNode, old: object, new: object) -> _Found | None:
-    """Return the sets below one place where both sides have a value; None if nothing differs there."""
+    """Compare two existing values; return None if they are equal."""
     if old is new:
         return None
     if kind.merging == "free":
@@ -176,7 +176,7 @@ def _compare_lists(kind: TypeNode, old: list[object], new: list[object]) -> _Fou
 
 
 def _compare_repeated(sets: _Found, element: TypeNode, step: str, old: list[object], new: list[object]) -> None:
-    """Compare items that one side or both have several times: together they are one value, with nothing below it."""
+    """Compare items with duplicates, which together count as one atomic value."""
     if len(old) > 1 and len(new) > 1:
         if not equal(old, new):
             sets[1][step] = LEAF
@@ -190,13 +190,13 @@ def _compare_repeated(sets: _Found, element: TypeNode, step: str, old: list[obje
 
 
 def _identical(left: object, right: object) -> bool:
-    """Tell quickly that two values are the same; False means that it takes a closer look."""
-    # Comparing is done in C, but takes 1 for true; the bytes tell them apart.
+    """Return True if two values are certainly equal; False requires a full comparison."""
+    # ``==`` is fast but treats 1 and true as equal, so compare the bytes as well.
     return left is right or (left == right and (type(left) is str or _encode(left) == _encode(right)))
 
 
 def _inside(value: object) -> FieldSet:
-    """Return the fields inside a value of which nothing is said, without the value itself."""
+    """Return the fields inside of a free value, without the value itself."""
     return {step: below for step, below in everything(FREE, value).items() if step != SELF}
 
 
@@ -210,7 +210,7 @@ def _note(sets: _Found, step: str, found: _Found) -> None:
 
 
 def _by_step(kind: TypeNode, value: list[object]) -> dict[str, list[object]]:
-    """Return the items of a list by their steps; several may have the same one."""
+    """Group the items of a list by their steps, because several can have the same step."""
     found: dict[str, list[object]] = {}
     for item in value:
         found.setdefault(item_step(kind, item), []).append(item)
@@ -218,7 +218,7 @@ def _by_step(kind: TypeNode, value: list[object]) -> dict[str, list[object]]:
 
 
 def everything(kind: TypeNode, value: object) -> FieldSet:
-    """Return the place of a value and all places below it, as what is below the step to it."""
+    """Return the subtree with a value and everything below."""
     kind = settled(kind, value)
     if not value or kind.merging == "scalar":
         return LEAF
@@ -242,12 +242,12 @@ def everything(kind: TypeNode, value: object) -> FieldSet:
 
 
 def fields_of(kind: TypeNode, value: object) -> FieldSet:
-    """Return the fields that somebody owns who applies this object."""
+    """Return the fields that an applier of this object owns."""
     return _fields_of(kind, value) or {}
 
 
 def _fields_of(kind: TypeNode, value: object) -> FieldSet | None:
-    """Return what is below a place, {} if just the place itself is owned, None if nothing is."""
+    """Return the subtree below a field, {} if only the field itself is owned, or None if the field is not owned."""
     kind = settled(kind, value)
     if kind.merging == "scalar":
         return LEAF
@@ -275,7 +275,7 @@ def _fields_of(kind: TypeNode, value: object) -> FieldSet | None:
 
 
 def with_declared(kind: TypeNode, fields: FieldSet) -> FieldSet:
-    """Return a set with the declared fields that it only has something below of: they come and go with that.
+    """Add the declared parents of a set's fields to the set.
 
     Source: structured-merge-diff fieldpath/set.go (``EnsureNamedFieldsAreMembers``).
     """
@@ -288,7 +288,7 @@ def with_declared(kind: TypeNode, fields: FieldSet) -> FieldSet:
 
 
 def merge(kind: TypeNode, live: object, applied: object) -> object:
-    """Lay an applied value over the present one; parts may be shared with both."""
+    """Merge an applied value into a live value; the result can share parts with both."""
     if applied is ABSENT:
         return live
     if live is ABSENT:
@@ -312,7 +312,7 @@ def merge(kind: TypeNode, live: object, applied: object) -> object:
 
 
 def _merge_list(kind: TypeNode, live: list[object], applied: list[object]) -> list[object]:
-    """Merge two lists item by item, in the order of the applied one with the others where they stood between."""
+    """Merge two lists in the order of the applied list; other items keep their position in between."""
     element = kind.element or FREE
     new = {item_step(kind, item): item for item in applied}
     old: dict[str, list[object]] = {}
@@ -330,7 +330,7 @@ def _merge_list(kind: TypeNode, live: list[object], applied: list[object]) -> li
                 at_left += 1
                 continue
             if at_right < len(right) and shared and step != shared[0] and step != right[at_right]:
-                # Both have it, but it is not the one whose turn it is in the applied order.
+                # Both lists contain the item, but another item is next in the applied order.
                 at_left += 1
                 continue
         if at_right >= len(right):
@@ -347,7 +347,7 @@ def _merge_list(kind: TypeNode, live: list[object], applied: list[object]) -> li
 
 
 def remove(kind: TypeNode, value: object, gone: FieldSet) -> object:
-    """Return the value without the fields of a set; of a container that loses all of them, null is left."""
+    """Return the value without the fields of a set. A container that becomes empty is replaced by null."""
     kind = settled(kind, value)
     if not value or not gone:
         return value

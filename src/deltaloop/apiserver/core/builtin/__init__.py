@@ -1,1 +1,1 @@
-"""What the served version of Kubernetes brings: its kinds, the types of their fields, defaults, other versions."""
+"""Built-in kinds of the served Kubernetes version: field types, defaults and versions."""

@@ -1,4 +1,4 @@
-"""How objects of built-in kinds are read and written: as Go's types have them.
+"""Codec for built-in kinds, which behaves like Go's types.
 
 Source: apimachinery pkg/runtime/serializer/json, pkg/runtime/codec.go.
 """
@@ -26,13 +26,13 @@ from deltaloop.schemas.pruning import prune
 from deltaloop.schemas.reading import read_object
 from deltaloop.schemas.types import Schema
 
-_MOST_FIELDS: Final = 100  # that are unknown, or come twice; the decoder of a real server keeps no more
+_MOST_FIELDS: Final = 100  # unknown or duplicate fields in a message, like on the real server
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class BuiltInCodec:
-    """Of one kind of one version; says what ``Codec`` says."""
+    """``Codec`` for one version of a built-in kind."""
 
     kind: ResourceType[Resource]
     schema: Schema = UNTYPED
@@ -43,11 +43,11 @@ class BuiltInCodec:
 
     @property
     def serves_as_stored(self) -> bool:
-        """Unless another version is stored."""
+        """Whether this version is the stored version."""
         return self.conversion is None
 
     def asking(self, answers: ExternalAnswers | None) -> BuiltInCodec:
-        """It asks nobody."""
+        """Return itself, because no webhook is necessary."""
         del answers
         return self
 
@@ -56,7 +56,7 @@ class BuiltInCodec:
         return self.kind.api_version, self.kind.kind
 
     def check_kind(self, fields: dict[str, object]) -> None:
-        """Refuse another kind in the words of a server that decodes by what the body says it is."""
+        """Reject another kind, with the messages of a server that decodes by the body's kind."""
         wanted, unreadable = self.kind.kind, unreadable_type(fields)
         if unreadable:
             raise status_errors.unrecognized(wanted, unreadable)
@@ -69,7 +69,7 @@ class BuiltInCodec:
             raise status_errors.unreadable(wanted, self._no_conversion(version, kind), said=kind, version=version)
 
     def check_made_kind(self, fields: dict[str, object]) -> None:
-        """Refuse another kind; what says none is of this one."""
+        """Reject another kind. An object without a kind is accepted."""
         check_readable_type(fields)
         api_version, kind = self._said(fields)
         if not self._is_known(api_version, kind):
@@ -79,7 +79,7 @@ class BuiltInCodec:
             raise status_errors.unexplained(self._no_conversion(api_version.rpartition("/")[2], kind))
 
     def _said(self, fields: dict[str, object]) -> tuple[str, str]:
-        """Return version and kind that an object says, or this one's."""
+        """Return the object's API version and kind, with the codec's as defaults."""
         return text(fields.get("apiVersion")) or self.kind.api_version, text(fields.get("kind")) or self.kind.kind
 
     def _is_known(self, api_version: str, kind: str) -> bool:
@@ -90,14 +90,14 @@ class BuiltInCodec:
         return f"converting ({version}.{kind}) to ({group}.{self.kind.kind}): unknown conversion"
 
     def is_read(self, fields: dict[str, object]) -> bool:
-        """Tell whether it is of this kind, and of a version that there is, if it says one."""
+        """Return whether the object has this kind and no API version or a known API version."""
         api_version, kind = fields.get("apiVersion"), fields.get("kind") or self.kind.kind
         return kind == self.kind.kind and (not api_version or (api_version, kind) in self.known)
 
     def read(self, fields: dict[str, object], as_sent: AsSent) -> Mapping[str, str]:
-        """Check the types, drop what is empty, and fill in defaults."""
+        """Check the types, drop empty fields and set defaults."""
         if as_sent == "patched" and not fields.get("apiVersion"):
-            return {}  # what a patch left without a version is read as nothing, and refused for that
+            return {}  # an object without version after a patch is read as empty, and rejected later
         tree = self.schema.tree
         if as_sent == "applied" and (fault := convert_object(tree, fields)) is not None:
             raise status_errors.not_convertible(self.kind, fields, converting_words(fault))
@@ -110,7 +110,7 @@ class BuiltInCodec:
         return {}
 
     def drop_unknown(self, fields: dict[str, object], body: bytes, as_sent: AsSent, *, told: bool) -> tuple[str, ...]:
-        """Drop what Go's decoder drops; what a patch left without a version is read as a type that has no fields."""
+        """Drop the fields that Go's decoder drops. After a patch, an object without version has no known fields."""
         if as_sent == "patched" and not fields.get("apiVersion"):
             dropped = sorted(fields.keys() - {"apiVersion", "kind"})
         else:
@@ -120,17 +120,17 @@ class BuiltInCodec:
         return (*duplicate_field_texts(body), *(f'unknown field "{path}"' for path in dropped))[:_MOST_FIELDS]
 
     def in_version(self, fields: dict[str, object], api_version: str) -> dict[str, object]:
-        """It stays as it is: types tell what of it counts."""
+        """Return the object unchanged."""
         del api_version
         return fields
 
     def settle(self, fields: dict[str, object]) -> None:
-        """Do nothing: types have one form."""
+        """Do nothing."""
 
     def stored(self, fields: dict[str, object]) -> dict[str, object]:
-        """Return it in the version that is stored."""
+        """Return the object in the stored version."""
         return fields if self.conversion is None else self.conversion.to_stored(fields)
 
     def load(self, fields: dict[str, object]) -> dict[str, object] | None:
-        """Return it in this version."""
+        """Return the object in this version."""
         return None if self.conversion is None else self.conversion.from_stored(fields)

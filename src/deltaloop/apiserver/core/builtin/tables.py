@@ -1,17 +1,15 @@
-"""The tables of the built-in kinds: what is served, and the types of their fields.
+"""Tables of the built-in kinds.
 
-The data file is made by ``tools/builtin_tables`` from published schemas and from what a real server says of its kinds.
-It is a part of the code, and read with it. Its form is JSON:
+``tools/builtin_tables`` generates the data file from published schemas and the discovery of a real server. It is JSON:
 
-    kinds   group, version, kind, plural, namespaced, verbs, type; subresources with their verbs; columns of its table;
-            and where a kind has them: short_names, categories, field_labels, label_refusal (the words that refuse
-            others), selector (where ``scale`` finds the pods' selector: pkg/registry/apps/*/storage), stored_in
-            (another resource whose storage it shares), etcd_prefix (where etcd has the objects, if not at the plural),
-            deprecation (the warning that goes with every answer: pkg/apis), flags (``strategy.Flags``), cells (what is
-            in a column of its table, in the words of ``kinds.cells``)
-    priorities  by group version: of the group and of the version, as APIServices have them
-    bodies  types of what requests carry besides, by API version and kind, such as ``v1 DeleteOptions``
-    types   by name, as ``schemas.type_table`` says
+    kinds        group, version, kind, plural, namespaced, verbs, type; subresources with verbs; table columns;
+                 optional: short_names, categories, field_labels, label_refusal (error text for other labels), selector
+                 (path of the pods' selector for ``scale``: pkg/registry/apps/*/storage), stored_in (resource whose
+                 storage is shared), etcd_prefix (prefix in etcd if it is not the plural), deprecation (warning of each
+                 response: pkg/apis), flags (``strategy.Flags``), cells (table cells in the words of ``kinds.cells``)
+    priorities   group and version priority of the APIServices, by group version
+    bodies       types of other request bodies by API version and kind, for example ``v1 DeleteOptions``
+    types        types by name, see ``schemas.type_table``
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from deltaloop.schemas.type_table import StructType
 
 
 class Column(msgspec.Struct, frozen=True):
-    """One column of a kind's table."""
+    """Column of a kind's table."""
 
     name: str
     type: str
@@ -34,7 +32,7 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class KindEntry(msgspec.Struct, frozen=True):
-    """One kind of one version, as it is served."""
+    """Served version of a kind."""
 
     group: str
     version: str
@@ -58,21 +56,21 @@ class KindEntry(msgspec.Struct, frozen=True):
 
     @property
     def group_resource(self) -> str:
-        """``plural.group``, or the bare plural for the core group."""
+        """``plural.group``, or the plural for the core group."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def api_version(self) -> str:
-        """``group/version``, or the bare version for the core group."""
+        """``group/version``, or the version for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
-# The aggregator's own group has no APIService; it comes before all groups but the core one.
+# The aggregator's own group has no APIService. It comes before all groups except the core group.
 _OWN_GROUP: Final = (17_999, 0)
 
 
 class BuiltInTables(msgspec.Struct, frozen=True):
-    """All of the data file."""
+    """Content of the data file."""
 
     kubernetes: str
     kinds: tuple[KindEntry, ...]
@@ -86,5 +84,5 @@ class BuiltInTables(msgspec.Struct, frozen=True):
 
 
 def parse_tables(content: bytes) -> BuiltInTables:
-    """Read the data file, unpacked."""
+    """Parse the uncompressed data file."""
     return msgspec.json.decode(content, type=BuiltInTables)

@@ -1,1 +1,1 @@
-"""What the server does by itself: garbage collection, namespaces that end, coordinated leases, its first objects."""
+"""Controllers of the server: garbage collection, namespace deletion, coordinated leases and initial objects."""

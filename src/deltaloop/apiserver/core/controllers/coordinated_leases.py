@@ -1,16 +1,15 @@
-"""Coordinated leader election (KEP-4355): who holds a Lease is decided by the server, from LeaseCandidates.
+"""Coordinated leader election (KEP-4355): the server selects the holder of a Lease from its LeaseCandidates.
 
-For each Lease that candidates name, step by step:
+Steps for each Lease with candidates:
 
-    the Lease is held, has not expired, and its holder is the best candidate    nothing to do
-    some candidate has not said that it is alive for 5 s                        ping all (``pingTime``), wait 5 s
-    of those who are alive, the best is chosen; and then the Lease
-        is missing, or has expired         is theirs (``holderIdentity``)
-        is held by another                 names them as ``preferredHolder``; the holder is to give it up
+    1. If the Lease is valid and its holder is the best candidate, do nothing.
+    2. If a candidate has not renewed for 5 s, ping all candidates (``pingTime``) and wait 5 s.
+    3. Select the best of the alive candidates. If the Lease is missing or expired, set ``holderIdentity``. Otherwise
+      set ``preferredHolder``, which asks the holder to release it.
 
-The best is the one with the oldest emulation version, then the oldest binary version, then the oldest object.
-Candidates that say nothing for 30 minutes are deleted. Only the strategy ``OldestEmulationVersion`` is decided here;
-with another one, the Lease gets its ``strategy`` and somebody else decides.
+The best candidate has the oldest emulation version, then the oldest binary version, then the oldest object. Candidates
+that have not renewed for 30 minutes are deleted. Only the strategy ``OldestEmulationVersion`` is supported. For other
+strategies, the Lease gets its ``strategy``, and another program decides.
 
 Source: KEP-4355; Kubernetes pkg/controlplane/controller/leaderelection (election.go, leaderelection_controller.go,
 leasecandidategc_controller.go).
@@ -61,11 +60,11 @@ Fields = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What one look at all elections did.
+    """Result of one pass over all elections.
 
     Attributes:
-        wrote: Whether anything was written.
-        next_due: When to look again if nothing changes; None is never.
+        wrote: Whether the pass wrote any object.
+        next_due: Time of the next pass if no object changes. None for never.
     """
 
     wrote: bool
@@ -88,7 +87,7 @@ class _Candidate:
 
     @property
     def rank(self) -> tuple[object, ...] | None:
-        """Lower is better; None if a version is none."""
+        """Sort key, lower is better. None if a version is invalid."""
         emulated = _version(text(at(self.fields, "spec", "emulationVersion")))
         binary = _version(text(at(self.fields, "spec", "binaryVersion")))
         if emulated is None or binary is None:
@@ -98,14 +97,13 @@ class _Candidate:
 
 @final
 class LeaseElections:
-    """All elections of one server."""
+    """Elections of one server."""
 
     def __init__(self, state: ServerState) -> None:
-        """Decide over this store."""
         self._state = state
 
     def run(self, *, moment: Moment) -> Decided:
-        """Take the next step of every election that has one."""
+        """Take the next step of each election."""
         store = self._state.store
         before = store.revision
         due: list[float] = []
@@ -125,7 +123,7 @@ class LeaseElections:
         return Decided(store.revision != before, min(due, default=None))
 
     def _step(self, namespace: str, name: str, candidates: list[_Candidate], *, moment: Moment) -> float | None:
-        """Take one step of one election, and return when to look again."""
+        """Take one step of an election, and return the time of the next pass."""
         served = self._state.registry.resource(kinds.LEASE)
         if served is None:
             return None
@@ -152,7 +150,7 @@ class LeaseElections:
             return moment.now + ELECTION
         elected = _best(alive)
         if elected is None:
-            # Nobody answered; those who come back renew, and that is a change.
+            # No candidate responded. A candidate that returns will renew, which triggers another pass.
             return self._forget_pings(waiting, moment=moment)
         self._give(served, namespace, name, lease, elected, expired=moment.now >= ends, moment=moment)
         return moment.now + LEASE_SECONDS if moment.now >= ends else ends
@@ -231,7 +229,7 @@ def _best(candidates: list[_Candidate]) -> _Candidate | None:
 
 
 def _ends_at(lease: Fields | None) -> float:
-    """Return when a Lease expires; 0 if nobody holds it."""
+    """Return the expiry time of a Lease, or 0 if it has no holder."""
     spec = mapping(at(lease, "spec"))
     if not text(spec.get("holderIdentity")):
         return 0.0

@@ -1,8 +1,7 @@
-"""What is there from the start: namespaces, priority classes, the range of Services, the server's own Service.
+"""Objects that exist after the start, like on the real server.
 
-There is also an APIService for each version of a group, and what is given as a real server has it.
-The real server makes the same. The address of its own Service's endpoints is the one that this server listens on, which
-is loopback: nothing but this machine reaches it.
+These are namespaces, priority classes, the Service IP range, the server's Service, APIServices, and recorded objects of
+a real server. The endpoints of the Service contain the server's own address, usually loopback.
 
 Source: Kubernetes pkg/controlplane/controller/{systemnamespaces,kubernetesservice,defaultservicecidr};
 pkg/controlplane/reconcilers; pkg/apis/scheduling/types.go.
@@ -47,13 +46,13 @@ Fields = dict[str, Any]
 
 
 def make_namespaces(state: ServerState, moments: Moments) -> None:
-    """Create the namespaces that exist from the start, where they are missing."""
+    """Create the missing initial namespaces."""
     for name in FIRST_NAMESPACES:
         _ensure(state, kinds.NAMESPACE, "", {"metadata": {"name": name}}, moments)
 
 
 def make_first_objects(state: ServerState, moments: Moments) -> None:
-    """Create all that exists from the start and does not depend on where the server listens, where it is missing."""
+    """Create the missing initial objects that do not depend on the server's address."""
     make_namespaces(state, moments)
     for name, value in SYSTEM_CLASSES.items():
         fields = {"metadata": {"name": name}, "value": value, "description": _DESCRIPTIONS[name]}
@@ -63,9 +62,9 @@ def make_first_objects(state: ServerState, moments: Moments) -> None:
 
 
 def make_observed(state: ServerState, observed: Iterable[tuple[str, Fields]], moments: Moments) -> None:
-    """Create what a real server has from the start, where it is missing: the path of its collection, and itself.
+    """Create missing objects that were recorded from a real server; ``observed`` has paths of collections.
 
-    They are stored as a real server has them, owners of fields included, so nothing has to be filled in or checked.
+    They are stored with their managed fields and without defaulting and validation.
     """
     for path, fields in observed:
         group, version, plural = path.split("/")
@@ -84,7 +83,7 @@ def make_observed(state: ServerState, observed: Iterable[tuple[str, Fields]], mo
 
 
 def _make_own_services(state: ServerState, moments: Moments) -> None:
-    """Create the APIServices of the versions that the server itself serves, where they are missing."""
+    """Create the missing APIServices of the built-in group versions."""
     registry = state.registry
     priorities = {(item.type.group, item.type.version): item.priority for item in registry.resources()}
     for (group, version), priority in priorities.items():
@@ -96,14 +95,7 @@ def _make_own_services(state: ServerState, moments: Moments) -> None:
 
 
 def make_own_service(state: ServerState, *, address: str, port: int, moments: Moments) -> None:
-    """Create the Service ``default/kubernetes`` and its endpoints, or correct them after the server has moved.
-
-    Args:
-        state: State of the server.
-        address: Where the server listens.
-        port: The port that the server listens on.
-        moments: Draws the values of a write.
-    """
+    """Create the Service ``default/kubernetes`` and its endpoints, or update them to the server's current address."""
     service = {
         "metadata": {"name": _NAME, "labels": {"component": "apiserver", "provider": "kubernetes"}},
         "spec": {
@@ -150,7 +142,7 @@ def _make_range(state: ServerState, moments: Moments) -> None:
 def _ensure(
     state: ServerState, kind: ResourceType[Resource], namespace: str, fields: Fields, moments: Moments
 ) -> ServedResource | None:
-    """Create an object if it is missing, and return its resource then."""
+    """Create a missing object and return its resource, or return None if it exists."""
     served = state.registry.resource(kind)
     if served is None or state.objects.get(served.storage, served.key(namespace, fields["metadata"]["name"])):
         return None
@@ -165,7 +157,7 @@ def _keep(
     paths: tuple[tuple[str, ...], ...],
     moments: Moments,
 ) -> None:
-    """Create an object in the first namespace if it is missing, or let it have what it is to have at these paths."""
+    """Create a missing object in the first namespace, or update the given fields of the existing object."""
     served = state.registry.resource(kind)
     if served is None or _ensure(state, kind, _NAMESPACE, fields, moments) is not None:
         return

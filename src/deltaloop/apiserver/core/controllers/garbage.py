@@ -1,22 +1,22 @@
-"""Garbage collection by owner references: what goes when its owners are gone, and how a cascading delete ends.
+"""Garbage collection by owner references, and completion of cascading deletes.
 
-The collector looks up each owner by the API version, kind and name of the reference, in the namespace of the dependent.
-An owner is *absent* if this finds no object with its uid; *waiting* if it is being deleted in the foreground; otherwise
-*solid*. For each object with owners:
+The collector looks up each owner by API version, kind and name in the dependent's namespace. An owner is *absent* if no
+object with its UID is found, *waiting* if it is being deleted in the foreground, and *solid* otherwise. For each object
+with owners:
 
-    some solid                  references to absent and waiting owners are removed
-    none solid                  it is deleted (in the foreground if an owner waits for it and it has dependents itself)
-    some unknown                nothing
+    some solid                  remove the references to absent and waiting owners
+    none solid                  delete it (in the foreground if an owner waits for it and it has dependents)
+    some unknown                keep it
 
-and for each object that is being deleted with a finalizer of ours:
+For each object that is being deleted with one of these finalizers:
 
-    foregroundDeletion          goes once no dependent that blocks it (blockOwnerDeletion) is left
-    orphan                      dependents lose their reference, then the finalizer goes
+    foregroundDeletion          remove the finalizer when no blocking dependent (blockOwnerDeletion) is left
+    orphan                      remove the references of the dependents, then the finalizer
 
-An owner is *unknown* if its version of the kind is not served, unless the collector has seen the end of the owner in
-that version, and if it has a namespace but the dependent has none. Events are never collected.
+An owner is *unknown* if its API version is not served, unless the collector has seen the deletion of the owner in that
+version. A namespaced owner of a cluster-scoped dependent is also unknown. Events are never collected.
 
-The graph follows the store's changes; if it has fallen behind the window it is built anew from the whole store.
+The graph follows the changes of the store. If it falls behind the retained changes, it is rebuilt from the store.
 
 Source: Kubernetes pkg/controller/garbagecollector.
 """
@@ -53,7 +53,7 @@ _EVENTS: Final = kinds.EVENT.group_resource
 
 
 class _Owner(Enum):
-    """State of an owner, as a reference names it."""
+    """State of a referenced owner."""
 
     SOLID = auto()
     WAITING = auto()
@@ -62,27 +62,27 @@ class _Owner(Enum):
 
 
 class _Ended(NamedTuple):
-    """Versions in which a removed owner was served at its end; none if its definition went with it."""
+    """API versions of a deleted owner. Empty if its CRD was deleted at the same time."""
 
     group: str
     namespace: str
     versions: frozenset[str]
 
     def is_named_by(self, owner: OwnerReference, namespace: str) -> bool:
-        """Whether a reference in a namespace names this owner."""
+        """Return whether a reference from the namespace refers to this owner."""
         group = owner.api_version.rpartition("/")[0]
         served = owner.api_version in self.versions if self.versions else group == self.group
         return served and self.namespace in ("", namespace)
 
 
-# Dependents that lose their owner in one step.
+# Maximum number of dependents that lose their owner in one step.
 _ORPHANS: Final = 16
-# Bytes of an object that is worth one.
+# Bytes of an object that count as one small object.
 _SMALL: Final = 1000
 
 
 class StoreKey(NamedTuple):
-    """Where an object is in the store."""
+    """Location of an object in the store."""
 
     resource: str
     key: str
@@ -90,7 +90,7 @@ class StoreKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What a run did: whether it wrote, what it was not allowed to change and why, and whether more is left to do."""
+    """Result of a run: whether it wrote, the rejected changes with reasons, and whether work is left."""
 
     wrote: bool
     refused: tuple[tuple[StoreKey, str], ...] = ()
@@ -99,10 +99,10 @@ class Collected:
 
 @final
 class GarbageCollector:
-    """The graph of owners and dependents, and what is left to look at."""
+    """Graph of owners and dependents, with the objects to examine."""
 
     def __init__(self, state: ServerState) -> None:
-        """Begin with everything that is in the store."""
+        """Build the graph from the store."""
         self._server = state
         self._store = state.store
         self._places: dict[str, StoreKey] = {}
@@ -115,7 +115,7 @@ class GarbageCollector:
         self._rebuild()
 
     def run(self, *, moments: Moments, most: int | None = None) -> Collected:
-        """Work until nothing is left, or until about ``most`` small objects or much computing."""
+        """Work until the queue is empty, or for about ``most`` small objects or a fixed amount of computation."""
         before = self._store.revision
         refused: list[tuple[StoreKey, str]] = []
         self._follow()
@@ -127,16 +127,16 @@ class GarbageCollector:
             try:
                 self._examine(place, moments=moments)
             except NotFoundError:
-                pass  # a delete earlier in this run took it along
+                pass  # an earlier delete in this run removed it
             except ApiError as error:
                 refused.append((place, error.status.reason))
-            except WorkLimitError:  # of rules or policies
+            except WorkLimitError:  # from rules or policies
                 refused.append((place, "Timeout"))
             self._follow()
         return Collected(self._store.revision != before, tuple(refused), more=bool(self._pending))
 
     def _weight(self, place: StoreKey) -> int:
-        """Return how many small objects an object is worth."""
+        """Return the weight of an object in small objects."""
         obj = self._store.get(*place)
         if obj is None:
             return 1
@@ -226,7 +226,7 @@ class GarbageCollector:
                 delete(self._server.own_write(served, obj.namespace, obj.name, moments()), options)
 
     def _policy(self, served: ServedResource, obj: Resource, waits: bool, *, moments: Moments) -> DeleteOptions:
-        """Return the options to delete an object with; finalizers of its own decide unless an owner waits for it."""
+        """Return the delete options; the object's finalizers decide unless an owner waits for it."""
         dependents = self._dependents.get(obj.uid)
         if waits and dependents:
             found = [self._store.get(*dependent) for dependent in dependents]
@@ -241,7 +241,7 @@ class GarbageCollector:
         finalizers = obj.finalizers
         dependents = self._dependents.get(obj.uid, set())
         if ORPHAN in finalizers:
-            # The change of each brings the owner back, for the rest of them.
+            # Each change queues the owner again for the remaining dependents.
             found = [(self._store.get(*dependent), dependent.resource) for dependent in sorted(dependents)]
             left = [(each, kind) for each, name in found if each and (kind := self._served(name, each))]
             for each, kind in left[:_ORPHANS]:
@@ -277,7 +277,7 @@ class GarbageCollector:
 
     @contextmanager
     def _one_write(self) -> Generator[None]:
-        """Limit the work of a write, which runs on the loop."""
+        """Limit the work of a write, because it runs on the event loop."""
         work = Account(_STEPS_OF_A_WRITE)
         try:
             with limited(work):
@@ -308,7 +308,7 @@ class GarbageCollector:
         return _Owner.WAITING if _waits(found) else _Owner.SOLID
 
     def _served(self, resource: str, obj: Resource | None = None) -> ServedResource | None:
-        """Return a version of a resource: the one in which an object is stored, if it is served."""
+        """Return a served version of a resource, preferably the version of the stored object."""
         versions = self._server.registry.sharing(resource)
         own = stored_version(obj) if obj is not None else ""
         return next((item for item in versions if item.type.api_version == own), versions[0] if versions else None)

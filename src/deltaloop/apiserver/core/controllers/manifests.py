@@ -1,7 +1,7 @@
-"""Manifests that are loaded at start: in which order, and what becomes of each.
+"""Loading of manifests at start.
 
-Namespaces go first, then CRDs, then the rest in the order in which they were read, so that what an object needs is
-there before it. What exists already is merged with (RFC 7386), so loading twice changes nothing.
+Namespaces are loaded first, then CRDs, then other objects in file order, so that dependencies exist. Existing objects
+are merged (RFC 7386), so you can load manifests repeatedly.
 """
 
 from __future__ import annotations
@@ -29,15 +29,14 @@ _MERGE: Final = "application/merge-patch+json"
 
 
 class ManifestError(DeltaloopError):
-    """A manifest cannot be loaded; the message says which and why.
+    """Manifest that cannot be loaded.
 
     Attributes:
-        source: The file that the manifest is from.
-        number: Which document of it, from 1.
+        source: File of the manifest.
+        number: Number of the document in the file, from 1.
     """
 
     def __init__(self, reason: str, *, source: str, number: int) -> None:
-        """Keep where."""
         super().__init__(f"{source}, document {number}: {reason}")
         self.source = source
         self.number = number
@@ -45,22 +44,27 @@ class ManifestError(DeltaloopError):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One object, and where it was read."""
+    """Object with its source.
+
+    Attributes:
+        source: File of the manifest.
+        number: Number of the document in the file, from 1.
+        fields: Decoded object.
+    """
 
     source: str
     number: int
     fields: dict[str, object]
 
     def error(self, reason: str) -> ManifestError:
-        """Return an error about it."""
+        """Return an error for this manifest."""
         return ManifestError(reason, source=self.source, number=self.number)
 
 
 def manifests_of(documents: Iterable[object], *, source: str) -> Iterator[Manifest]:
-    """Turn the documents of one file into manifests; a ``List`` stands for its items.
+    """Yield the manifests in the documents of a file, including the items of a ``List``.
 
-    Raises:
-        ManifestError: If one is no object, or does not say what it is.
+    Raises ManifestError if a document is not an object or has no kind or apiVersion.
     """
     for number, document in enumerate(documents, start=1):
         if not is_mapping(document):
@@ -73,16 +77,14 @@ def manifests_of(documents: Iterable[object], *, source: str) -> Iterator[Manife
 
 
 def in_order(manifests: Iterable[Manifest]) -> list[Manifest]:
-    """Return manifests so that what an object needs comes before it."""
+    """Sort manifests so that dependencies come first."""
     return sorted(manifests, key=lambda manifest: _FIRST.get(text(manifest.fields["kind"]), 2))
 
 
 def load_manifest(state: ServerState, manifest: Manifest, *, moment: Moment) -> None:
-    """Create an object, or merge a manifest into the one that is there.
+    """Create the object, or merge it into the existing object.
 
-    Raises:
-        ManifestError: If the server rejects it, for example because of an unknown field, does not serve its kind, or
-            does not get to serve what it defines.
+    Raises ManifestError if its kind is not served, if the server rejects it, or if a CRD cannot be served.
     """
     fields = manifest.fields
     group, _, version = text(fields["apiVersion"]).rpartition("/")

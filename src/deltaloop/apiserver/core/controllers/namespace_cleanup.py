@@ -1,11 +1,8 @@
-"""Which objects go with a namespace, and when the namespace itself goes.
+"""Deletion of namespaces' contents, and release of protected storage objects.
 
-A namespace that is being deleted loses its objects; when none is left, its finalizer ``kubernetes`` is taken away and,
-unless something else holds it, so is the namespace.
-
-Lets go of claims, volumes and classes of volume attributes that are being deleted, once nothing uses them.
-
-Each kind knows by what it is used (``strategy.Protection``).
+When a terminating namespace is empty, its finalizer ``kubernetes`` is removed, and usually the namespace with it.
+Claims, volumes and VolumeAttributesClasses that are being deleted lose their protection finalizer when they are not in
+use (``strategy.Protection``).
 
 Source: Kubernetes pkg/controller/namespace/deletion; Kubernetes
 pkg/controller/volume/{pvcprotection,pvprotection,vacprotection}.
@@ -31,12 +28,9 @@ _NAMESPACES: Final = kinds.NAMESPACE.group_resource
 
 
 def clean_up(state: ServerState, *, moments: Moments, most: int = MOST) -> bool:
-    """Do what is left to do for every namespace that is being deleted, and tell whether anything was written.
+    """Continue the deletion of all terminating namespaces, and return whether an object was written.
 
-    Args:
-        state: State of the server.
-        moments: Draws the values of a write.
-        most: Objects that are deleted in each namespace before this returns; call it again as long as it has written.
+    ``most`` limits the deleted objects per namespace. Call again while the result is True.
     """
     before = state.store.revision
     for namespace in state.store.being_deleted(_NAMESPACES):
@@ -47,7 +41,7 @@ def clean_up(state: ServerState, *, moments: Moments, most: int = MOST) -> bool:
 def _empty(state: ServerState, namespace: str, *, moments: Moments, most: int) -> None:
     store = state.store
     left = 0
-    # One version of each resource is enough: they share their objects.
+    # The versions of a resource share their objects, so one version is enough.
     resources = {item.type.group_resource: item for item in state.registry.resources() if item.type.namespaced}
     for resource, served in sorted(resources.items()):
         for item in store.list(resource, prefix=f"{namespace}/").items:
@@ -72,7 +66,7 @@ def _empty(state: ServerState, namespace: str, *, moments: Moments, most: int) -
 
 
 def release(state: ServerState, *, moments: Moments) -> bool:
-    """Take the finalizer from all that may go, and tell whether anything was written."""
+    """Remove the protection finalizers of unused objects, and return whether an object was written."""
     before = state.store.revision
     for served in state.registry.resources():
         protection = served.strategy.protection

@@ -1,6 +1,6 @@
-"""Writes into the status of a ValidatingAdmissionPolicy what is wrong with its expressions for the kinds it is for.
+"""Status controller for ValidatingAdmissionPolicies, which reports type errors of expressions.
 
-A policy is looked at once for each generation: kinds that come later change nothing, as in a cluster.
+Each generation of a policy is checked once, so kinds that are added later have no effect, like in a cluster.
 
 Source: Kubernetes pkg/controller/validatingadmissionpolicystatus/controller.go.
 """
@@ -33,7 +33,7 @@ _POLICIES: Final = ResourceType[Resource](
 
 
 def write_statuses(state: ServerState, *, moments: Moments) -> bool:
-    """Write the status of each policy whose spec has changed since, and tell whether anything was written."""
+    """Write the status of each changed policy, and return whether an object was written."""
     served = state.registry.resource(_POLICIES)
     if served is None or not state.store.count(served.storage):
         return False
@@ -61,14 +61,13 @@ def write_statuses(state: ServerState, *, moments: Moments) -> bool:
 
 @final
 class ServedKinds:
-    """The kinds that are served now."""
+    """Lookup of the served kinds."""
 
     def __init__(self, registry: Registry) -> None:
-        """Look them up here."""
         self._registry = registry
 
     def find(self, group: str, version: str, resource: str) -> Iterator[KindName]:
-        """Yield the kinds of a resource, which may be said in the singular; those of all groups if there is none."""
+        """Yield the kinds for a plural or singular resource name; the group "" matches all groups."""
         name = resource.lower()
         for served in self._registry.resources():
             kind = served.type
@@ -76,6 +75,6 @@ class ServedKinds:
                 yield KindName(kind.group, kind.version, kind.kind)
 
     def declare(self, kind: KindName) -> Declared | None:
-        """Return what objects of a kind are declared as; None if it is not served."""
+        """Return the declaration of a kind's objects, or None if it is not served."""
         served = self._registry.find_kind(kind.group, kind.version, kind.kind)
         return None if served is None else declared_kind(served)

@@ -1,1 +1,1 @@
-"""Custom resource definitions: what one may say, and the resources that it makes."""
+"""Custom resource definitions and their resources."""

@@ -1,12 +1,12 @@
-"""How custom resources are read and written: by the schema of their version.
+"""Codec for custom resources, which uses the schema of their version.
 
-Objects inside custom resources (``x-kubernetes-embedded-resource``): they have a type, and metadata as any object.
+Embedded objects (``x-kubernetes-embedded-resource``) have a kind and metadata like other objects:
 
-    read       a wrong type refuses the whole; metadata is written as Go writes it
-    unknown    what metadata does not have is dropped, and named where the client asks for it
-    errors     the rules of names, labels and the like
+    read       a wrong type rejects the whole object; metadata is normalized like in Go
+    unknown    unknown metadata fields are dropped, and reported on request
+    errors     names, labels and other metadata are validated
 
-The numbers of a custom resource as they are stored: a float that is whole becomes an integer.
+Whole floats are stored as integers.
 
 Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go (``schemaCoercingDecoder``,
 ``schemaCoercingConverter``); apiextensions-apiserver pkg/apiserver/schema/objectmeta (coerce.go, validation.go);
@@ -54,13 +54,9 @@ _WRITTEN_OUT: Final = 10.0**21
 
 
 def settle_numbers(fields: dict[str, Any]) -> None:
-    """Write the numbers of an object, in place, as they are stored.
-
-    Raises:
-        BadRequestError: If there is one that is larger than any float.
-    """
+    """Normalize the numbers of an object in place, or raise BadRequestError if a number exceeds the float range."""
     waiting: list[Any] = [fields]
-    for holder in waiting:  # it grows meanwhile
+    for holder in waiting:  # the list grows during the loop
         found: Iterable[tuple[str | int, object]] = holder.items() if is_mapping(holder) else enumerate(items(holder))
         changed: list[tuple[Any, Number]] = []
         for place, value in found:
@@ -73,10 +69,9 @@ def settle_numbers(fields: dict[str, Any]) -> None:
 
 
 def stored_number(value: Number) -> Number:
-    """Return a number as it is stored: a float that is whole as an integer.
+    """Return a number as it is stored: a whole float becomes an integer.
 
-    Raises:
-        BadRequestError: If it is larger than any float.
+    Raises BadRequestError if it exceeds the float range.
     """
     number = float(as_sent(value)) if isinstance(value, int) else value
     if math.isinf(number):
@@ -91,7 +86,7 @@ _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 def read_embedded(schema: Schema, fields: dict[str, object]) -> str:
-    """Write the metadata of objects inside as Go writes it, in place; return why one cannot be read, "" if all can."""
+    """Normalize the metadata of embedded objects in place, and return an error message or an empty string."""
     for path, inner in embedded_objects(schema.tree, fields):
         for name in ("apiVersion", "kind"):
             if name in inner and not isinstance(inner[name], str):
@@ -106,7 +101,7 @@ def read_embedded(schema: Schema, fields: dict[str, object]) -> str:
 
 
 def unknown_in_embedded(schema: Schema, fields: dict[str, object]) -> list[str]:
-    """Drop what the metadata of objects inside does not have, in place, and return the paths."""
+    """Drop unknown metadata fields of embedded objects in place, and return their paths."""
     found: list[str] = []
     for path, inner in embedded_objects(schema.tree, fields):
         found += prune(METADATA, mapping(inner.get("metadata")), f"{path}.metadata")
@@ -114,7 +109,7 @@ def unknown_in_embedded(schema: Schema, fields: dict[str, object]) -> list[str]:
 
 
 def embedded_errors(schema: Schema, fields: dict[str, object]) -> Iterator[SchemaError]:
-    """Yield what is wrong with the metadata of objects inside; what does not have its type is told elsewhere."""
+    """Yield the metadata errors of embedded objects, except for wrong types, which are reported elsewhere."""
     for path, inner in embedded_objects(schema.tree, fields):
         for error in inner_metadata_errors(mapping(inner.get("metadata"))):
             yield msgspec.structs.replace(error, field=f"{path}.{error.field}")
@@ -127,16 +122,15 @@ def _shown(value: object) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class CustomCodec:
-    """Of one version of a definition; says what ``Codec`` says.
+    """``Codec`` for one version of a CRD.
 
     Attributes:
-        kind: The kind of the objects, with group and version.
-        schema: The compiled schema of this version.
-        storage_schema: That of the version that objects are stored in, where it is another one; what it does not have
-            is lost.
-        storage_version: The API version that objects are stored in.
-        webhook: What converts objects to other versions; None if they are the same but for what schemas say.
-        answers: Has the webhook asked; None if it cannot be, and objects stay in their version.
+        kind: Kind of the objects.
+        schema: Compiled schema of this version.
+        storage_schema: Schema of the stored version if it differs. Fields that it does not contain are lost.
+        storage_version: API version of stored objects.
+        webhook: Conversion webhook. None if only the API version changes in conversions.
+        answers: Webhook responses. None if the webhook cannot be called, so that objects keep their version.
     """
 
     kind: ResourceType[Resource]
@@ -149,26 +143,26 @@ class CustomCodec:
 
     @property
     def serves_as_stored(self) -> bool:
-        """Without a schema and a webhook."""
+        """Whether stored objects need neither a schema nor a webhook."""
         return not self.schema.source and self.webhook is None
 
     def asking(self, answers: ExternalAnswers | None) -> CustomCodec:
-        """Convert by the webhook, if there is one."""
+        """Return a codec that can call the webhook."""
         return self if self.webhook is None else replace(self, answers=answers)
 
     def check_kind(self, fields: dict[str, object]) -> None:
-        """Refuse what has no kind; another one is refused later."""
+        """Reject an object without a kind. A wrong kind is rejected later."""
         unreadable = unreadable_type(fields)
         if unreadable or not fields.get("kind"):
             why = unreadable or "Object 'Kind' is missing in the body of the request"
             raise status_errors.unrecognized(self.kind.kind, why)
 
     def check_made_kind(self, fields: dict[str, object]) -> None:
-        """Refuse another kind or version, and what says none."""
+        """Reject a missing or different kind or version."""
         check_readable_type(fields)
         api_version, kind = text(fields.get("apiVersion")), text(fields.get("kind"))
         if not kind:
-            raise status_errors.internal("Object 'Kind' is missing in a patched object")  # there, its data is said, too
+            raise status_errors.internal("Object 'Kind' is missing in a patched object")  # upstream adds the object
         if api_version != self.kind.api_version:
             group, _, version = api_version.rpartition("/")
             shown = f"{group}/{version}, Kind={kind} is unstructured and is not suitable for converting"
@@ -178,12 +172,12 @@ class CustomCodec:
             raise status_errors.another_kind(self.kind.group, kind, str(at(fields, "metadata", "name") or ""), [error])
 
     def is_read(self, fields: dict[str, object]) -> bool:
-        """Tell whether it is of this kind and version."""
+        """Return whether the object has this kind and version."""
         said = fields.get("apiVersion"), fields.get("kind") or self.kind.kind
         return said == (self.kind.api_version, self.kind.kind)
 
     def read(self, fields: dict[str, object], as_sent: AsSent) -> Mapping[str, str]:
-        """Check metadata, prune, and fill in defaults; applied nulls that may not be stay, to be refused."""
+        """Check metadata, prune and set defaults. Invalid nulls in applied objects stay and are rejected later."""
         applied = as_sent == "applied"
         dropped = drop_unreadable(mapping(fields.get("metadata"))) if applied else {}
         check_metadata_types(self.kind, fields)
@@ -194,8 +188,8 @@ class CustomCodec:
         return dropped
 
     def drop_unknown(self, fields: dict[str, object], body: bytes, as_sent: AsSent, *, told: bool) -> tuple[str, ...]:
-        """Drop what metadata does not have; the rest goes when the object is pruned."""
-        del as_sent  # it is read the same way each time
+        """Drop unknown metadata fields. Other unknown fields are pruned later."""
+        del as_sent  # has no effect for custom resources
         unknown = prune(METADATA, mapping(fields.get("metadata")), "metadata")
         inside = unknown_in_embedded(self.schema, fields)
         if not told:
@@ -204,18 +198,18 @@ class CustomCodec:
         return (*duplicate_field_texts(body), *(f'unknown field "{path}"' for path in unknown))
 
     def in_version(self, fields: dict[str, object], api_version: str) -> dict[str, object]:
-        """Return an object in another version, as the webhook has it."""
+        """Return the object as the webhook converts it."""
         if self.webhook is None or self.answers is None:
             return fields
         named: dict[str, object] = {"kind": self.kind.kind, "apiVersion": self.kind.api_version}
         return self.webhook.ask(self.answers, named | fields, api_version)
 
     def settle(self, fields: dict[str, object]) -> None:
-        """Write whole numbers without a point."""
+        """Store whole floats as integers."""
         settle_numbers(fields)
 
     def stored(self, fields: dict[str, object]) -> dict[str, object]:
-        """Return it as the version that is stored has it."""
+        """Return the object in the stored version."""
         stored_in = self.storage_version
         if self.webhook is not None:
             stored_in = text(fields.get("apiVersion")) or self.kind.api_version
@@ -234,7 +228,7 @@ class CustomCodec:
             raise status_errors.unexplained(str(error)) from None
 
     def load(self, fields: dict[str, object]) -> dict[str, object] | None:
-        """Prune and default it in place: defaults are those of the version that it is stored in."""
+        """Prune and default the object in place, with the defaults of the stored version."""
         stored_in = fields.pop("apiVersion", "")
         if self.webhook is not None:
             if (stored_in or self.webhook.oldest) != self.kind.api_version:
@@ -246,7 +240,7 @@ class CustomCodec:
         return fields if changed else None
 
     def _converted(self, webhook: WebhookConversion, stored_in: str, fields: dict[str, object]) -> dict[str, object]:
-        """Return an object of another version in this one, or as it is if the webhook cannot be asked."""
+        """Convert an object of another version, or return it unchanged if the webhook cannot be called."""
         complete = webhook.complete({"apiVersion": stored_in, **fields})
         if self.answers is not None:
             try:

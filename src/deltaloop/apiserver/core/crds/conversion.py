@@ -1,4 +1,4 @@
-"""How a CRD says that its versions are converted into each other.
+"""Validation of a CRD's conversion settings.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/validation; apiserver pkg/util/webhook/validation.go.
 """
@@ -31,12 +31,10 @@ def _written(value: object) -> str:
 
 
 def conversion_errors(crd: dict[str, Any], *, any_authority: bool) -> Iterator[SchemaError]:
-    """Yield what is wrong with the conversion of a CRD.
+    """Yield the errors in the conversion settings of a defaulted CRD.
 
-    Args:
-        crd: The CRD, defaulted.
-        any_authority: Whether ``caBundle`` may be anything: as long as the CRD is not established, which waits for it,
-            and if it was so before.
+    ``any_authority`` accepts every ``caBundle``. It is True for CRDs that are new or not established, because
+    establishing waits for a valid bundle, and if the old bundle was invalid.
     """
     strategy = text(at(crd, "spec", "conversion", "strategy"))
     webhook = mapping(at(crd, "spec", "conversion", "webhook"))
@@ -64,7 +62,7 @@ def conversion_errors(crd: dict[str, Any], *, any_authority: bool) -> Iterator[S
 
 
 def has_authority(crd: dict[str, Any]) -> bool:
-    """Tell whether the certificates that a CRD trusts for conversion can be read; none at all are those of the system.
+    """Return whether the CA bundle of the conversion webhook can be parsed. An empty bundle means the system's CAs.
 
     Source: client-go transport/transport.go (``rootCertPool``).
     """
@@ -85,7 +83,7 @@ def _is_certificate(encoded: bytes) -> bool:
 
 
 def client_errors(client: dict[str, Any], field: str) -> Iterator[SchemaError]:
-    """Yield what is wrong with where a webhook is said to be."""
+    """Yield the errors in a webhook's client configuration."""
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
         yield required(field, "exactly one of url or service is required")
@@ -114,7 +112,7 @@ def _url_errors(url: str, field: str) -> Iterator[SchemaError]:
 
 
 def _service_errors(service: dict[str, Any], field: str) -> Iterator[SchemaError]:
-    # The real server takes the one for the other.
+    # The real server swaps the two names.
     for name, other in (("name", "namespace"), ("namespace", "name")):
         if not service.get(other):
             yield required(f"{field}.{name}")
@@ -140,7 +138,7 @@ def _service_errors(service: dict[str, Any], field: str) -> Iterator[SchemaError
 def review_version_errors(
     versions: tuple[str, ...], field: str, *, if_missing: str = "", must_know: bool = True
 ) -> Iterator[SchemaError]:
-    """Yield what is wrong with the versions of reviews that a webhook says that it takes."""
+    """Yield the errors in the review versions that a webhook accepts."""
     if not versions:
         yield required(field, if_missing)
         return

@@ -1,10 +1,10 @@
-"""Conversion of custom resources by a webhook: what it is asked, and what its answer is held to.
+"""Conversion of custom resources by a webhook.
 
-    stored object ─(pruned and defaulted by the schema of the version it is stored in)─▶ review ─▶ webhook
-    served object ◀─(pruned by the schema of its version)─ metadata but labels and annotations put back ◀─ answer
+    stored object ─(prune and default with the stored version's schema)─▶ review ─▶ webhook
+    served object ◀─(prune with the served version's schema)─ restore metadata except labels and annotations ◀─ response
 
-An object in the store says which version it is stored in; one from before that, or from another program's store, is
-stored in the oldest of ``status.storedVersions``.
+Stored objects specify their version. Objects without a version, from older or foreign stores, have the oldest version
+in ``status.storedVersions``.
 
 Source: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go, pkg/apiserver/customresource_handler.go.
 """
@@ -48,16 +48,16 @@ Fields = dict[str, object]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionWebhook:
-    """What converts the objects of one definition; after a change of what it says of conversion it is another one.
+    """Conversion webhook of one CRD. A change of the CRD's conversion or versions creates another one.
 
     Attributes:
         kind: Kind of the objects.
-        endpoint: Where the webhook is.
-        review_version: Of the reviews that it takes: ``v1`` or ``v1beta1``.
-        schemas: The schema of each version, served or not, by API version.
-        stored: API version in which objects are stored.
-        oldest: API version in which those are stored that do not say it.
-        definition: Tells it from others: a digest of all that the definition says about versions and conversion.
+        endpoint: Address of the webhook.
+        review_version: Version of the reviews, ``v1`` or ``v1beta1``.
+        schemas: Schemas of all versions by API version.
+        stored: API version of stored objects.
+        oldest: API version of stored objects that do not specify a version.
+        definition: Digest of the CRD's versions and conversion, which identifies the webhook.
     """
 
     kind: str = field(compare=False)
@@ -69,7 +69,7 @@ class ConversionWebhook:
     definition: str
 
     def complete(self, stored: Fields) -> Fields:
-        """Return an object of the store as its own version has it, pruned and with its defaults."""
+        """Return a stored object in its own version, pruned and defaulted."""
         api_version = text(stored.pop("apiVersion", "")) or self.oldest
         schema = self.schemas.get(api_version)
         if schema is not None:
@@ -77,10 +77,9 @@ class ConversionWebhook:
         return {"kind": self.kind, "apiVersion": api_version, **stored}
 
     def review(self, objects: Iterable[Fields], api_version: str) -> WebhookCall:
-        """Return the call that asks for objects in another version; they are of one version, and not of that one.
+        """Return the call that converts objects of a single other version.
 
-        Raises:
-            ConversionError: If one of the two is no version of the definition.
+        Raises ConversionError if the CRD does not define one of the versions.
         """
         objects = list(objects)
         for direction, version in (("to", api_version), ("from", text(objects[0].get("apiVersion")))):
@@ -99,16 +98,9 @@ class ConversionWebhook:
     def answered(
         self, objects: Sequence[Fields], api_version: str, call: WebhookCall, called: Called
     ) -> list[Fields | ConversionError]:
-        """Return what a webhook has made of each object, or why that cannot be taken.
+        """Return the converted object or an error for each object.
 
-        Args:
-            objects: What it was asked about.
-            api_version: The version that was asked for.
-            call: The call.
-            called: What came of it.
-
-        Raises:
-            ConversionError: If there is no answer, or none that is about these objects.
+        Raises ConversionError if the response is missing or does not match the objects.
         """
         source = f"conversion webhook for {shown_kind(text(objects[0].get('apiVersion')), self.kind)}"
         try:
@@ -130,11 +122,9 @@ class ConversionWebhook:
         return result
 
     def ask(self, answers: ExternalAnswers, obj: Fields, api_version: str) -> Fields:
-        """Return an object in another version, as the webhook has answered.
+        """Convert an object during a write.
 
-        Raises:
-            QuestionError: If it has not been asked yet.
-            ConversionError: If it cannot be converted.
+        Raises QuestionError if the webhook must be called first, and ConversionError if the conversion fails.
         """
         if obj.get("apiVersion") == api_version:
             return obj
@@ -147,17 +137,13 @@ class ConversionWebhook:
 
 
 def _unversioned(obj: Fields) -> Fields:
-    """Return an object as a webhook is shown it: it cannot know what revision it has got."""
+    """Return the object without its resource version, which webhooks do not receive."""
     metadata = {name: value for name, value in mapping(obj.get("metadata")).items() if name != "resourceVersion"}
     return {**obj, "metadata": metadata}
 
 
 def _objects_of(answer: object, uid: str, review_version: str) -> list[object]:
-    """Return the objects of an answer.
-
-    Raises:
-        FailedCallError: If it is no answer to this review, or a refusal.
-    """
+    """Return the objects of a response, or raise FailedCallError if it is an error or does not match the review."""
     wanted, said = f"{_GROUP}/{review_version}", (text(at(answer, "apiVersion")), text(at(answer, "kind")))
     if said != (wanted, _KIND):
         _check_said(said, review_version)
@@ -174,10 +160,9 @@ def _objects_of(answer: object, uid: str, review_version: str) -> list[object]:
 
 
 def _check_said(said: tuple[str, str], review_version: str) -> None:
-    """Refuse an answer that says that it is something else; of the older reviews one may say nothing at all.
+    """Reject a response of another kind; v1beta1 accepts a response without a kind.
 
-    Raises:
-        FailedCallError: In the words of Go's decoder.
+    Raises FailedCallError with the message of Go's decoder.
     """
     api_version, kind = said
     versions = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1")
@@ -228,7 +213,7 @@ def _checked(source: str, original: Fields, answer: object, api_version: str) ->
 
 
 def _restored(source: str, before: Fields, after: Fields) -> Fields:
-    """Return the metadata of a converted object: as it was, but with the webhook's labels and annotations."""
+    """Return the original metadata with the webhook's labels and annotations."""
     result: Fields = copied(before)
     for name in ("labels", "annotations"):
         value = after.get(name)

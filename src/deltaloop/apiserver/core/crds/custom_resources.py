@@ -1,4 +1,4 @@
-"""The strategy of custom resources: checked by schema and scale; the last object may let its definition go.
+"""Strategy of custom resources: validation by schema, rules and scale, and completion of CRD deletes.
 
 Source: apiextensions-apiserver pkg/registry/customresource/{strategy,validator}.go; apimachinery
 pkg/apis/meta/v1/unstructured/helpers.go.
@@ -44,16 +44,11 @@ FLAGS: Final = Flags(
     strategic_merge=False,
     own_finalizers=False,
 )
-"""What all custom resources do so."""
+"""Flags of all custom resources."""
 
 
 def custom_strategy(schema: Schema, scale: ScalePaths | None) -> Strategy:
-    """Return the strategy of a version's objects.
-
-    Args:
-        schema: The version's schema.
-        scale: Where its ``scale`` subresource reads and writes, if it has one.
-    """
+    """Return the strategy of a version's objects. ``scale`` is None without the ``scale`` subresource."""
     has_rules = may_have_rules(schema.source)
 
     def errors(
@@ -83,13 +78,9 @@ def custom_strategy(schema: Schema, scale: ScalePaths | None) -> Strategy:
 def rule_errors(
     schema: Schema, fields: dict[str, object], before: dict[str, object] | None, others: list[SchemaError]
 ) -> list[SchemaError]:
-    """Return what the rules of a schema say of an object; none is asked if a value has not the type it should have.
+    """Evaluate the validation rules of a schema, unless another error prevents evaluation.
 
-    Args:
-        schema: The schema.
-        fields: The object.
-        before: The object that it replaces, if it does.
-        others: What is wrong with it otherwise.
+    ``before`` is the replaced object, and ``others`` are the other errors.
     """
     root = rules_of(schema.source)
     if root is None:
@@ -109,7 +100,7 @@ def _removed(resource: str, _obj: Resource, writes: Writes, now: float) -> None:
 
 
 def replicas_errors(paths: ScalePaths | None, fields: dict[str, object]) -> Iterator[SchemaError]:
-    """Yield what is wrong with the numbers and the selector of a custom resource that can be scaled."""
+    """Yield the errors in the replica counts and the selector of a scalable custom resource."""
     if paths is None:
         return
     for path in (paths.spec_replicas, paths.status_replicas):
@@ -128,7 +119,7 @@ def replicas_errors(paths: ScalePaths | None, fields: dict[str, object]) -> Iter
 
 
 def _reach(path: str, fields: dict[str, object]) -> tuple[Any, str]:
-    """Return the value at a simple path, None for none; or why there cannot be one."""
+    """Return the value at a simple path (None if it is missing) and an error message."""
     value: Any = fields
     names = path.strip(".").split(".")
     for count, name in enumerate(names, start=1):

@@ -1,18 +1,15 @@
-"""CustomResourceDefinitions: default, accept the names, and turn into served resources.
+"""CustomResourceDefinitions: defaults, names, conditions and served resources.
 
-A CRD passes four stages, each a function:
+A CRD passes through four functions:
 
-    default_crd     fills in what the author left out (singular, listKind, conversion)
-    validate_crd    says what is wrong, field by field (``crd_validation``)
-    crd_status      accepts its names unless another resource of the group has them: NamesAccepted, Established
-    crd_resources   one ServedResource for each served version of an established CRD
+    default_crd     sets singular, listKind and conversion
+    validate_crd    returns the errors (``crds.validation``)
+    crd_status      accepts the names unless another resource of the group has them: NamesAccepted, Established
+    crd_resources   returns one ServedResource for each served version of an established CRD
 
-A name that another resource of the same group uses is not accepted; the CRD then serves what it served before, which is
-nothing for a new one. Once true, Established stays true.
-
-The approval that a CRD in a group of Kubernetes itself needs: an annotation, which a condition repeats.
-
-The order of versions of an API: which one is preferred, and which one follows another.
+If a name is already in use, the CRD serves its previously accepted names, or nothing if it is new. Established never
+becomes false again. CRDs in protected Kubernetes groups need an approval annotation, which a condition reports. The
+module also orders API versions by preference.
 
 Source: apiextensions-apiserver pkg/controller/status, pkg/controller/establish; apiextensions-apiserver pkg/apihelpers
 (``GetAPIApprovalState``), pkg/controller/apiapproval; apimachinery pkg/version/helpers.go
@@ -49,7 +46,7 @@ _SOURCE: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
 
 
 class Approval(NamedTuple):
-    """What the annotation of a CRD says: ``status`` and ``reason`` of the condition, and its message."""
+    """Status, reason and message of the approval condition of a CRD."""
 
     status: str
     reason: str
@@ -57,12 +54,12 @@ class Approval(NamedTuple):
 
     @property
     def is_given(self) -> bool:
-        """Whether a CRD may be stored with it: it is approved, or says that it is not."""
+        """Whether the annotation is valid, approved or explicitly unapproved, so that the CRD can be stored."""
         return self.reason in ("ApprovedAnnotation", "UnapprovedAnnotation")
 
 
 def approval_of(crd: dict[str, Any]) -> Approval | None:
-    """Return the approval of a CRD; None if its group needs none."""
+    """Return the approval of a CRD, or None if its group needs no approval."""
     group = f".{text(at(crd, 'spec', 'group'))}"
     if not group.endswith((".k8s.io", ".kubernetes.io")):
         return None
@@ -90,7 +87,7 @@ _STABILITY: Final = {None: 0, "beta": 1, "alpha": 2}
 
 
 def version_order(version: str) -> tuple[int, int, int, int, str]:
-    """Return a sort key: stable before beta before alpha, higher numbers first, all other names last by alphabet."""
+    """Return a sort key: stable before beta before alpha, higher numbers first, other names last by alphabet."""
     match = _VERSION.fullmatch(version)
     if match is None:
         return (1, 0, 0, 0, version)
@@ -100,13 +97,13 @@ def version_order(version: str) -> tuple[int, int, int, int, str]:
 _WEBHOOK_PORT: Final = 443
 _encode_sorted: Final = msgspec.json.Encoder(order="deterministic").encode
 _AGE: Final = TableColumn("Age", "date", ".metadata.creationTimestamp", "Time since the object was created.")
-# In the order in which discovery has them.
+# In the order of discovery.
 _VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 
 def default_crd(crd: dict[str, Any]) -> dict[str, Any]:
-    """Return a copy of a CRD with singular name, list kind and conversion filled in."""
+    """Return a copy of a CRD with singular name, list kind and conversion."""
     result: dict[str, Any] = copied(crd)
     spec = result.get("spec")
     if not is_mapping(spec):
@@ -124,17 +121,17 @@ def default_crd(crd: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_established(crd: dict[str, Any]) -> bool:
-    """Tell whether the condition Established is true, so that its resources are served."""
+    """Return whether the condition Established is true, so that the resources are served."""
     return _condition(crd, "Established").get("status") == "True"
 
 
 def crd_status(crd: dict[str, Any], others: Iterable[ServedResource], *, now: float) -> dict[str, Any]:
-    """Return the status that a CRD has to have among the other served resources.
+    """Return the new status of a CRD.
 
     Args:
-        crd: The CRD, defaulted and valid.
-        others: What is served besides this CRD's own resources; only the same group matters.
-        now: Seconds since 1970; becomes ``lastTransitionTime`` of the conditions that changed.
+        crd: CRD after defaulting and validation.
+        others: Served resources of other CRDs and of built-in kinds. Only the same group matters.
+        now: Time in seconds since 1970, for changed conditions.
     """
     wanted = mapping(at(crd, "spec", "names"))
     accepted = dict(mapping(at(crd, "status", "acceptedNames")))
@@ -170,7 +167,7 @@ def crd_status(crd: dict[str, Any], others: Iterable[ServedResource], *, now: fl
 
 
 def crd_resources(crd: dict[str, Any]) -> tuple[ServedResource, ...]:
-    """Return one resource for each served version of a CRD, under its accepted names; none before it is established."""
+    """Return the resources of the served versions with the accepted names, or none before the CRD is established."""
     if not is_established(crd):
         return ()
     group, names = text(at(crd, "spec", "group")), mapping(at(crd, "status", "acceptedNames"))
@@ -183,7 +180,7 @@ def crd_resources(crd: dict[str, Any]) -> tuple[ServedResource, ...]:
 
 
 def crd_warnings(crd: dict[str, Any]) -> tuple[str, ...]:
-    """Return warnings about a CRD: unknown formats, and sets whose items are not scalars."""
+    """Return warnings about unknown formats and sets of non-scalar items."""
     schemas = [mapping(at(version, "schema", "openAPIV3Schema")) for version in items(at(crd, "spec", "versions"))]
     unknown = dict.fromkeys(name for schema in schemas for name in unknown_formats(schema))
     sets = sorted({kind for schema in schemas for kind in unsupported_sets(schema)})
@@ -198,12 +195,12 @@ def crd_warnings(crd: dict[str, Any]) -> tuple[str, ...]:
 
 
 def storage_version(crd: dict[str, Any]) -> str:
-    """Return the name of the version that objects are stored in."""
+    """Return the name of the stored version."""
     return next(iter(storage_versions(crd)), "")
 
 
 def _conversion_webhook(crd: dict[str, Any], schemas: Mapping[str, Schema]) -> ConversionWebhook | None:
-    """Return what converts the objects of a CRD, None if nothing does."""
+    """Return the conversion webhook of a CRD, or None."""
     conversion = mapping(at(crd, "spec", "conversion"))
     if conversion.get("strategy") != "Webhook":
         return None
@@ -270,7 +267,7 @@ def _served_version(
 
 
 def _deprecation(crd: dict[str, Any], version: dict[str, Any]) -> str:
-    """Return the warning about a deprecated version: the author's, or one that names the version to use instead.
+    """Return the warning about a deprecated version: the author's, or a default that names the replacement.
 
     Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go (``defaultDeprecationWarning``).
     """
@@ -322,7 +319,7 @@ def _column(column: dict[str, Any]) -> TableColumn:
 
 
 def storage_versions(crd: dict[str, Any]) -> list[str]:
-    """Return the names of the versions that are marked to be stored; a right CRD has one."""
+    """Return the names of the versions with ``storage: true``. A valid CRD has one."""
     versions = items(at(crd, "spec", "versions"))
     return [text(at(version, "name")) for version in versions if at(version, "storage") is True]
 
@@ -357,7 +354,7 @@ def _names_in_use(crd: dict[str, Any], others: Iterable[ServedResource]) -> tupl
 
 
 def _wanted_names(wanted: dict[str, Any], in_use: tuple[set[str], set[str]]) -> Iterator[tuple[str, Any, str]]:
-    """Give each name wanted with the name that stands against it, or the empty string."""
+    """Yield each desired name with the conflicting name or an empty string."""
     resources, kinds = in_use
     for field in ("plural", "singular"):
         name = text(wanted.get(field))

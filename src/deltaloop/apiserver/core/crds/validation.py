@@ -1,4 +1,4 @@
-"""What is wrong with a CustomResourceDefinition, field by field.
+"""Validation of CustomResourceDefinitions.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/validation.
 """
@@ -21,16 +21,11 @@ from deltaloop.schemas.field_errors import SchemaError, invalid_value, not_suppo
 from deltaloop.schemas.schema_rules import schema_errors
 
 _LONGEST_WARNING: Final = 256
-_REMEMBERED: Final = 64 * 1024  # bytes of a definition, at most: sixteen of them are kept
+_REMEMBERED: Final = 64 * 1024  # maximum size in bytes of the cached definitions; the cache has 16 entries
 
 
 def validate_crd(crd: dict[str, Any], *, old: dict[str, Any] | None = None) -> list[SchemaError]:
-    """Say what is wrong with a CRD after defaulting; nothing if it is right.
-
-    Args:
-        crd: The CRD as it would be stored.
-        old: The stored CRD that it replaces; some fields must not change then.
-    """
+    """Return the errors in a CRD after defaulting. ``old`` is the stored CRD, which some fields must match."""
     if old is not None:
         return _errors(crd, old)
     judged = _judged_parts(crd)
@@ -45,7 +40,7 @@ def _judged_parts(crd: dict[str, Any]) -> bytes:
 
 @lru_cache(maxsize=16)
 def _errors_of_new(crd: bytes) -> tuple[SchemaError, ...]:
-    """Judge a new CRD: to tests and simulations the same ones come again and again, each time to a new server."""
+    """Validate a new CRD. Cached, because tests and simulations create the same CRDs on many servers."""
     return tuple(_errors(msgspec.json.decode(crd), None))
 
 
@@ -86,7 +81,7 @@ def _identity_errors(crd: dict[str, Any]) -> Iterator[SchemaError]:
 
 
 def _approval_errors(crd: dict[str, Any], old: dict[str, Any] | None) -> Iterator[SchemaError]:
-    """Yield what is wrong with the approval that groups of Kubernetes itself need; what was so before may stay."""
+    """Yield errors in the approval of protected groups, unless the old CRD had an error as well."""
     approval = approval_of(crd)
     if approval is None or approval.is_given:
         return
@@ -151,7 +146,7 @@ def _has_default(schema: object) -> bool:
     return "default" in fields or any(_has_default(inner) for inner in fields.values())
 
 
-# What all versions have alike is, to the real server, a field of the spec, and is looked at once.
+# The real server treats fields that are equal in all versions as fields of the spec, and checks them once.
 _COMMON: Final = {
     "schema": "spec.validation",
     "subresources": "spec.subresources",
@@ -203,7 +198,7 @@ def _warning_errors(version: dict[str, Any], field: str) -> Iterator[SchemaError
 
 
 def _version_errors(version: dict[str, Any], places: dict[str, str], checks: RuleChecks) -> Iterator[SchemaError]:
-    """Yield what is wrong with the parts of a version that are looked at; ``places`` has where each of them is."""
+    """Yield the errors in the parts of a version that ``places`` contains, with their paths."""
     schema = at(version, "schema", "openAPIV3Schema")
     with_status = isinstance(at(version, "subresources", "status"), dict)
     if "schema" in places and is_mapping(schema):

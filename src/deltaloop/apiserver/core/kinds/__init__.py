@@ -1,1 +1,1 @@
-"""What single built-in kinds do beyond what all kinds have in common."""
+"""Behavior of individual built-in kinds."""

@@ -1,4 +1,4 @@
-"""Addresses and networks: what is one, how it is written, and that there is at most one of each family.
+"""Validation of IP addresses and networks.
 
 Source: Kubernetes pkg/apis/core/validation/validation.go (``validatePodIPs``, ``validateHostIPs``, ``ValidateNode``).
 """
@@ -17,7 +17,7 @@ _NO_NETWORK: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8:
 
 
 def address_family(value: str) -> int:
-    """Return 4 or 6; 0 for what is no address."""
+    """Return 4 or 6, or 0 for an invalid address."""
     try:
         return ipaddress.ip_address(value).version
     except ValueError:
@@ -25,7 +25,7 @@ def address_family(value: str) -> int:
 
 
 def network_family(value: str) -> int:
-    """Return 4 or 6; 0 for what is no network with its length."""
+    """Return 4 or 6, or 0 for an invalid network in CIDR notation."""
     try:
         return ipaddress.ip_network(value, strict=False).version if "/" in value else 0
     except ValueError:
@@ -33,7 +33,7 @@ def network_family(value: str) -> int:
 
 
 def address_errors(values: Iterable[str], path: str, *, but: str = "") -> Iterator[SchemaError]:
-    """Yield an error for each of several texts that is no address, but for one word."""
+    """Yield an error for each invalid address, except for the word ``but``."""
     for place, value in enumerate(values):
         why = "" if but and value == but else why_no_address(value)
         if why:
@@ -41,7 +41,7 @@ def address_errors(values: Iterable[str], path: str, *, but: str = "") -> Iterat
 
 
 def why_no_address(value: str) -> str:
-    """Return the reason that a text is not an address, "" if it is one."""
+    """Return the reason why a text is not an address, or an empty string."""
     try:
         address = ipaddress.ip_address(value)
     except ValueError:
@@ -52,19 +52,19 @@ def why_no_address(value: str) -> str:
 
 
 def network_errors(value: str, path: str) -> Iterator[SchemaError]:
-    """Yield an error for a text that is no network."""
+    """Yield an error for an invalid network."""
     if not network_family(value):
         yield invalid_value(path, shown(value), _NO_NETWORK)
 
 
 def one_of_each_errors(families: list[int], path: str, listed: object, what: str) -> Iterator[SchemaError]:
-    """Yield an error if two are of one family."""
+    """Yield an error if two items have the same family."""
     if len({*families}) < len(families):
         yield invalid_value(path, shown(listed), f"may specify no more than one {what} for each IP family")
 
 
 def address_warnings(address: str, field: str) -> Iterator[str]:
-    """Yield a warning if an address is not written in its one right form."""
+    """Yield a warning if an address is not in canonical form."""
     if address_family(address) == 6 and str(ipaddress.ip_address(address)) != address:
         right = ipaddress.ip_address(address)
         yield f'{field}: IPv6 address "{address}" should be in RFC 5952 canonical format ("{right}")'

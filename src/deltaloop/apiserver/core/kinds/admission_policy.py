@@ -1,4 +1,4 @@
-"""Policies of admission and their bindings, validating and mutating: what may be wrong with them.
+"""Validation of admission policies and their bindings, validating and mutating.
 
 Source: Kubernetes pkg/apis/admissionregistration/validation/validation.go, static_suffix.go;
 pkg/printers/internalversion/printers.go.
@@ -67,20 +67,20 @@ _NOT_EMPTY: Final = "must be non-empty if specified"
 @final
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """The spec that a policy had: expressions that are stored may be what new ones may not.
+    """Old spec of a policy. Stored expressions can use more of CEL than new expressions.
 
     Attributes:
-        spec: The spec; None of a new policy.
+        spec: Spec. None for a new policy.
     """
 
     spec: Fields | None = None
 
     def of(self, listed: str, field: str) -> frozenset[str]:
-        """Return what a field of the things in a list has been."""
+        """Return the old values of a field of a list's items."""
         return frozenset(text(at(item, field)) for item in items(at(self.spec, listed)))
 
     def has_conditions_of(self, spec: Fields) -> bool:
-        """Tell whether conditions, and whether they know params, are as they were."""
+        """Return whether the match conditions and the paramKind are unchanged."""
         return self.spec is not None and all(
             (self.spec.get(name) or None) == (spec.get(name) or None) for name in (CONDITIONS, "paramKind")
         )
@@ -88,7 +88,7 @@ class _Past:
 
 @final
 class _Compiler:
-    """Compiles the expressions of one policy, whose variables the later ones may use."""
+    """Compiler for the expressions of one policy; variables are available to later expressions."""
 
     def __init__(self, spec: Fields) -> None:
         self._has_params = spec.get("paramKind") is not None
@@ -102,7 +102,7 @@ class _Compiler:
         has_authorizer: bool = True,
         makes_patches: bool = False,
     ) -> cel.CompiledExpression | str:
-        """Return an expression as a program, or what is wrong with it."""
+        """Compile an expression, or return the error message."""
         uses = environment(
             is_stored=is_stored,
             has_params=self._has_params,
@@ -113,7 +113,7 @@ class _Compiler:
         return compiled(uses, source, *wanted)
 
     def declare(self, name: str, source: str, *, is_stored: bool) -> str:
-        """Let the later ones use a variable, and return what is wrong with it, or ""."""
+        """Declare a variable for later expressions, and return an error message or an empty string."""
         found = self.compile(source, is_stored=is_stored)
         assert self._variables is not None
         self._variables[name] = variable_type(found)
@@ -145,7 +145,7 @@ def _policy_errors(policy: Fields, past: _Past) -> Iterator[SchemaError]:
 def _common_errors(
     spec: Fields, compiler: _Compiler, past: _Past, operations: Sequence[str] = ()
 ) -> Iterator[SchemaError]:
-    """Yield what is wrong with what policies of both kinds have; without operations, all are known."""
+    """Yield errors that are common to both kinds of policies. Without ``operations``, all operations are valid."""
     yield from choice_errors(spec, "failurePolicy", _FAILURE_POLICIES, "spec")
     kind = spec.get("paramKind")
     if kind is not None:
@@ -190,7 +190,7 @@ def _params_kind_errors(kind: object, path: str) -> Iterator[SchemaError]:
 
 
 def _match_errors(resources: Fields, path: str) -> Iterator[SchemaError]:
-    """Yield what is wrong with ``matchConstraints`` or ``matchResources``; selectors are looked at already."""
+    """Yield the errors in ``matchConstraints`` or ``matchResources``, except in selectors."""
     yield from choice_errors(resources, "matchPolicy", _MATCH_POLICIES, path)
     for listed in ("resourceRules", "excludeResourceRules"):
         for where, rule in each(resources, listed, path):
@@ -279,7 +279,7 @@ def _mutating_errors(policy: Fields, past: _Past) -> Iterator[SchemaError]:
     spec = mapping(policy.get("spec"))
     compiler = _Compiler(spec)
     yield from _common_errors(spec, compiler, past, _MUTATING_OPERATIONS)
-    # As on a real server, what was stored as an object to apply counts for both.
+    # Like on the real server, stored apply expressions count for both patch types.
     stored = frozenset(text(at(item, "applyConfiguration", "expression")) for item in items(at(past.spec, "mutations")))
     if not items(spec.get("mutations")):
         yield required("spec.mutations", "mutations must contain at least one item")
@@ -319,7 +319,7 @@ def _mutation_errors(mutation: Fields, path: str, compiler: _Compiler, stored: f
 
 
 def _operation_errors(resources: object, path: str) -> Iterator[SchemaError]:
-    """Yield which operations of rules are none that change an object."""
+    """Yield errors for operations without an object to change."""
     for rule in items(at(resources, "resourceRules")):
         for operation in texts(at(rule, "operations")):
             if operation not in _MUTATING_OPERATIONS:
@@ -390,7 +390,7 @@ def _parameter(binding: Fields) -> str:
     reference = at(binding, "spec", "paramRef")
     name = text(at(reference, "name"))
     if name:
-        # Whether the parameter has a namespace cannot be seen here.
+        # The scope of the parameter kind is unknown here.
         return f"{text(at(reference, 'namespace')) or '*'}/{name}"
     selector = at(reference, "selector")
     return UNSET if selector is None else format_selector(selector)

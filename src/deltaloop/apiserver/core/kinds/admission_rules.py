@@ -1,4 +1,4 @@
-"""What webhooks and policies have in common: rules of resources, and match conditions; what may be wrong with them.
+"""Validation of resource rules and match conditions in webhook configurations and policies.
 
 Source: Kubernetes pkg/apis/admissionregistration/validation/validation.go.
 """
@@ -23,7 +23,7 @@ _LISTS: Final = (("apiGroups", "API groups"), ("apiVersions", "API versions"))
 
 
 def reserved_name_errors(configuration: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error if the name of a webhook configuration, a policy or a binding is a file's."""
+    """Yield an error if the name of a webhook configuration, policy or binding is reserved for static files."""
     name = text(at(configuration, "metadata", "name"))
     if name.endswith(_RESERVED):
         words = (
@@ -34,14 +34,14 @@ def reserved_name_errors(configuration: Mapping[str, object]) -> Iterator[Schema
 
 
 def choice_errors(hook: Mapping[str, object], field: str, known: Sequence[str], path: str) -> Iterator[SchemaError]:
-    """Yield an error if a field that is there has none of the values that are known."""
+    """Yield an error if a field has an unknown value."""
     value = hook.get(field)
     if value is not None and value not in known:
         yield not_supported(f"{path}.{field}", text(value), known)
 
 
 def rule_errors(rule: Mapping[str, object], path: str) -> Iterator[SchemaError]:
-    """Yield what is wrong with a rule of operations and resources."""
+    """Yield the errors in a rule of operations and resources."""
     operations = texts(rule.get("operations"))
     yield from _wildcard_errors(operations, f"{path}.operations", "operations")
     for place, operation in enumerate(operations):
@@ -66,8 +66,8 @@ def _wildcard_errors(listed: tuple[str, ...], path: str, what: str) -> Iterator[
 def _resource_errors(resources: tuple[str, ...], path: str) -> Iterator[SchemaError]:
     if not resources:
         yield required(path)
-    whole: set[str] = set()  # the resources all of whose subresources are named
-    everywhere: set[str] = set()  # the subresources that are named of all resources
+    whole: set[str] = set()  # resources with a wildcard for subresources
+    everywhere: set[str] = set()  # subresources with a wildcard for resources
     has_plain = False
     for place, name in enumerate(resources):
         resource, slash, below = name.partition("/")
@@ -94,14 +94,7 @@ def _resource_errors(resources: tuple[str, ...], path: str) -> Iterator[SchemaEr
 def condition_errors(
     conditions: Sequence[object], path: str, stored: frozenset[str], *, has_params: bool = False
 ) -> Iterator[SchemaError]:
-    """Yield what is wrong with match conditions.
-
-    Args:
-        conditions: The conditions.
-        path: Where they are.
-        stored: Expressions that are stored already.
-        has_params: Whether they are a policy's that has params.
-    """
+    """Yield the errors in match conditions; ``stored`` are the expressions that are already stored."""
     if len(conditions) > _MOST_CONDITIONS:
         yield too_many(path, len(conditions), _MOST_CONDITIONS)
     names: set[str] = set()

@@ -1,6 +1,6 @@
-"""The strategies of the built-in kinds, by resource and group; what is not here has nothing of its own.
+"""Strategies of the built-in kinds by resource and group; other kinds have the default strategy.
 
-A version that differs from the others of its kind stands between resource and group.
+A version with a separate strategy is inserted between resource and group.
 """
 
 from __future__ import annotations

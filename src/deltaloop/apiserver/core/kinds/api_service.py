@@ -1,4 +1,4 @@
-"""APIService: where a version of a group is served; the server has one for each that it serves itself.
+"""APIService: address of a group version; the server creates one for each version that it serves.
 
 Source: kube-aggregator pkg/registry/apiservice, pkg/controllers/autoregister; Kubernetes
 pkg/controlplane/controller/crdregistration.
@@ -31,15 +31,15 @@ def service_name(group: str, version: str) -> str:
 def own_service(
     group: str, version: str, priority: tuple[int, int], *, managed: str, uid: str, time: str
 ) -> dict[str, object]:
-    """Return the APIService of a group version that the server itself serves, as it is stored.
+    """Return the stored APIService of a group version of this server.
 
     Args:
         group: API group.
         version: API version.
-        priority: Of the group and of the version.
-        managed: Whether the server makes it when it starts, or as long as a definition is there.
-        uid: The APIService's uid.
-        time: When it is made.
+        priority: Group and version priority.
+        managed: Lifetime, ``ON_START`` or ``WHILE_DEFINED`` (deleted with the CRD).
+        uid: UID of the APIService.
+        time: Creation time.
     """
     spec: dict[str, object] = {"group": group} if group else {}
     spec |= {"version": version, "groupPriorityMinimum": priority[0], "versionPriority": priority[1]}
@@ -63,7 +63,7 @@ def own_service(
 
 
 def follows_definitions(api_service: Resource) -> bool:
-    """Tell whether an APIService is there as long as a definition is."""
+    """Return whether an APIService is deleted together with its CRD."""
     return api_service.labels.get(_MANAGED) == WHILE_DEFINED
 
 

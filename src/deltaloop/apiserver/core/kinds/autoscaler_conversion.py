@@ -1,13 +1,13 @@
-"""HorizontalPodAutoscalers of v1 and v2: the same object; what v1 has no field for is JSON in annotations.
+"""Conversion of HorizontalPodAutoscalers between v1 and v2; v1 stores additional fields as JSON in annotations.
 
     v1                                   v2
-    spec.targetCPUUtilizationPercentage  the first metric of the resource cpu with averageUtilization
-    annotation .../metrics               all other metrics
-    annotation .../current-metrics       status.currentMetrics, in full
+    spec.targetCPUUtilizationPercentage  first metric of the resource cpu with averageUtilization
+    annotation .../metrics               other metrics
+    annotation .../current-metrics       status.currentMetrics, complete
     annotation .../conditions            status.conditions
-    annotation .../behavior              spec.behavior, with the names of Go's fields
+    annotation .../behavior              spec.behavior, with Go's field names
 
-An annotation that cannot be read is dropped, as by the real server.
+Invalid annotations are dropped, like by the real server.
 
 Source: Kubernetes pkg/apis/autoscaling/v1/conversion.go.
 """
@@ -31,7 +31,7 @@ _ANNOTATIONS: Final = (_METRICS, _CURRENT, _CONDITIONS, _BEHAVIOR)
 _SAME_STATUS: Final = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
 DEFAULT_UTILIZATION: Final = 80
 
-# By the type of a metric, v1's names and where v2 has them; * is "target" in spec, "current" in status.
+# Field names of v1 and paths in v2, by metric type; * is "target" in the spec and "current" in the status.
 _AVERAGES: Final = {"*AverageUtilization": "*.averageUtilization", "*AverageValue": "*.averageValue"}
 _PARTS: Final[Mapping[str, Mapping[str, str]]] = {
     "resource": {"name": "name", **_AVERAGES},
@@ -51,7 +51,7 @@ _PARTS: Final[Mapping[str, Mapping[str, str]]] = {
         "*AverageValue": "*.averageValue",
     },
 }
-# Quantities that v1 cannot leave out: where v2 has none, v1 says "0".
+# Required quantities of v1, which are "0" if v2 has no value.
 _ALWAYS_VALUES: Final = {
     ("object", "targetValue"),
     ("pods", "targetAverageValue"),
@@ -69,7 +69,7 @@ _KEPT: Final = ("scaleTargetRef", "minReplicas", "maxReplicas")
 
 
 def autoscaler_to_v1(fields: dict[str, object]) -> dict[str, object]:
-    """Write an autoscaler of v2 as one of v1."""
+    """Convert an autoscaler from v2 to v1."""
     spec, status = mapping(fields.get("spec")), mapping(fields.get("status"))
     metrics = items(spec.get("metrics"))
     cpu = next((metric for metric in metrics if _is_cpu_use(metric)), None)
@@ -98,7 +98,7 @@ def autoscaler_to_v1(fields: dict[str, object]) -> dict[str, object]:
 
 
 def autoscaler_to_v2(fields: dict[str, object]) -> dict[str, object]:
-    """Write an autoscaler of v1 as one of v2."""
+    """Convert an autoscaler from v1 to v2."""
     spec, status = mapping(fields.get("spec")), mapping(fields.get("status"))
     annotations = mapping(at(fields, "metadata", "annotations"))
     new_spec: dict[str, object] = {name: spec[name] for name in _KEPT if name in spec}
@@ -137,7 +137,7 @@ def _cpu_use(percent: object) -> dict[str, object]:
 
 
 def _ways(kind: str, side: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield v1's name of each part of a metric, and the way to it in v2."""
+    """Yield the v1 name and the v2 path of each field of a metric."""
     for name, way in _PARTS[kind].items():
         yield name.replace("*", side), way.replace("*", side).split(".")
 
@@ -185,17 +185,17 @@ def _target_type(target: dict[str, object]) -> str:
 
 
 def _in_order(fields: object, names: tuple[str, ...]) -> dict[str, object]:
-    """Return fields in the order in which Go writes them."""
+    """Return the fields in Go's order."""
     return {name: at(fields, name) for name in names if at(fields, name) is not None}
 
 
 def has_metrics_beside(annotations: dict[str, object]) -> bool:
-    """Tell whether the annotations of an autoscaler of v1 hold metrics that can be read."""
+    """Return whether the annotations of a v1 autoscaler contain valid metrics."""
     return bool(_read_list(annotations, _METRICS))
 
 
 def _go(name: str) -> str:
-    """Return the name of Go's field."""
+    """Return the Go name of a field."""
     return name[0].upper() + name[1:]
 
 

@@ -1,21 +1,21 @@
-"""What is in the cells of a kind's rows, by the names of its columns.
+"""Table cells of the built-in kinds, by column name.
 
-The table of the kinds says it for most: a form, a path with dots, and what there is where there is nothing:
+The tables of the kinds describe most cells with a form, a path, and an optional text for missing values:
 
-    spec.nodeName or <none>                 a text
-    value spec.minAvailable or N/A          anything, as a text
-    number status.replicas                  a whole number, 0 where there is none
-    count webhooks                          how many things there are in a list or a map
-    true spec.suspend                       whether it is true
-    joined spec.cidrs                       the texts of a list, with commas
-    labels spec.nodeSelector                a map of labels as ``a=b,c=d``
-    selector spec.selector                  a label selector as kubectl takes it on the command line
-    containers, images spec.template        of the containers in a pod template
-    age status.lastScheduleTime or <none>   how long ago it was
-    condition Dangling or ?                 the status of a condition
-    state Issued,Failed or Pending          the first of these conditions that is true
+    spec.nodeName or <none>                 string
+    value spec.minAvailable or N/A          any value as a string
+    number status.replicas                  integer, 0 by default
+    count webhooks                          number of items in a list or map
+    true spec.suspend                       whether the value is true
+    joined spec.cidrs                       strings of a list, separated by commas
+    labels spec.nodeSelector                labels as ``a=b,c=d``
+    selector spec.selector                  label selector in kubectl's syntax
+    containers, images spec.template        names or images of the containers in a pod template
+    age status.lastScheduleTime or <none>   time since a timestamp
+    condition Dangling or ?                 status of a condition
+    state Issued,Failed or Pending          first of these conditions that is true
 
-Ages as kubectl shows them: ``22s``, ``3m5s``, ``4h10m``, ``2d``, ``3y45d``. Coarser the older, never rounded up.
+Ages have kubectl's format (``22s``, ``3m5s``, ``4h10m``, ``2d``, ``3y45d``) and are never rounded up.
 
 Source: Kubernetes pkg/printers/internalversion/printers.go; apimachinery pkg/util/duration ``HumanDuration``.
 """
@@ -42,7 +42,7 @@ _YEAR = 365 * _DAY
 
 
 def human_duration(seconds: float) -> str:
-    """Write a duration; up to two seconds of the future count as none, more of it is ``<invalid>``."""
+    """Format a duration. Up to two seconds in the future count as zero, and more is ``<invalid>``."""
     whole = int(seconds)
     if whole < -1:
         return INVALID
@@ -66,12 +66,9 @@ def human_duration(seconds: float) -> str:
 
 
 def age(timestamp: object, now: float, *, missing: str = UNKNOWN) -> str:
-    """Write the time since an RFC 3339 timestamp.
+    """Format the time since an RFC 3339 timestamp. ``now`` is in seconds since 1970.
 
-    Args:
-        timestamp: The timestamp; anything else counts as missing.
-        now: Seconds since 1970.
-        missing: What to write where there is no timestamp.
+    ``missing`` is the text for a value that is not a string or is empty.
     """
     written = text(timestamp)
     if not written:
@@ -99,11 +96,7 @@ _MODES: Final = {
 
 
 def declared_cell(words: str) -> TimedCell:
-    """Return what computes a cell that is said in the words above.
-
-    Raises:
-        KeyError: If there is no such form.
-    """
+    """Return the cell function for a description, or raise KeyError for an unknown form."""
     said, _, missing = words.partition(" or ")
     form, _, place = said.rpartition(" ")
     if form in ("condition", "state"):
@@ -151,7 +144,7 @@ _FORMS: Final[Mapping[str, Callable[[object, str, float], object]]] = {
 
 
 def marked_default(*annotations: str) -> Cell:
-    """An object's name, and that it is the default where an annotation says so."""
+    """Return a cell with the object's name, marked as default if an annotation is "true"."""
 
     def cell(obj: Mapping[str, object]) -> str:
         found = mapping(at(obj, "metadata", "annotations"))
@@ -162,7 +155,7 @@ def marked_default(*annotations: str) -> Cell:
 
 
 def since(start: object, end: object, now: float) -> str:
-    """Write the time from one timestamp to another, or to now while there is no other; empty before the start."""
+    """Format the time between two timestamps, or until now without an end; empty without a start."""
     if not text(start):
         return ""
     try:
@@ -173,31 +166,31 @@ def since(start: object, end: object, now: float) -> str:
 
 
 def condition(obj: Mapping[str, object], kind: str) -> str | None:
-    """Return the status of a condition, or None if the object does not have it."""
+    """Return the status of a condition, or None if it is missing."""
     conditions = items(at(obj, "status", "conditions"))
     return next((text(at(item, "status")) for item in conditions if at(item, "type") == kind), None)
 
 
 def access_modes(modes: object) -> str:
-    """Write access modes by their initials, without repetition."""
+    """Format access modes as unique abbreviations."""
     return ",".join(dict.fromkeys(_MODES[mode] for mode in texts(modes) if mode in _MODES))
 
 
 def load_balancer_addresses(owner: Mapping[str, object]) -> list[str]:
-    """Return the addresses of a load balancer, or names of hosts where there is none, in order."""
+    """Return the sorted addresses, or otherwise host names, of a load balancer."""
     ingress = items(at(owner, "status", "loadBalancer", "ingress"))
     return sorted({text(at(item, "ip")) or text(at(item, "hostname")) for item in ingress} - {""})
 
 
 def first_three(values: list[str], *, empty: str = NONE) -> str:
-    """Write the first three of a list, and how many more there are."""
+    """Format the first three items of a list and the number of remaining items."""
     if not values:
         return empty
     return ",".join(values[:3]) + (f" + {len(values) - 3} more..." if len(values) > 3 else "")
 
 
 def format_selector(selector: object, *, empty: str = NONE, wrong: str = "<error>") -> str:
-    """Write a label selector with ``matchLabels`` and ``matchExpressions`` as kubectl takes it on the command line."""
+    """Format a label selector with ``matchLabels`` and ``matchExpressions`` in kubectl's syntax."""
     terms = [(name, f"{name}={value}") for name, value in mapping(at(selector, "matchLabels")).items()]
     for expression in items(at(selector, "matchExpressions")):
         name, operator = text(at(expression, "key")), at(expression, "operator")

@@ -1,6 +1,7 @@
-"""CertificateSigningRequest: ``/approval`` sets its conditions, which a write to ``/status`` leaves to it.
+"""CertificateSigningRequest and ClusterTrustBundle.
 
-Checks of certificates and of requests for them, as far as their encoding shows.
+Only ``/approval`` sets conditions, and ``/status`` keeps them. Certificates and requests are checked as far as their
+encoding shows.
 
 Source: Kubernetes pkg/registry/certificates/certificates/strategy.go; Kubernetes
 pkg/apis/certificates/validation/validation.go.
@@ -26,7 +27,7 @@ _SHORT: Final = 0x80
 
 
 def _blocks(encoded: str) -> list[tuple[str, bytes]]:
-    """Return the kinds and the contents of the PEM blocks of a text; one that cannot be read has no content."""
+    """Return type and content of the PEM blocks in a text. Invalid blocks have no content."""
     found: list[tuple[str, bytes]] = []
     for kind, body in _BLOCK.findall(encoded):
         try:
@@ -37,7 +38,7 @@ def _blocks(encoded: str) -> list[tuple[str, bytes]]:
 
 
 def _is_whole_sequence(content: bytes) -> bool:
-    """Tell whether a content is one sequence of DER of its own length."""
+    """Return whether the content is a single DER sequence."""
     if len(content) < 2 or content[0] != _SEQUENCE:
         return False
     if content[1] < _SHORT:
@@ -47,7 +48,7 @@ def _is_whole_sequence(content: bytes) -> bool:
 
 
 def request_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield an error unless the bytes are a request for a certificate; its signature is not checked."""
+    """Yield an error unless the value is a certificate request. Its signature is not verified."""
     try:
         blocks = _blocks(base64.b64decode(place.text).decode())
     except (binascii.Error, UnicodeDecodeError):
@@ -57,14 +58,14 @@ def request_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def legacy_signer_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield an error for the signer that old versions of the API had."""
+    """Yield an error for the signer of old API versions."""
     if place.value == "kubernetes.io/legacy-unknown":
         text_ = "the legacy signerName is not allowed via this API version"
         yield invalid_value(place.path, shown(place.value), text_)
 
 
 def bundle_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the certificates of a bundle, and with its name, which its signer begins."""
+    """Yield the errors in a bundle's certificates and in its name, which must start with the signer."""
     signer, name = text(place.fields.get("signerName")), text(at(place.whole, "metadata", "name"))
     start = f"{signer.replace('/', ':')}:"
     if signer and not name.startswith(start):

@@ -1,4 +1,4 @@
-"""What a claim says of the volume that it needs, in an object of its own, a StatefulSet or a pod; volumes are alike.
+"""Specs of PersistentVolumeClaims in claims, StatefulSets and pods, and common parts of volumes.
 
 Source: Kubernetes pkg/apis/core/validation/validation.go, pkg/api/persistentvolumeclaim.
 """
@@ -20,7 +20,7 @@ CLASS_WARNING: Final = 'deprecated since v1.8; use "storageClassName" attribute 
 
 
 def drop_sources(claim: dict[str, object]) -> None:
-    """Drop what a claim cannot be filled from: an object of another namespace, and in the old field most kinds."""
+    """Drop unsupported data sources: objects in other namespaces and, in the old field, most kinds."""
     spec = mapping(claim.get("spec"))
     old, new = spec.get("dataSource"), spec.get("dataSourceRef")
     if is_mapping(new) and new.get("namespace"):
@@ -31,7 +31,7 @@ def drop_sources(claim: dict[str, object]) -> None:
 
 
 def copy_source(spec: dict[str, object]) -> None:
-    """Let the old and the new name of what a claim is filled from say the same."""
+    """Copy ``dataSource`` and ``dataSourceRef`` to each other if one of them is missing."""
     for name, other in (("dataSource", "dataSourceRef"), ("dataSourceRef", "dataSource")):
         source = spec.get(other)
         if spec.get(name) is None and is_mapping(source):
@@ -39,7 +39,7 @@ def copy_source(spec: dict[str, object]) -> None:
 
 
 def claimed_storage_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield an error unless the spec of a claim, or of a template of claims, asks for some storage."""
+    """Yield an error unless a claim spec requests a positive amount of storage."""
     storage, path = at(place.fields, "resources", "requests", "storage"), place.below("resources[storage]")
     if storage is None:
         yield required(path)
@@ -48,7 +48,7 @@ def claimed_storage_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def claim_source_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the access modes of a claim, and with what it is filled from."""
+    """Yield the errors in the access modes, classes and data sources of a claim."""
     spec = place.fields
     modes = {*texts(spec.get("accessModes"))}
     if "ReadWriteOncePod" in modes and modes & {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce"}:
@@ -85,30 +85,30 @@ def _source_errors(source: Mapping[str, object], path: str) -> Iterator[SchemaEr
 
 
 def claim_spec_warnings(spec: object, path: str) -> Iterator[str]:
-    """Yield a warning for each size of a claim that is no whole number of bytes."""
+    """Yield a warning for each size of a claim with fractional bytes."""
     for group in ("requests", "limits"):
         yield from fraction_warnings(mapping(at(spec, "resources", group)), f"{path}.resources.{group}", "storage")
 
 
 def fraction_warnings(amounts: Mapping[str, object], path: str, *names: str) -> Iterator[str]:
-    """Yield a warning for each of these amounts that is no whole number of bytes."""
+    """Yield a warning for each named amount with fractional bytes."""
     for name in names:
         if name in amounts and amount(amounts[name]).denominator != 1:
             yield f'{path}[{name}]: fractional byte value "{amounts[name]}" is invalid, must be an integer'
 
 
 def storage_class(obj: Mapping[str, object]) -> str:
-    """A cell: the class of a claim or a volume."""
+    """Cell with the storage class of a claim or volume."""
     annotated = at(obj, "metadata", "annotations", CLASS_ANNOTATION)
     return text(at(obj, "spec", "storageClassName") if annotated is None else annotated)
 
 
 def phase(obj: Mapping[str, object]) -> str:
-    """A cell: the phase of a claim or a volume, unless it is being deleted."""
+    """Cell with the phase of a claim or volume, or Terminating."""
     return "Terminating" if at(obj, "metadata", "deletionTimestamp") else text(at(obj, "status", "phase"))
 
 
 def shown_storage(amounts: object) -> str:
-    """Write how much storage there is."""
+    """Format the amount of storage."""
     storage = at(amounts, "storage")
     return "0" if storage is None else str(storage)

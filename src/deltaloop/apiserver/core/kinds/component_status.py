@@ -1,4 +1,4 @@
-"""ComponentStatus: the store is healthy; a controller manager and a scheduler do not run.
+"""ComponentStatus: etcd is healthy, and the absent controller manager and scheduler are not.
 
 Source: Kubernetes pkg/registry/core/componentstatus, pkg/printers/internalversion/printers.go.
 """

@@ -1,6 +1,7 @@
-"""CronJob: its schedule, and the Jobs that it describes (``job``).
+"""CronJob: validation of schedules and job templates.
 
-Schedules of CronJobs: five fields of numbers, names, ranges and steps, or a word such as ``@daily``.
+A schedule has five fields with numbers, names, ranges and steps, or is a word such as ``@daily``. The error messages
+are those of robfig/cron.
 
 Source: Kubernetes pkg/apis/batch/validation; pkg/registry/batch/cronjob/strategy.go; github.com/robfig/cron v3,
 parser.go, which the real server asks; the words are its.
@@ -38,7 +39,7 @@ _WORDS: Final = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midn
 
 
 def schedule_problem(schedule: str) -> str:
-    """Return what is wrong with a schedule, or ""; the time after ``@every`` is not looked at."""
+    """Return the error in a schedule, or an empty string. The time after ``@every`` is not checked."""
     if schedule.startswith("@"):
         known = schedule in _WORDS or schedule.startswith("@every ")
         return "" if known else f"unrecognized descriptor: {schedule}"
@@ -120,7 +121,7 @@ def _zone_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _is_known(zone: str) -> bool:
-    """Tell whether the database of time zones has a name; without a database, all of them are let pass."""
+    """Return whether the time zone database contains a name, or True if no database is available."""
     for name, found in ((zone, True), ("Europe/London", False)):
         try:
             zoneinfo.ZoneInfo(name)

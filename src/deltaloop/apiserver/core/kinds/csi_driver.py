@@ -1,4 +1,4 @@
-"""CSIDriver: what provides volumes of a kind of its own.
+"""CSIDriver, CSINode and VolumeAttachment.
 
 Source: Kubernetes pkg/registry/storage/csidriver/strategy.go; pkg/printers/internalversion/printers.go.
 """
@@ -65,7 +65,7 @@ def _node_driver_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _node_update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error for each driver of a node that an update changes beyond how many volumes it takes."""
+    """Yield an error for each changed driver of a node, except for changes of ``allocatable``."""
     old = {text(at(driver, "name")): mapping(driver) for driver in items(at(before, "spec", "drivers"))}
     for driver in map(mapping, items(at(after, "spec", "drivers"))):
         was = old.get(text(driver.get("name")), driver)

@@ -1,7 +1,7 @@
-"""CustomResourceDefinition: its defaults and rules, and that what it says is served while it is there.
+"""CustomResourceDefinition: its lifecycle and the resources that it defines.
 
-    stored      its names are accepted or not, and its resources are served
-    deleted     its finalizer holds it until the last of its objects is gone
+    stored      its names are accepted or rejected, and its resources are served
+    deleted     its finalizer keeps it until the last of its objects is gone
     removed     its resources are not served any more
 
 Source: apiextensions-apiserver pkg/registry/customresourcedefinition, pkg/controller/finalizer.

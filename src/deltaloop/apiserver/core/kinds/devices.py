@@ -1,8 +1,4 @@
-"""Devices: requests for them in claims, templates and classes, and the slices that offer them.
-
-DeviceTaintRule: a taint says since when it is there.
-
-ResourceClaim: the device that it stands for is allocated, reserved, or not yet.
+"""Dynamic resource allocation: ResourceClaims, templates, DeviceClasses, ResourceSlices and DeviceTaintRules.
 
 Source: Kubernetes pkg/apis/resource/validation/validation.go; Kubernetes pkg/apis/resource/v1/defaults.go
 (``SetDefaults_DeviceTaint``); Kubernetes pkg/printers/internalversion/printers.go.
@@ -72,7 +68,7 @@ def _request_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _mode_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with how many devices are asked for."""
+    """Yield the errors in the number of requested devices."""
     mode, count = place.fields.get("allocationMode"), integer(place.fields.get("count"))
     if mode == "All" and count:
         yield invalid_value(place.below("count"), str(count), "must not be specified when allocationMode is 'All'")
@@ -87,7 +83,7 @@ def _toleration_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _claim_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with names in a claim: each comes once, and each that is referred to is there."""
+    """Yield the errors in a claim's names, which must be unique, and in the references to requests."""
     known: dict[str, set[str]] = {}
     for number, request in enumerate(map(mapping, items(place.fields.get("requests")))):
         name, where = text(request.get("name")), f"{place.below('requests')}[{number}]"
@@ -182,7 +178,7 @@ def _taint_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _slice_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with a slice as a whole: where its devices are, and how many there are."""
+    """Yield the errors in a slice: its node selection, and the number and names of its devices."""
     spec = place.fields
     chosen = [name for name in _NODE_CHOICES if spec.get(name) not in (None, "", False)]
     for name in ("allNodes", "perDeviceNodeSelection", "nodeName"):
@@ -273,7 +269,7 @@ def _attribute_errors(attribute: Mapping[str, object], path: str) -> Iterator[Sc
 
 
 def _metadata_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the metadata of the claims that a template describes."""
+    """Yield the errors in the claim metadata of a template."""
     metadata = mapping(place.fields.get("metadata"))
     yield from label_errors(string_map(metadata.get("labels")), place.below("metadata.labels"))
     yield from annotation_errors(string_map(metadata.get("annotations")), place.below("metadata.annotations"))
@@ -292,7 +288,7 @@ def _extended_name_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def finish_claim(claim: dict[str, object], store: Stored, _given: Given) -> Iterator[SchemaError]:
-    """Yield an error for each request for administrative access in a namespace that does not allow it."""
+    """Yield an error for each admin access request in a namespace that does not allow it."""
     for way in (("spec",), ("spec", "spec")):
         for number, request in enumerate(items(at(claim, *way, "devices", "requests"))):
             if at(request, "exactly", "adminAccess") is True and not _allows_admins(claim, store):
@@ -301,7 +297,7 @@ def finish_claim(claim: dict[str, object], store: Stored, _given: Given) -> Iter
 
 
 def _finish_slice(device_slice: dict[str, object], _store: Stored, given: Given) -> tuple[()]:
-    """Set the time of each taint that has none."""
+    """Set the missing times of taints."""
     for device in items(at(device_slice, "spec", "devices")):
         for taint in items(at(device, "taints")):
             mapping(taint).setdefault("timeAdded", given.time)
@@ -335,7 +331,7 @@ DEVICE_CHECKS: Final[Mapping[str, Check]] = {
     "opaque_parameters": _parameters_errors,
     "pool_name": _pool_name_errors,
 }
-"""Checks that the rules of devices' types name."""
+"""Checks for the rules of devices' types."""
 
 
 def _slice_warnings(resource_slice: Mapping[str, object]) -> Iterator[str]:

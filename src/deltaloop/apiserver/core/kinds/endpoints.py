@@ -1,4 +1,4 @@
-"""Endpoints and EndpointSlice: where a Service leads to.
+"""Endpoints and EndpointSlice: the backends of a Service.
 
 Source: Kubernetes pkg/printers/internalversion/printers.go; pkg/registry/discovery/endpointslice/strategy.go.
 """
@@ -77,7 +77,7 @@ def _warnings(endpoints: Mapping[str, object]) -> Iterator[str]:
 
 
 def _manager(owner: Mapping[str, object], label: str) -> object:
-    """Return the controller that manages an object; those of Kubernetes write canonical addresses."""
+    """Return the managing controller of an object. Kubernetes' controllers write canonical addresses."""
     return at(owner, "metadata", "labels", label)
 
 
@@ -94,7 +94,7 @@ def _subset_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _slice_address_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the addresses of an endpoint, which are of the kind of their slice."""
+    """Yield the errors in the addresses of an endpoint, which must have the address type of their slice."""
     kind = text(at(place.whole, "addressType"))
     for number, address in enumerate(texts(place.value)):
         where = f"{place.path}[{number}]"
@@ -118,7 +118,7 @@ def _address_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _reached_errors(address: str, field: str, whole: object) -> Iterator[SchemaError]:
-    """Yield an error for an address that leads nowhere from another machine, but for that of this server."""
+    """Yield an error for an address that other machines cannot reach, except in the server's own endpoints."""
     named = at(whole, "metadata", "namespace"), at(whole, "metadata", "name")
     if named != ("default", "kubernetes"):
         for problem in endpoint_address_problems(address):

@@ -1,6 +1,6 @@
-"""Events, which are about something in their namespace, and those of events.k8s.io, which have to say more.
+"""Events of the core group and of events.k8s.io, which have stricter validation.
 
-They are the same objects, stored as those of the core group; the names of some fields differ.
+Both are the same objects. They are stored in the form of the core group, and some field names differ.
 
 Source: Kubernetes pkg/apis/events/v1/conversion.go, pkg/apis/core/validation/events.go;
 pkg/printers/internalversion/printers.go.
@@ -18,7 +18,7 @@ from deltaloop.apiserver.core.strategy import Conversion, Strategy
 from deltaloop.schemas.checking import IMMUTABLE, shown
 from deltaloop.schemas.field_errors import SchemaError, invalid_value, required
 
-# What has a length in events with an ``eventTime``: the field, the name in messages, the most signs.
+# Maximum lengths in events with an ``eventTime``: field, name in messages, bytes.
 _LENGTHS: Final = (
     ("reportingInstance", "reportingInstance", 128),
     ("action", "action", 128),
@@ -27,7 +27,7 @@ _LENGTHS: Final = (
     ("message", "message", 1024),
 )
 _NEEDED: Final = ("reportingInstance", "action", "reason")
-# dict[str, object] of events.k8s.io that only older events have, and their names in messages.
+# Fields of events.k8s.io that only old events have, and their names in messages.
 _DEPRECATED: Final = (
     ("deprecatedFirstTimestamp", "firstTimestamp"),
     ("deprecatedLastTimestamp", "lastTimestamp"),
@@ -43,7 +43,7 @@ _NAMES: Final = {
     "deprecatedLastTimestamp": "lastTimestamp",
     "deprecatedCount": "count",
 }
-# What Go writes where nothing is set.
+# Fields that Go always writes.
 ALWAYS_IN_CORE: Final[Mapping[str, object]] = {
     "eventTime": None,
     "firstTimestamp": None,
@@ -76,18 +76,18 @@ _KEPT: Final = (
 
 
 def _renamed(fields: dict[str, object], names: Mapping[str, str], always: Mapping[str, object]) -> dict[str, object]:
-    """Return an event with other names of fields, and what is always written."""
+    """Rename the fields of an event, and add the fields that are always written."""
     result = {names.get(name, name): value for name, value in fields.items() if value not in (None, "", {}, 0)}
     return result | {name: zero for name, zero in always.items() if name not in result}
 
 
 def event_to_core(event: dict[str, object]) -> dict[str, object]:
-    """Write an event of events.k8s.io as one of the core group."""
+    """Convert an event from events.k8s.io to the core group."""
     return _renamed(event, _NAMES, ALWAYS_IN_CORE)
 
 
 def event_from_core(event: dict[str, object]) -> dict[str, object]:
-    """Write an event of the core group as one of events.k8s.io."""
+    """Convert an event from the core group to events.k8s.io."""
     return _renamed(event, _NAMES_BACK, ALWAYS_IN_EVENTS)
 
 
@@ -120,7 +120,7 @@ def _series_errors(event: Mapping[str, object]) -> Iterator[SchemaError]:
 def _common_errors(event: Mapping[str, object], about: Mapping[str, object], controller: str) -> Iterator[SchemaError]:
     namespace, place = text(at(event, "metadata", "namespace")), text(about.get("namespace"))
     if event.get("eventTime") is None:
-        # What is about something without a namespace goes to the namespace ``default``.
+        # Events about cluster-scoped objects belong to the namespace ``default``.
         if place != namespace and not (not place and namespace == "default"):
             yield invalid_value("involvedObject.namespace", shown(place), "does not match event.namespace")
         return
@@ -144,7 +144,7 @@ def _update_errors(_before: Mapping[str, object], after: Mapping[str, object]) -
 
 
 def _update_errors_of_events(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error for each part that an update changes: only the series may change."""
+    """Yield an error for each changed field except the series."""
     yield from _update_errors(before, after)
     yield from _series_errors(after)
     for field, told in _KEPT:
@@ -153,7 +153,7 @@ def _update_errors_of_events(before: Mapping[str, object], after: Mapping[str, o
 
 
 def _cells(event: Mapping[str, object], now: float) -> dict[str, object]:
-    """Return the cells of an event in either of its two forms."""
+    """Return the cells of an event in either form."""
     involved = mapping(event.get("involvedObject") or event.get("regarding"))
     series, source = event.get("series"), event.get("source") or event.get("deprecatedSource")
     first = event.get("firstTimestamp") or event.get("deprecatedFirstTimestamp") or event.get("eventTime")

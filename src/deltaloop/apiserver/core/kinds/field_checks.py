@@ -1,6 +1,4 @@
-"""Checks that the rules of several kinds name, and what such checks are made of.
-
-An old field with one value beside a newer one with several: the first of several is the same one.
+"""Checks for the rules of several kinds.
 
 Source: Kubernetes pkg/apis/core/validation/validation.go; apimachinery pkg/apis/meta/v1/validation; Kubernetes
 pkg/apis/core/v1/conversion.go.
@@ -30,13 +28,10 @@ from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid
 
 
 def agree_on_first(part: dict[str, object], one: str, several: str, *, key: str = "") -> None:
-    """Let both fields say the same, in place; what the old one says counts.
+    """Synchronize an old single-value field with the first item of its newer list field, in place.
 
-    Args:
-        part: What has the fields.
-        one: The old field.
-        several: The newer one.
-        key: Where each of several has the value; "" if it is the value.
+    A differing old value wins. ``key`` is the field of the list's items with the value, or empty if the items are the
+    values.
     """
     alone, found = part.get(one), items(part.get(several))
     first = at(found[0], key) if found and key else found[0] if found else None
@@ -58,7 +53,7 @@ _ordered: Final = msgspec.json.Encoder().encode
 
 
 def each(holder: object, name: str, path: str = "") -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield the path and the fields of each thing in a list."""
+    """Yield path and fields of each item of a list."""
     below = f"{path}.{name}" if path else name
     for place, item in enumerate(items(at(holder, name))):
         yield f"{below}[{place}]", mapping(item)
@@ -72,21 +67,21 @@ def immutable(before: object, after: object, *names: str, path: str = "") -> Ite
 
 
 def one_of(value: object, field: str, known: Iterable[str]) -> Iterator[SchemaError]:
-    """Yield an error unless the value is one that is known."""
+    """Yield an error unless the value is known."""
     known = tuple(known)
     if value not in known:
         yield not_supported(field, text(value), known)
 
 
 def port_errors(value: object, field: str) -> Iterator[SchemaError]:
-    """Yield an error unless the value is the number of a port."""
+    """Yield an error unless the value is a port number."""
     number = integer(value)
     if not 0 < number <= _LAST_PORT:
         yield invalid_value(field, str(number), f"must be between 1 and {_LAST_PORT}, inclusive")
 
 
 def port_name_errors(value: object, field: str) -> Iterator[SchemaError]:
-    """Yield what is wrong with the name of a port."""
+    """Yield the errors in a port name."""
     name = text(value)
     problems = (
         (len(name) > _LONGEST_PORT_NAME, f"must be no more than {_LONGEST_PORT_NAME} characters"),
@@ -102,12 +97,12 @@ def port_name_errors(value: object, field: str) -> Iterator[SchemaError]:
 
 
 def port_or_name_errors(value: object, field: str) -> Iterator[SchemaError]:
-    """Yield what is wrong with the number or the name of a port."""
+    """Yield the errors in a port number or port name."""
     return port_name_errors(value, field) if isinstance(value, str) else port_errors(value, field)
 
 
 def share_errors(value: object, field: str) -> Iterator[SchemaError]:
-    """Yield an error unless a number of pods, or a percentage of them, could be one."""
+    """Yield an error unless the value is a non-negative number or a percentage of pods."""
     if isinstance(value, str) and not _PERCENT.fullmatch(value):
         text_ = (
             "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex "
@@ -119,19 +114,19 @@ def share_errors(value: object, field: str) -> Iterator[SchemaError]:
 
 
 def is_none(share: object) -> bool:
-    """Tell whether a share of pods is none of them; a text that is neither number nor percentage counts as none."""
+    """Return whether a share of pods is zero; an invalid text counts as zero."""
     digits = text(share).removesuffix("%") if isinstance(share, str) else str(integer(share))
     return not digits.isdecimal() or int(digits[:9]) == 0
 
 
 def most_percent_errors(value: object, field: str) -> Iterator[SchemaError]:
-    """Yield an error if a percentage is more than everything."""
+    """Yield an error for a percentage above 100."""
     if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:9].rstrip("%")) > _EVERYTHING:
         yield invalid_value(field, shown(value), "must not be greater than 100%")
 
 
 def shown_selector(selector: object) -> str:
-    """Write a label selector with its fields in Go's order."""
+    """Format a label selector with its fields in Go's order."""
     if not is_mapping(selector):
         return "null"
     parts = [f'"matchLabels":{shown(at(selector, "matchLabels"))}'] if at(selector, "matchLabels") else []
@@ -147,7 +142,7 @@ def shown_selector(selector: object) -> str:
 
 
 def selector_errors(selector: object, field: str) -> Iterator[SchemaError]:
-    """Yield what is wrong with a label selector."""
+    """Yield the errors in a label selector."""
     yield from _expression_errors(at(selector, "matchExpressions"), f"{field}.matchExpressions")
     yield from label_errors(string_map(at(selector, "matchLabels")), f"{field}.matchLabels")
 
@@ -171,7 +166,7 @@ def _expression_errors(expressions: object, field: str) -> Iterator[SchemaError]
 
 
 def _untrimmed_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield an error for whitespace around the image of a pod; the images of templates may have it."""
+    """Yield an error for whitespace around the image of a pod. Templates can contain it."""
     if at(place.whole, "kind") == "Pod" and place.text != place.text.strip():
         yield invalid_value(place.path, shown(place.value), "must not have leading or trailing whitespace")
 
@@ -202,4 +197,4 @@ CHECKS: Final[Mapping[str, Check]] = {
     "subdomain": _of_text(subdomain_errors),
     "trimmed": _untrimmed_errors,
 }
-"""Checks that the rules of several kinds name."""
+"""Checks for the rules of several kinds."""

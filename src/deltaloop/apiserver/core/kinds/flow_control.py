@@ -1,4 +1,4 @@
-"""FlowSchema and PriorityLevelConfiguration: requests by subjects and rules, and the seats that they share.
+"""FlowSchema and PriorityLevelConfiguration.
 
 Source: Kubernetes pkg/apis/flowcontrol/validation/validation.go; apiserver pkg/util/shufflesharding.
 """
@@ -156,12 +156,12 @@ def _queuing_errors(queuing: dict[str, object], path: str) -> Iterator[SchemaErr
 
 
 def _bits(queues: int, hand: int) -> float:
-    """Return how many random bits the shuffle sharding of one flow takes."""
+    """Return the number of random bits for the shuffle sharding of one flow."""
     return hand * math.log2(queues) if hand <= _MOST_BITS else math.inf
 
 
 def _order(schema: Mapping[str, object]) -> tuple[int, str]:
-    """Return the place of a FlowSchema in a table, which is that in which the server tries it."""
+    """Return the sort key of a FlowSchema: the order in which the server evaluates the schemas."""
     return integer(at(schema, "spec", "matchingPrecedence")), text(at(schema, "metadata", "name"))
 
 

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscaler: its numbers, what it scales, and what is measured beside what is aimed at.
+"""HorizontalPodAutoscaler: defaults, validation and table cells.
 
 Source: Kubernetes pkg/apis/autoscaling/validation; pkg/printers/internalversion/printers.go.
 """
@@ -22,7 +22,7 @@ from deltaloop.schemas.checking import Place, shown
 from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required
 
 _SHOWN: Final = 2
-# What each type of metric is described by.
+# Field of each metric type.
 _METRIC_PARTS: Final = {
     "ContainerResource": "containerResource",
     "External": "external",
@@ -31,7 +31,7 @@ _METRIC_PARTS: Final = {
     "Resource": "resource",
 }
 _METRIC_ORDER: Final = ("object", "external", "pods", "resource", "containerResource")
-# Of these a metric needs one; the error is at the last.
+# Targets of which a metric needs one. The error is reported for the last.
 _AIMS: Final[Mapping[str, tuple[str, ...]]] = {
     "object": ("value", "averageValue"),
     "external": ("value", "averageValue"),
@@ -101,7 +101,7 @@ def _metric_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _aim_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what the target of a metric lacks, or has too much of, for its kind of source."""
+    """Yield the missing or excess targets of a metric."""
     target, path = mapping(place.fields.get("target")), place.below("target")
     given = [name for name in _AIMS[place.name] if target.get(name) is not None]
     if not given:
@@ -112,7 +112,7 @@ def _aim_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _group_version_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield an error unless the version of a target says its group."""
+    """Yield an error unless the API version of a target contains its group."""
     version = place.text
     if version.count("/") > 1:
         yield invalid_value(place.path, shown(version), f"unexpected GroupVersion string: {version}")
@@ -159,7 +159,7 @@ def _metric(wanted: object, found: object) -> str:
 
 
 def _quantity(status: object, value: object) -> str:
-    """Write what was measured; a status without the value says that it is none."""
+    """Format a measured value; a status without the value counts as 0."""
     if status is None:
         return UNKNOWN
     return "0" if value is None else str(value)

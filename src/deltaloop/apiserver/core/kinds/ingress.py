@@ -1,6 +1,4 @@
-"""Ingress: its rules and their backends.
-
-IngressClass: what makes Ingresses work.
+"""Ingress and IngressClass.
 
 Source: Kubernetes pkg/apis/networking/validation/validation.go; pkg/registry/networking/ingress/strategy.go; Kubernetes
 pkg/apis/networking/validation/validation.go; pkg/printers/internalversion/printers.go.
@@ -119,7 +117,7 @@ def _new_warnings(ingress: Mapping[str, object]) -> Iterator[str]:
 
 
 def _hosts(ingress: Mapping[str, object]) -> str:
-    """Write the first three hosts; rules without one are not shown, but count if a rule comes after three hosts."""
+    """Format the first three hosts without rules that have no host, and the number of remaining rules."""
     hosts = [text(at(rule, "host")) for rule in items(at(ingress, "spec", "rules"))]
     named_hosts = [host for host in hosts if host]
     third = [place for place, host in enumerate(hosts) if host][2:3]
@@ -155,7 +153,7 @@ def _parameters(ingress_class: Mapping[str, object]) -> str:
 
 
 def _reference_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what does not go together in the scope and the namespace of parameters."""
+    """Yield the errors in the combination of scope and namespace."""
     scope, namespace, path = text(place.fields.get("scope")), place.fields.get("namespace"), place.below("namespace")
     if scope == "Namespace" and namespace is None:
         yield required(path, "`parameters.scope` is set to 'Namespace'")

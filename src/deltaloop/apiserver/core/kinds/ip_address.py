@@ -1,4 +1,4 @@
-"""IPAddress: each address that a Service has is an object of its own, which goes with it.
+"""IPAddress and ServiceCIDR: each address of a Service is an IPAddress object, which is deleted with the Service.
 
 Source: Kubernetes pkg/registry/core/service/ipallocator/ipallocator.go; KEP-1880.
 """
@@ -28,27 +28,27 @@ _ALLOCATOR: Final = "ipallocator.k8s.io"
 
 
 def addresses_of(service: Mapping[str, object] | None) -> tuple[str, ...]:
-    """Return the addresses of a Service, none of a headless one or of None."""
+    """Return the cluster IPs of a Service, or none for a headless Service or None."""
     found = texts(at(mapping(service), "spec", "clusterIPs"))
     return tuple(str(ipaddress.ip_address(address)) for address in found if address != "None")
 
 
 def ip_address(address: str, *, namespace: str, name: str) -> dict[str, object]:
-    """Return the IPAddress of a Service's address."""
+    """Return the IPAddress object for a Service's address."""
     labels = {_FAMILY: f"IPv{ipaddress.ip_address(address).version}", _MANAGED_BY: _ALLOCATOR}
     parent = {"resource": "services", "namespace": namespace, "name": name}
     return {"metadata": {"name": address, "labels": labels}, "spec": {"parentRef": parent}}
 
 
 def uid_beside(uid: str, name: str) -> str:
-    """Return a uid for what is made together with an object of this uid, such as the IPAddress of a Service."""
+    """Return a deterministic UID for an object that is created together with the object of ``uid``."""
     digits = hashlib.sha256(f"{uid}/{name}".encode()).hexdigest()
-    # The form of a uuid of version 8 (RFC 9562), which says nothing of how it was made.
+    # The format is UUID version 8 (RFC 9562), which does not specify how the value was generated.
     return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-8{digits[17:20]}-{digits[20:32]}"
 
 
 def load_balancer_warnings(owner: Mapping[str, object]) -> Iterator[str]:
-    """Yield the warnings about the addresses of a load balancer in a status."""
+    """Yield warnings about the addresses of a load balancer in the status."""
     for field, ingress in each(at(owner, "status", "loadBalancer"), "ingress", "status.loadBalancer"):
         yield from address_warnings(text(ingress.get("ip")), field)
 
@@ -70,7 +70,7 @@ def _new_errors(ip: Mapping[str, object]) -> Iterator[SchemaError]:
 
 
 def why_not_canonical(value: str) -> str:
-    """Return the reason that a text is not an address in its one right form, "" if it is."""
+    """Return the reason why a text is not an address in canonical form, or an empty string."""
     why = why_no_address(value)
     if not why and str(ipaddress.ip_address(value)) != value:
         why = f'must be in canonical form ("{ipaddress.ip_address(value)}")'
@@ -78,7 +78,7 @@ def why_not_canonical(value: str) -> str:
 
 
 def _range_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the ranges of addresses for Services."""
+    """Yield the errors in the address ranges for Services."""
     ranges = texts(place.value)
     if not ranges:
         yield required(place.path, "at least one CIDR required")

@@ -1,6 +1,4 @@
-"""Job: a new one selects its pods by its own uid, unless its author selects them; most of it stays as it is.
-
-Policies of a Job: which failures of pods count, when it has succeeded, and what an index allows.
+"""Job: generated labels and selector, immutable fields, and policies for failure, success and indexes.
 
 Source: Kubernetes pkg/registry/batch/job/strategy.go, pkg/apis/batch/validation, pkg/api/job; Kubernetes
 pkg/apis/batch/validation/validation.go.
@@ -39,7 +37,7 @@ _INDEX: Final = re.compile("[+-]?[0-9]{1,18}")
 
 
 def _index_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what the completion mode of a Job, and its number of completions, exclude."""
+    """Yield the errors in the combination of completion mode, completions and index settings."""
     spec, mode = place.fields, text(place.fields.get("completionMode"))
     most_failed, per_index = spec.get("maxFailedIndexes"), spec.get("backoffLimitPerIndex")
     if most_failed is not None and per_index is None:
@@ -98,7 +96,7 @@ def _success_errors(spec: Mapping[str, object], path: str) -> Iterator[SchemaErr
 
 
 def _count_indexes(listed: str, completions: int) -> int | None:
-    """Return how many indexes are listed; None if that is not a list of them in rising order."""
+    """Return the number of indexes in a list, or None unless it is valid and ascending."""
     total, last = 0, -1
     for interval in listed.split(",") if listed else ():
         ends = interval.split("-")
@@ -112,7 +110,7 @@ def _count_indexes(listed: str, completions: int) -> int | None:
 
 
 def _failure_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the rules by which failures of pods count."""
+    """Yield the errors in the pod failure policy."""
     spec = place.fields
     if not is_mapping(spec.get("podFailurePolicy")):
         return
@@ -185,7 +183,7 @@ JOB_CHECKS: Final[Mapping[str, Check]] = {
     "job_indexes": _index_errors,
     "pod_replacement": _replacement_errors,
 }
-"""Checks that the rules of Jobs name."""
+"""Checks for the rules of Jobs."""
 
 
 _JOB_UID: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
@@ -201,7 +199,7 @@ _PODS_STAY: Final = (
 
 
 def _defaults(job: dict[str, object]) -> None:
-    # These are defaults of Jobs, not of the Jobs that a CronJob describes.
+    # These defaults apply to Jobs, but not to the job templates of CronJobs.
     _label_by_template(job)
     spec = mapping(job.setdefault("spec", {}))
     if spec.get("completions") is None and spec.get("parallelism") is None:
@@ -215,7 +213,7 @@ def _defaults(job: dict[str, object]) -> None:
 
 
 def _label_by_template(job: dict[str, object]) -> None:
-    """Share the labels of the template, so that the Job also gets those that the server adds to it."""
+    """Use the template's labels object for the Job, so that the Job also gets the generated labels."""
     metadata, labels = mapping(job.get("metadata")), mapping(at(job, "spec", "template", "metadata", "labels"))
     if labels and not metadata.get("labels"):
         metadata["labels"] = labels
@@ -252,7 +250,7 @@ def _restart_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _new_errors(job: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error for a name that the label of its pods, or the host names of indexed pods, cannot hold."""
+    """Yield an error if the name is too long for the pods' labels or the host names of indexed pods."""
     name, spec = text(at(job, "metadata", "name")), job.get("spec")
     if at(spec, "manualSelector") is not True:
         for problem in label_value_problems(name):
@@ -263,7 +261,7 @@ def _new_errors(job: Mapping[str, object]) -> Iterator[SchemaError]:
 
 
 def _generated_errors(job: Mapping[str, object], generated: dict[str, object]) -> Iterator[SchemaError]:
-    """Yield an error unless a Job has the labels that the server generates, and selects by them."""
+    """Yield an error unless the Job has the generated labels and its selector matches them."""
     spec = mapping(job.get("spec"))
     labels, selector = at(spec, "template", "metadata", "labels"), mapping(spec.get("selector"))
     for name in (*_JOB_UID[1:], *_JOB_NAME[1:], *_JOB_UID[:1], *_JOB_NAME[:1]):
@@ -282,7 +280,7 @@ def _selected_errors(spec: dict[str, object]) -> Iterator[SchemaError]:
 
 
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error for each part that must stay as it is; while a Job is suspended, its template may change."""
+    """Yield an error for each changed immutable field. The template of a suspended Job can change."""
     yield from _selected_errors(mapping(after.get("spec")))
     old = mapping(before.get("spec"))
     watched = [
@@ -296,7 +294,7 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
 
 
 def job_spec_warnings(spec: object, path: str) -> Iterator[str]:
-    """Yield what there is to warn about in the spec of a Job, or of those that a CronJob makes."""
+    """Yield warnings about the spec of a Job or of a CronJob's template."""
     completions, parallelism = integer(at(spec, "completions")), integer(at(spec, "parallelism"))
     indexed = at(spec, "completionMode") == "Indexed"
     if indexed and completions > _MANY_COMPLETIONS and parallelism > _MUCH_PARALLELISM:

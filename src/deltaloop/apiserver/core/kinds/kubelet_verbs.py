@@ -1,4 +1,4 @@
-"""Subresources that lead to a kubelet, and there is none: ``log``, ``exec``, ``attach``, ``portforward``, ``proxy``.
+"""Subresources that require a kubelet, which does not exist: ``log``, ``exec``, ``attach``, ``portforward``, ``proxy``.
 
 Source: Kubernetes pkg/registry/core/pod/strategy.go (``LogLocation``, ``ExecLocation``).
 """
@@ -26,7 +26,7 @@ _PROXY = ("create", "delete", "get", "patch", "update")
 
 
 def proxy_of(kind: ResourceType[Resource]) -> Subresource:
-    """Return the subresource that leads to what an object runs."""
+    """Return the ``proxy`` subresource of a kind."""
 
     def answer(asked: Asked, writes: Writes, _given: Given) -> None:
         writes.fields_of(kind, asked.namespace, asked.name)
@@ -36,7 +36,7 @@ def proxy_of(kind: ResourceType[Resource]) -> Subresource:
 
 
 def verbs_of_pods() -> Iterator[Subresource]:
-    """Yield those of pods, which are refused in the real server's words as far as it gets without a kubelet."""
+    """Yield the subresources of pods. They fail with the real server's messages as far as no kubelet is involved."""
     for name, kind, verbs in (
         ("attach", "PodAttachOptions", _CONNECT),
         ("exec", "PodExecOptions", _CONNECT),
@@ -54,7 +54,7 @@ def _of_pods(name: str, kind: str, verbs: tuple[str, ...]) -> Subresource:
             _check_container(asked.name, mapping(pod.get("spec")), asked.query.get("container", ""))
         node = text(at(pod, "spec", "nodeName"))
         if not node and name == "log":
-            return  # nothing was written yet
+            return  # the log is empty
         if not node:
             raise status_errors.bad_request(f"pod {asked.name} does not have a host assigned")
         if writes.objects.get(kinds.NODE.group_resource, node) is None:

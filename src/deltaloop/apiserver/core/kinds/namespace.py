@@ -1,7 +1,7 @@
-"""Namespace: what finalizers hold it, the label of its name.
+"""Namespace: finalizers and the name label.
 
-Its finalizers are in ``spec``: ``kubernetes`` goes when its last object has (``namespace_cleanup``). Only ``/finalize``
-changes them.
+The finalizers are in ``spec``, and only ``/finalize`` changes them. ``kubernetes`` is removed when the namespace is
+empty (``namespace_cleanup``).
 
 Source: Kubernetes pkg/registry/core/namespace/strategy.go, storage/storage.go.
 """
@@ -19,7 +19,7 @@ _SPEC_FINALIZERS: Final[dict[str, object]] = {"f:spec": {"f:finalizers": {}}}
 
 
 def _label(namespace: dict[str, object]) -> None:
-    """Give a namespace the label by which its name is selected."""
+    """Set the label with the namespace's name."""
     metadata = mapping(namespace["metadata"])
     if metadata.get("name"):
         labels = {**mapping(metadata.get("labels")), _NAME_LABEL: metadata["name"]}

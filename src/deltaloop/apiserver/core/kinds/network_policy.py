@@ -1,4 +1,4 @@
-"""NetworkPolicy: its peers, ports and blocks of addresses.
+"""NetworkPolicy: defaults and validation.
 
 Source: Kubernetes pkg/apis/networking/validation/validation.go.
 """
@@ -48,7 +48,7 @@ def _warnings(policy: Mapping[str, object]) -> Iterator[str]:
 
 
 def network_warnings(value: str, field: str) -> Iterator[str]:
-    """Yield a warning for a network that is ambiguous or not in canonical form."""
+    """Yield a warning for an ambiguous network or a network that is not in canonical form."""
     try:
         address, network = ipaddress.ip_interface(value), ipaddress.ip_network(value, strict=False)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Node: the ranges of addresses that it gives to its pods agree.
+"""Node: defaults, validation and table cells.
 
 Source: Kubernetes pkg/registry/core/node/strategy.go, pkg/apis/core/v1/conversion.go,
 pkg/apis/core/validation/validation.go; pkg/printers/internalversion/printers.go.
@@ -108,5 +108,5 @@ STRATEGY: Final = Strategy(
         "External-IP": _address("ExternalIP"),
         "Kernel-Version": _kernel,
     },
-    status_when_new=True,  # kubelets register nodes together with what they have
+    status_when_new=True,  # kubelets register nodes together with their status
 )

@@ -1,4 +1,4 @@
-"""Labels of nodes, by which pods, volumes and classes select them.
+"""Deprecated node labels, and warnings about terms that use them.
 
 Source: Kubernetes pkg/api/node/util.go.
 """
@@ -21,11 +21,11 @@ DEPRECATED_LABELS: Final[Mapping[str, str]] = {
     "app.kubernetes.io/created-by": "deprecated since v1.9",
     "scheduler.alpha.kubernetes.io/preferAvoidPods": "deprecated since v1.22; use Taints and Tolerations instead",
 }
-"""Labels of nodes that nothing should be selected by any more."""
+"""Deprecated labels and the end of the warning."""
 
 
 def node_term_warnings(term: object, field: str, *, values: bool = False) -> Iterator[str]:
-    """Yield a warning for each deprecated label of a term, and for each value that is no label's, if those count."""
+    """Yield warnings about deprecated labels in a term and, if ``values`` is set, about invalid label values."""
     for where, expression in each(term, "matchExpressions", field):
         key = text(expression.get("key"))
         if key in DEPRECATED_LABELS:

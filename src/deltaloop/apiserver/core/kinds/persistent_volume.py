@@ -1,6 +1,4 @@
-"""PersistentVolume: one source, a capacity; a new one waits for what it is bound to.
-
-PersistentVolumeClaim: what it asks for (``claim_spec``), and that it stays so once it is bound.
+"""PersistentVolume and PersistentVolumeClaim: validation, immutable fields and protection (see ``claim_spec``).
 
 Source: Kubernetes pkg/registry/core/persistentvolume/strategy.go; pkg/apis/core/validation/validation.go;
 pkg/api/persistentvolume; pkg/printers/internalversion/printers.go; pkg/controller/volume/pvprotection; Kubernetes
@@ -61,7 +59,7 @@ def _capacity_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _inline_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what a volume of a pod may not say that is attached as if it were one of the cluster's."""
+    """Yield the errors in an inline volume of an attachment."""
     spec, text_ = place.fields, "may not be specified in the context of inline volumes"
     for name in ("claimRef", "capacity", "nodeAffinity", "storageClassName"):
         if spec.get(name):
@@ -75,7 +73,7 @@ def _inline_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _spec_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what does not go together in the spec of a volume."""
+    """Yield the errors in the combination of fields of a volume's spec."""
     spec, inline = place.fields, place.name == "inlineVolumeSpec"
     modes = texts(spec.get("accessModes"))
     if "ReadWriteOncePod" in modes and {*modes} & {*_OTHER_MODES}:
@@ -110,7 +108,7 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
 
 
 def _defaults(volume: dict[str, object]) -> None:
-    """Set what is a default of volumes, and not of those that an attachment describes."""
+    """Set the defaults of volumes, which do not apply to inline volumes of attachments."""
     spec = mapping(volume.setdefault("spec", {}))
     spec["persistentVolumeReclaimPolicy"] = spec.get("persistentVolumeReclaimPolicy") or "Retain"
     spec.setdefault("volumeMode", "Filesystem")
@@ -163,11 +161,11 @@ _REFUSAL: Final = (
 
 
 def _claim_update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error if an update changes a claim; its message ends before the real server's diff."""
+    """Yield an error for a changed immutable field; the message does not contain the real server's diff."""
     old, new = dict(mapping(before.get("spec"))), dict(mapping(after.get("spec")))
     claim_spec.copy_source(new)
     for name, unset in (("volumeName", (None, "")), ("storageClassName", (None,))):
-        if old.get(name) in unset:  # may be set once
+        if old.get(name) in unset:  # can be set once
             old.pop(name, None)
             new.pop(name, None)
     if at(after, "status", "phase") == "Bound":
@@ -198,7 +196,7 @@ def _claim_warnings(claim: Mapping[str, object]) -> Iterator[str]:
 
 
 def _is_claim_in_use(claim: Resource, store: Stored) -> bool:
-    """Tell whether a pod that has a node uses a claim; others get none while the claim is being deleted."""
+    """Return whether a scheduled pod uses a claim. Other pods are not scheduled while it is being deleted."""
     pods = store.list(kinds.POD.group_resource, prefix=f"{claim.namespace}/").items
     return any(_uses(pod, claim) for pod in pods)
 

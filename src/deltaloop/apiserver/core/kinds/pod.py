@@ -1,12 +1,10 @@
-"""Pod: the quality of a new one, what can be changed of it, and the grace that it has.
+"""Pod: QoS class, allowed updates, grace period and subresources.
 
-What is wrong with its spec is in ``pod_spec``, what there is to warn about in ``pod_warnings``, its row in
-``pod_cells``.
+``pod_spec`` validates the spec, ``pod_warnings`` creates warnings, and ``pod_cells`` creates the table row. The fields
+that ``finish_new`` adds have no field manager.
 
-What is added to a new pod (``finish``) belongs to no field manager.
-
-Source: Kubernetes pkg/registry/core/pod/strategy.go;
-pkg/apis/core/v1/conversion.go, pkg/apis/core/validation/validation.go.
+Source: Kubernetes pkg/registry/core/pod/strategy.go; pkg/apis/core/v1/conversion.go,
+pkg/apis/core/validation/validation.go.
 """
 
 from __future__ import annotations
@@ -93,7 +91,7 @@ def _errors(pod: Mapping[str, object]) -> Iterator[SchemaError]:
 
 
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield what an update changes although it must not; the message ends before the real server's diff."""
+    """Yield the errors in an update; the message does not contain the real server's diff."""
     old, new = dict(mapping(before.get("spec"))), dict(mapping(after.get("spec")))
     for group in ("containers", "initContainers"):
         if len(items(old.get(group))) != len(items(new.get(group))):
@@ -111,7 +109,7 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
         yield forbidden_field("spec.tolerations", text_)
     yield from gate_update_errors(old.get("schedulingGates"), new.get("schedulingGates"))
     free = ["activeDeadlineSeconds", "schedulingGates", "tolerations"]
-    if items(old.get("schedulingGates")):  # may be narrowed while the pod waits
+    if items(old.get("schedulingGates")):  # a waiting pod can be restricted to fewer nodes
         yield from narrowed_errors(old, new)
         free.append("nodeSelector")
         for spec in (old, new):
@@ -127,7 +125,7 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
 
 
 def _deadline_errors(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error unless the time that a pod may run stays as it is or gets shorter."""
+    """Yield an error if ``activeDeadlineSeconds`` is removed or increased."""
     path, before, after = (
         "spec.activeDeadlineSeconds",
         old.get("activeDeadlineSeconds"),
@@ -140,7 +138,7 @@ def _deadline_errors(old: Mapping[str, object], new: Mapping[str, object]) -> It
 
 
 def _has_all_tolerations(old: Mapping[str, object], new: Mapping[str, object]) -> bool:
-    """Tell whether an update keeps every toleration, but for how long it lasts."""
+    """Return whether an update keeps all tolerations, apart from ``tolerationSeconds``."""
     before, after = (
         {shown({**mapping(each), "tolerationSeconds": None}) for each in items(spec.get("tolerations"))}
         for spec in (old, new)
@@ -192,7 +190,7 @@ def _resized_containers(present: object, sent: object) -> Iterator[dict[str, obj
 
 
 def _with_spec(current: dict[str, object], changed: dict[str, object]) -> dict[str, object]:
-    """Return a pod with another spec, and count it if it differs."""
+    """Return the pod with changed spec fields, and increment its generation if it differs."""
     spec = {**mapping(current.get("spec")), **changed}
     spec = {name: value for name, value in spec.items() if value not in (None, [])}
     result = {**current, "spec": spec}
@@ -205,7 +203,7 @@ def _with_spec(current: dict[str, object], changed: dict[str, object]) -> dict[s
 
 
 def _grace(pod: dict[str, object], asked: int | None) -> int:
-    """Return the seconds that a pod has to end: none unless it runs on a node."""
+    """Return the grace period in seconds, which is 0 unless the pod runs on a node."""
     if not at(pod, "spec", "nodeName") or at(pod, "status", "phase") in ("Succeeded", "Failed"):
         return 0
     if asked is not None:

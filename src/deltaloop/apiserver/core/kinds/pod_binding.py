@@ -1,13 +1,12 @@
-"""Bindings: a scheduler gives a pod its node.
+"""Bindings, with which a scheduler assigns a pod to a node.
 
-The pod is told so by its condition ``PodScheduled``. Nobody owns what a binding writes, and it does not count as a
-change of what is wanted: the generation stays.
+A binding sets the node and the condition ``PodScheduled``, without field manager and without a new generation. Its
+labels and annotations are merged into the pod.
 
-    deleted, bound, or held by scheduling gates    409, of pods/binding
-    uid or resourceVersion of the binding differ   409, of the pod
-    labels and annotations of the binding          become the pod's, too
+    pod is deleted, bound, or has scheduling gates     409 for pods/binding
+    uid or resourceVersion of the binding differ       409 for the pod
 
-Binding: what is posted to the collection binds the pod of its name.
+A POST to the collection ``bindings`` binds the pod of that name.
 
 Source: Kubernetes pkg/registry/core/pod/storage/storage.go, BindingREST.
 """
@@ -27,10 +26,9 @@ _SCHEDULED = "PodScheduled"
 
 
 def bind(asked: Asked, writes: Writes, given: Given) -> None:
-    """Give a pod the node that a binding names.
+    """Assign a pod to the node of a binding.
 
-    Raises:
-        ApiError: 400 for a binding of another pod, 404 without the pod, 409 for one that may not be bound.
+    Raises ApiError: 400 for the binding of another pod, 404 for a missing pod, and 409 if the pod cannot be bound.
     """
     check_binding(asked.fields, name=asked.name)
     pod = writes.fields_of(kinds.POD, asked.namespace, asked.name)
@@ -40,11 +38,9 @@ def bind(asked: Asked, writes: Writes, given: Given) -> None:
 
 
 def check_binding(binding: dict[str, object], *, name: str) -> None:
-    """Check that a binding is about the pod in the URL, and names a node.
+    """Check that a binding is for the pod in the URL and names a node.
 
-    Raises:
-        BadRequestError: If it is about another pod.
-        InternalServerError: If its target is no node.
+    Raises BadRequestError for another pod, and InternalServerError for a target that is not a node.
     """
     if text(at(binding, "metadata", "name")) != name:
         raise status_errors.bad_request("name in URL does not match name in Binding object")
@@ -60,15 +56,9 @@ def check_binding(binding: dict[str, object], *, name: str) -> None:
 
 
 def bound_pod(pod: dict[str, object], binding: dict[str, object], *, now: float) -> dict[str, object]:
-    """Return a pod with the node of a binding.
+    """Return a bound pod, or raise ConflictError if it cannot be bound or if a precondition fails.
 
-    Args:
-        pod: As it is.
-        binding: Checked by ``check_binding``.
-        now: Seconds since 1970.
-
-    Raises:
-        ConflictError: If it may not be bound, or is another one than the binding says.
+    The binding was checked by ``check_binding``, and ``now`` is in seconds since 1970.
     """
     metadata, spec, told = mapping(pod["metadata"]), mapping(pod.get("spec")), mapping(binding.get("metadata"))
     name = text(metadata.get("name"))
@@ -99,7 +89,7 @@ def _refused(name: str, why: str) -> Exception:
 
 
 def _scheduled(status: dict[str, object], now: float) -> dict[str, object]:
-    """Return a status whose condition says that the pod has a node, since it first did."""
+    """Return the status with the condition PodScheduled, which keeps the time of its first transition."""
     said = {"type": _SCHEDULED, "status": "True", "lastProbeTime": None}
     conditions = list(items(status.get("conditions")))
     place = next(

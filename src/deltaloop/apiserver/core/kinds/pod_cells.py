@@ -1,4 +1,4 @@
-"""The table row of a Pod: what its containers' states add up to.
+"""Table row of a Pod, which summarizes the states of its containers.
 
 Source: Kubernetes pkg/printers/internalversion/printers.go ``printPod``.
 """
@@ -52,7 +52,7 @@ def _pod_reason(obj: Mapping[str, object]) -> str:
 
 
 def _init_state(obj: Mapping[str, object], sidecars: set[str]) -> tuple[str, int]:
-    """Return why the pod is still initializing (empty if it is not), and how many sidecars are ready."""
+    """Return the reason why the pod is still initializing, or an empty string, and the number of ready sidecars."""
     ready = 0
     for position, item in enumerate(items(at(obj, "status", "initContainerStatuses"))):
         ended, waiting = at(item, "state", "terminated"), text(at(item, "state", "waiting", "reason"))
@@ -78,7 +78,7 @@ def _end_reason(ended: object) -> str:
 
 
 def _container_reason(obj: Mapping[str, object], containers: list[object]) -> str:
-    """Return the reason of the first container that has one; empty if all run."""
+    """Return the reason of the first container with a reason, or an empty string if all containers run."""
     reason = failure = ""
     for item in reversed(containers):
         ended, waiting = at(item, "state", "terminated"), text(at(item, "state", "waiting", "reason"))
@@ -128,7 +128,7 @@ def _readiness_gates(obj: Mapping[str, object]) -> str:
 
 
 def row_conditions(pod: Mapping[str, object]) -> list[dict[str, str]]:
-    """Say of a pod that has ended that it has: clients may leave its row out."""
+    """Return the row condition of a completed pod, which clients can hide."""
     phase = text(at(pod, "status", "phase"))
     if phase not in _ENDED:
         return []

@@ -1,6 +1,4 @@
-"""What fills in pods and pod templates where one field follows from another.
-
-Names of container images.
+"""Defaults of pods and pod templates that depend on other fields, and parsing of image names.
 
 Source: Kubernetes pkg/apis/core/v1/defaults.go, conversion.go; pkg/features/kube_features.go;
 github.com/distribution/reference.
@@ -29,7 +27,7 @@ _OLD_HUB: Final = "index.docker.io"
 
 
 def image_tag(image: str) -> str:
-    """Return the tag of a reference, ``latest`` if it has neither a tag nor a digest, "" if it is not valid."""
+    """Return the tag of an image: ``latest`` without tag and digest, or an empty string for an invalid reference."""
     domain, slash, name = image.partition("/")
     is_domain = domain in ("localhost", _OLD_HUB) or domain != domain.lower() or any(sign in domain for sign in ".:")
     if not (slash and is_domain):
@@ -62,7 +60,7 @@ def _requests_from_limits(resources: dict[str, object]) -> None:
 
 
 def _requests_of_pod(spec: dict[str, object]) -> None:
-    """Let a pod with limits of its own request as much of what its containers do not request."""
+    """Set a pod's own requests to its limits for resources that its containers do not request."""
     limits = mapping(at(spec, "resources", "limits"))
     if not limits:
         return
@@ -75,7 +73,7 @@ def _requests_of_pod(spec: dict[str, object]) -> None:
 
 
 def _pod_spec(spec: dict[str, object]) -> None:
-    # The old name of the field goes with the new one.
+    # Keep the old and the new field name in sync.
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
@@ -88,7 +86,7 @@ def _container(container: dict[str, object]) -> None:
 
 
 def pull_policy(image: str) -> str:
-    """Return the default pull policy of an image: always, if the tag of a valid reference is ``latest`` or missing."""
+    """Return the default pull policy: Always if the image is valid and its tag is ``latest`` or missing."""
     return "Always" if image_tag(image) == "latest" else "IfNotPresent"
 
 

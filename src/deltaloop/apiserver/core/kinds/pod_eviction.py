@@ -1,17 +1,15 @@
-"""Evictions: a delete of a pod that a disruption budget may refuse.
+"""Evictions, which delete a pod unless its PodDisruptionBudget forbids it, and validation of budgets.
 
-    pod finished, pending, or being deleted    deleted, whatever the budgets say
-    no budget selects it                       deleted
-    not ready, and the budget has enough       deleted (or its unhealthyPodEvictionPolicy is AlwaysAllow)
-    one does, disruptionsAllowed > 0           deleted, and the budget has one less to give
-    one does, disruptionsAllowed is 0          429
-    one does that no controller has counted    429, come back in 10 seconds
-    more than one does                         500
+    pod finished, pending, or being deleted     deleted, regardless of budgets
+    no budget selects the pod                   deleted
+    pod not ready, enough healthy pods          deleted (with unhealthyPodEvictionPolicy AlwaysAllow in any case)
+    budget with disruptionsAllowed > 0          deleted, and disruptionsAllowed is decremented
+    budget with disruptionsAllowed 0            429
+    budget that was not processed               429 with a retry after 10 seconds
+    several budgets                             500
 
-``disruptionsAllowed`` is counted by a controller in a cluster. None runs here: it is what somebody has written into the
-budget's status, and a budget whose ``observedGeneration`` is behind its generation counts as not counted.
-
-PodDisruptionBudget: how many pods may be missing, or how many have to be there; not both.
+In a cluster, a controller computes ``disruptionsAllowed``. No such controller runs here, so the value comes from writes
+to the status. A budget is not processed if its ``observedGeneration`` is less than its generation.
 
 Source: Kubernetes pkg/registry/core/pod/storage/eviction.go; Kubernetes pkg/apis/policy/validation.
 """
@@ -41,10 +39,9 @@ _FREE_PHASES: Final = ("Succeeded", "Failed", "Pending")
 
 
 def evict(asked: Asked, writes: Writes, given: Given) -> None:
-    """Delete a pod if its budget allows that, and take it from the budget.
+    """Delete a pod and update its budget.
 
-    Raises:
-        ApiError: 400 and 422 for an eviction that cannot be read, 404 without the pod; and by the table above.
+    Raises ApiError: 400 or 422 for an invalid eviction, 404 for a missing pod, and errors from the table above.
     """
     options = parse_delete_options(check_eviction(asked.fields, namespace=asked.namespace, name=asked.name))
     dry_run = check_dry_run(options.dry_run or ()) or asked.dry_run
@@ -56,11 +53,7 @@ def evict(asked: Asked, writes: Writes, given: Given) -> None:
 
 
 def check_eviction(eviction: dict[str, object], *, namespace: str, name: str) -> dict[str, object]:
-    """Check that an eviction is about the pod in the URL, and return its delete options.
-
-    Raises:
-        BadRequestError: If it names another pod.
-    """
+    """Return the delete options of an eviction, or raise BadRequestError if it is for another pod."""
     where = text(at(eviction, "metadata", "namespace"))
     if where and where != namespace:
         raise status_errors.bad_request(
@@ -73,11 +66,9 @@ def check_eviction(eviction: dict[str, object], *, namespace: str, name: str) ->
 
 
 def budget_to_spend(store: Stored, pod: Resource, *, now: float) -> dict[str, object] | None:
-    """Return the budget that an eviction takes from as it is then; None if there is none to ask.
+    """Return the updated budget of an eviction, or None if no budget applies.
 
-    Raises:
-        TooManyRequestsError: If the budget has nothing to give.
-        InternalServerError: If there are several.
+    Raises TooManyRequestsError if the budget is exhausted, and InternalServerError for several budgets.
     """
     fields = pod.to_dict()
     if pod.deletion_timestamp is not None or text(at(fields, "status", "phase")) in _FREE_PHASES:
@@ -100,7 +91,7 @@ def _selects(budget: Resource, pod: Resource) -> bool:
 
 
 def _is_free(pod: dict[str, object], budget: dict[str, object]) -> bool:
-    """Tell whether a pod that is not ready may go without asking, by the budget's policy."""
+    """Return whether the budget's policy allows eviction of this pod because it is not ready."""
     conditions = map(mapping, items(at(pod, "status", "conditions")))
     if any(text(item.get("type")) == "Ready" and text(item.get("status")) == "True" for item in conditions):
         return False
@@ -143,7 +134,7 @@ def _conditions(fields: dict[str, object]) -> list[dict[str, object]]:
 
 
 def _exhausted(budget: dict[str, object], *, time: str) -> list[dict[str, object]]:
-    """Return a budget's conditions when it has nothing more to give."""
+    """Return the conditions of an exhausted budget."""
     listed = _conditions(budget)
     before = next((item for item in listed if item.get("type") == _ALLOWED), dict[str, object]())
     changed = text(before.get("lastTransitionTime")) if before.get("status") == "False" else time

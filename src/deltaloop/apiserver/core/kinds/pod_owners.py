@@ -1,4 +1,4 @@
-"""What the kinds that make pods have in common: a selector, a pod template, strategies, and warnings about it.
+"""Common parts of the workload kinds: selector, pod template, update strategies and warnings.
 
 Source: Kubernetes pkg/apis/apps/validation; pkg/registry/apps (``WarningsOnCreate``, ``WarningsOnUpdate``).
 """
@@ -16,11 +16,9 @@ from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid
 
 
 def selector_check(kind: str, words: str = "") -> Check:
-    """Return what checks the selector of a spec against the labels of its pod template.
+    """Return a check that compares a spec's selector with the labels of its pod template.
 
-    Args:
-        kind: What the owner of the pods is called in messages.
-        words: What an error adds to a selector that is wrong; a DaemonSet's says nothing of the whole of it.
+    ``kind`` is the name of the workload in messages, and ``words`` is appended to the error for an invalid selector.
     """
 
     def check(place: Place) -> Iterator[SchemaError]:
@@ -39,7 +37,7 @@ def selector_check(kind: str, words: str = "") -> Check:
 
 
 def selected_errors(place: Place, selector: object) -> Iterator[SchemaError]:
-    """Yield an error unless the labels of a spec's pod template are what it selects."""
+    """Yield an error unless the selector matches the labels of the pod template."""
     labels = at(place.fields, "template", "metadata", "labels")
     if selector is None or not selects(mapping(selector), string_map(labels)):
         text_ = "`selector` does not match template `labels`"
@@ -47,12 +45,12 @@ def selected_errors(place: Place, selector: object) -> Iterator[SchemaError]:
 
 
 def template_check(owner: str) -> Check:
-    """Return what checks that the pods of a spec never end; ``owner`` is what it is called in messages."""
+    """Return a check that pods restart forever; ``owner`` is the name of the workload in messages."""
     return lambda place: ending_errors(place, owner)
 
 
 def ending_errors(place: Place, owner: str) -> Iterator[SchemaError]:
-    """Yield what is wrong with pods that are always started again."""
+    """Yield errors unless the pods of the template restart forever."""
     pod_spec, path = mapping(at(place.fields, "template", "spec")), place.below("template.spec")
     if pod_spec.get("restartPolicy") in ("OnFailure", "Never"):
         yield not_supported(f"{path}.restartPolicy", text(pod_spec["restartPolicy"]), ("Always",))
@@ -61,24 +59,24 @@ def ending_errors(place: Place, owner: str) -> Iterator[SchemaError]:
 
 
 def selector_update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error if an update changes the selector of an object that must keep it."""
+    """Yield an error if an update changes the selector."""
     return immutable(at(before, "spec"), at(after, "spec"), "selector", path="spec")
 
 
 def no_strategy(place: Place, known: tuple[str, ...]) -> SchemaError:
-    """Say that a strategy of updates is of none of the types that are known."""
+    """Return the error for an unknown type of update strategy."""
     listed = ", ".join(f'"{name}"' for name in known)
     text_ = f"Unsupported value: {shown_strategy(place.fields)}: supported values: {listed}"
     return SchemaError(place.path, "FieldValueNotSupported", text_)
 
 
 def shown_strategy(strategy: Mapping[str, object]) -> str:
-    """Write a strategy of updates as messages have it."""
+    """Format an update strategy for messages."""
     return f'{{"Type":{shown(strategy.get("type"))},"RollingUpdate":{shown(strategy.get("rollingUpdate"))}}}'
 
 
 def rolling_update(**defaults: object) -> Callable[[dict[str, object]], None]:
-    """Return what fills in a strategy of updates that is a rolling one."""
+    """Return a function that sets the defaults of a rolling update."""
 
     def fill(strategy: dict[str, object]) -> None:
         if strategy["type"] == "RollingUpdate":
@@ -90,7 +88,7 @@ def rolling_update(**defaults: object) -> Callable[[dict[str, object]], None]:
 
 
 def labels_of_template(owner: dict[str, object]) -> dict[str, object]:
-    """Give an object without labels those of its template, and return these."""
+    """Copy the template's labels to an object without labels, and return them."""
     labels = mapping(at(owner, "spec", "template", "metadata", "labels"))
     metadata = mapping(owner.get("metadata"))
     if labels and not metadata.get("labels"):
@@ -99,16 +97,16 @@ def labels_of_template(owner: dict[str, object]) -> dict[str, object]:
 
 
 def template_warnings(owner: Mapping[str, object]) -> Iterator[str]:
-    """Yield what there is to warn about in a pod template."""
+    """Yield warnings about the pod template."""
     return pod_warnings(at(owner, "spec", "template"), "spec.template.")
 
 
 def replicas(owner: Mapping[str, object]) -> int:
-    """Return how many replicas an object asks for; one, the default of the API, where it does not say."""
+    """Return the number of desired replicas, 1 by default."""
     asked = at(owner, "spec", "replicas")
     return 1 if asked is None else integer(asked)
 
 
 def ready_of_replicas(owner: Mapping[str, object]) -> str:
-    """A cell: how many replicas are ready, of those that are asked for."""
+    """Cell with the ready and the desired replicas."""
     return f"{integer(at(owner, 'status', 'readyReplicas'))}/{replicas(owner)}"

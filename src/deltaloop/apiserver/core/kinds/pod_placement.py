@@ -1,4 +1,4 @@
-"""Placement of pods: affinity, node selectors, tolerations, spread over topologies, gates, and taints of nodes.
+"""Placement of pods: affinity, node selectors, tolerations, topology spread, scheduling gates, claims and taints.
 
 Source: Kubernetes pkg/apis/core/validation/validation.go.
 """
@@ -24,7 +24,7 @@ _POD_SPEC: Final = "core.v1.PodSpec"
 
 
 def _requirement_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with one requirement of a node selector, of labels or of fields."""
+    """Yield the errors in one requirement of a node selector, for labels or fields."""
     requirement, path = place.fields, place.below("values")
     operator, values = text(requirement.get("operator")), texts(requirement.get("values"))
     fields = place.name == "matchFields"
@@ -55,7 +55,7 @@ def _requirement_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _affinity_term_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the label keys of a term of pod affinity."""
+    """Yield the errors in the label keys of a pod affinity term."""
     yield from _label_keys_errors(place, place.path, ("matchLabelKeys", "mismatchLabelKeys"))
     other = texts(place.fields.get("mismatchLabelKeys"))
     for number, key in enumerate(texts(place.fields.get("matchLabelKeys"))):
@@ -100,7 +100,7 @@ def _spread_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def toleration_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with a toleration of a pod or a class."""
+    """Yield the errors in a toleration of a pod or RuntimeClass."""
     operator, value = text(place.fields.get("operator")), text(place.fields.get("value"))
     path = place.below("operator")
     if not place.fields.get("key") and operator != "Exists":
@@ -121,7 +121,7 @@ def toleration_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def taint_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the taints of a node; they have paths below ``metadata``."""
+    """Yield the errors in the taints of a node, with paths below ``metadata`` like on the real server."""
     seen: set[tuple[str, str]] = set()
     for number, taint in enumerate(map(mapping, items(place.value))):
         where = f"metadata.taints[{number}]"
@@ -158,7 +158,7 @@ def gate_update_errors(old: object, new: object) -> Iterator[SchemaError]:
 
 
 def narrowed_errors(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error for each part of the choice of nodes that a gated pod's update changes but does not narrow."""
+    """Yield an error for each change of a gated pod's node selection that does not restrict it further."""
     before, after = mapping(old.get("nodeSelector")), mapping(new.get("nodeSelector"))
     if any(after.get(name) != value for name, value in before.items()):
         text_ = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
@@ -183,7 +183,7 @@ def _has_only_additions(old: Mapping[str, object], new: Mapping[str, object]) ->
 
 
 def _claim_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with a claim of devices that a pod names."""
+    """Yield the errors in a pod's reference to a ResourceClaim."""
     claim, name = place.fields, text(place.fields.get("name"))
     if name and not place.within(_POD_SPEC).is_first("claim", name):
         yield duplicate(place.below("name"), shown(name))
@@ -193,7 +193,7 @@ def _claim_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def claimed_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the claims of devices that a container uses."""
+    """Yield the errors in the device claims of a container."""
     known = [text(at(claim, "name")) for claim in items(at(place.within(_POD_SPEC).value, "resourceClaims"))]
     seen: list[tuple[str, str]] = []
     for number, claim in enumerate(items(place.fields.get("claims"))):
@@ -231,4 +231,4 @@ PLACEMENT_CHECKS: Final[Mapping[str, Check]] = {
     "spread": _spread_errors,
     "toleration_operator": toleration_errors,
 }
-"""Checks that the rules of placement name."""
+"""Checks for the rules of placement."""

@@ -1,4 +1,4 @@
-"""Security of pods: users and groups, profiles, options of Windows, and what the operating system of a pod excludes.
+"""Security contexts of pods and containers, and restrictions of the pod's operating system.
 
 Source: Kubernetes pkg/apis/core/validation/validation.go.
 """
@@ -35,7 +35,7 @@ _NO_WINDOWS_USER: Final = re.compile(r'["/\\:;|=,+*?<>@\[\]]')
 
 
 def _profile_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the file of a seccomp or AppArmor profile; only a local one has a file."""
+    """Yield the errors in the file of a seccomp or AppArmor profile. Only profiles of type Localhost have a file."""
     kind, file, path = place.fields.get("type"), place.fields.get("localhostProfile"), place.below("localhostProfile")
     if kind != "Localhost":
         if file is not None and (kind or place.name == "seccompProfile"):
@@ -51,7 +51,7 @@ def _profile_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _container_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what does not go together in the security context of a container."""
+    """Yield the errors in the combination of fields in a container's security context."""
     context, pod = place.fields, place.within("core.v1.PodSpec").fields
     if context.get("procMount") == "Unmasked" and pod.get("hostUsers") is not False:
         yield invalid_value(place.below("procMount"), '"Unmasked"', "`hostUsers` must be false to use `Unmasked`")
@@ -80,7 +80,7 @@ def _sysctls_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _user_name_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the name of a user of Windows, with or without a domain."""
+    """Yield the errors in a Windows user name with an optional domain."""
     name = place.text
     domain, slash, user = name.rpartition("\\")
     wrong = ""
@@ -99,7 +99,7 @@ def _user_name_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _system_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what the operating system of a pod excludes, and what the host's namespaces do."""
+    """Yield errors for fields that the pod's operating system or the use of host namespaces excludes."""
     pod, system = place.fields, text(at(place.fields, "os", "name"))
     if pod.get("shareProcessNamespace") is True and pod.get("hostPID") is True:
         text_ = "ShareProcessNamespace and HostPID cannot both be enabled"
@@ -193,4 +193,4 @@ SECURITY_CHECKS: Final[Mapping[str, Check]] = {
     "sysctls": _sysctls_errors,
     "windows_user": _user_name_errors,
 }
-"""Checks that the rules of security contexts name."""
+"""Checks for the rules of security contexts."""

@@ -1,4 +1,4 @@
-"""Pod specs and templates: containers, ports, environment, volumes, probes, and what an update may change.
+"""Pod specs and templates: containers, ports, environment, probes, DNS and host names.
 
 Source: Kubernetes pkg/apis/core/validation/validation.go.
 """
@@ -44,7 +44,7 @@ _VALUE_SOURCES: Final = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "sec
 
 
 def _metadata_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with labels and annotations of a template, which have paths of their own."""
+    """Yield the errors in the labels and annotations of a template. Their paths do not contain ``metadata``."""
     metadata = place.fields.get("metadata")
     yield from label_errors(string_map(at(metadata, "labels")), place.below("labels"))
     yield from annotation_errors(string_map(at(metadata, "annotations")), place.below("annotations"))
@@ -59,7 +59,7 @@ def _host_network_errors(place: Place) -> Iterator[SchemaError]:
     if place.beside("hostNetwork") is not True or place.name != "containers":
         return
     owner = place.within(_POD_SPEC).holder
-    defaulted = owner is not None and owner.type.name != _POD  # in the Pods that are made of a template
+    defaulted = owner is not None and owner.type.name != _POD  # pods from a template get default host ports
     for where, port in each(place.fields, "ports", place.path):
         number = integer(port.get("hostPort"))
         if number != integer(port.get("containerPort")) and not (defaulted and number == 0):
@@ -104,7 +104,7 @@ def _variable_source_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _handler_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the first of the handlers that a probe or a hook has."""
+    """Yield the errors in the first handler of a probe or hook."""
     name = next((name for name in _HANDLERS if is_mapping(place.fields.get(name))), "")
     handler, path = mapping(place.fields.get(name)), place.below(name)
     if name == "exec" and not handler.get("command"):
@@ -138,7 +138,7 @@ def _grace_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _group_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what containers of this group may not have: sidecars restart always, and others have no probes."""
+    """Yield errors for fields that the container's group does not allow."""
     container, always = place.fields, place.fields.get("restartPolicy") == "Always"
     if place.name == "initContainers" and not always:
         for name in _ONLY_OF_SIDECARS:
@@ -177,7 +177,7 @@ def _resize_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _environment_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield an error unless each source of a whole environment is exactly one; they share one path."""
+    """Yield an error unless each environment source has exactly one reference. All errors have the same path."""
     for source in items(place.value):
         found = [name for name in ("configMapRef", "secretRef") if is_mapping(at(source, name))]
         if not found:
@@ -187,7 +187,7 @@ def _environment_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _dns_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what a pod without a policy for names lacks, and what is too much of it."""
+    """Yield the errors in the DNS policy and configuration."""
     pod, path = place.fields, place.below("dnsConfig")
     config, servers = mapping(pod.get("dnsConfig")), texts(at(pod, "dnsConfig", "nameservers"))
     if pod.get("dnsPolicy") == "None" and not servers:
@@ -262,4 +262,4 @@ POD_CHECKS: Final[Mapping[str, Check]] = {
     "variable_name": _variable_name_errors,
     "variable_source": _variable_source_errors,
 }
-"""Checks that the rules of pods' types name."""
+"""Checks for the rules of pods' types."""

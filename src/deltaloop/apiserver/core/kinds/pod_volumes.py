@@ -1,6 +1,4 @@
-"""Volumes of pods and persistent volumes: one source each, and rules that compare the fields of a source.
-
-Warnings about files of one volume whose paths overlap.
+"""Volumes of pods and persistent volumes, their mounts, and warnings about overlapping paths.
 
 Source: Kubernetes pkg/apis/core/validation/validation.go; Kubernetes pkg/api/pod/warnings.go.
 """
@@ -19,14 +17,14 @@ from deltaloop.schemas.checking import Check, Place, shown
 from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, missing, required
 from deltaloop.schemas.quantity import amount
 
-# Source of a projected volume: the field of its name, and how warnings call it.
+# Sources of a projected volume: the field with the name, and the kind in warnings.
 _LISTED: Final = {"configMap": ("name", "ConfigMap"), "secret": ("name", "Secret"), "downwardAPI": ("", "DownwardAPI")}
 _CERTIFICATE_PATHS: Final = {
     "certificateChainPath": "chain",
     "keyPath": "key",
     "credentialBundlePath": "credential bundle",
 }
-_COMPARED: Final = 64  # a warning about one path of so many has no reader
+_COMPARED: Final = 64  # more warnings about one path are not useful
 
 
 class _File(NamedTuple):
@@ -38,7 +36,7 @@ class _File(NamedTuple):
 
 
 def overlapping_path_warnings(volume: Mapping[str, object]) -> Iterator[str]:
-    """Yield a warning for each two files of a volume of which one hides the other."""
+    """Yield a warning for each pair of files in a volume of which one hides the other."""
     name = shown(text(volume.get("name")))
     for source, kind, key in (("configMap", "ConfigMap", "name"), ("secret", "Secret", "secretName")):
         described = f"{kind} {shown(text(at(volume, source, key)))}"
@@ -103,7 +101,7 @@ _MOST_LUN: Final = 255
 _LONGEST_TENANT: Final = 64
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 600, 2**32
 _BLOCK_SOURCES: Final = ("persistentVolumeClaim", "ephemeral")
-# A pod's environment may show these fields, and a volume may hold the others.
+# Fields for environment variables, and fields for files in volumes.
 _ENV_FIELDS: Final = (
     "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
     "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
@@ -115,7 +113,7 @@ _SUBSCRIPTED: Final = re.compile(r"(.*)\['(.*)'\]")
 
 
 def volumes_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the volumes of a pod; only sound ones can be mounted."""
+    """Yield the errors in the volumes of a pod. Only valid volumes can be mounted."""
     for number, volume in enumerate(items(place.fields.get("volumes"))):
         wrong = [*place.errors_below("volumes", volume, number=number)]
         name = text(at(volume, "name"))
@@ -132,7 +130,7 @@ def _limit_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _made_claim_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the name of the claim that a pod makes of a volume."""
+    """Yield the errors in the name of the claim for an ephemeral volume."""
     pod, name = text(at(place.whole, "metadata", "name")), text(place.fields.get("name"))
     if at(place.whole, "kind") == "Pod" and is_mapping(place.fields.get("ephemeral")) and pod and name:
         for _ in subdomain_errors(f"{pod}-{name}", ""):
@@ -206,7 +204,7 @@ def _azure_disk_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _file_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with a file of a downward API volume."""
+    """Yield the errors in a file of a downward API volume."""
     field, resource = place.fields.get("fieldRef"), place.fields.get("resourceFieldRef")
     if is_mapping(field):
         yield from _field_reference_errors(field, place.below("fieldRef"), _FILE_FIELDS)
@@ -265,7 +263,7 @@ def _resource_reference_errors(reference: object, path: str, *, named: bool) -> 
 
 
 def _projected_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the sources of a projected volume, and with two files of one path."""
+    """Yield the errors in the sources of a projected volume, and in duplicate paths."""
     paths: list[str] = []
     for number, source in enumerate(map(mapping, items(place.fields.get("sources")))):
         where = f"{place.below('sources')}[{number}]"
@@ -396,7 +394,7 @@ def _device_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _claim_reference_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield an error for a claim of a pod's own making that another volume of it names."""
+    """Yield an error if a volume references the claim of an ephemeral volume of the same pod."""
     pod, name = place.whole, place.beside("name")
     made = {
         f"{text(at(pod, 'metadata', 'name'))}-{text(at(volume, 'name'))}"
@@ -409,7 +407,7 @@ def _claim_reference_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _empty_directory_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield an error unless the volume that a file of variables is in is one that starts empty."""
+    """Yield an error unless the volume of a file with environment variables is an emptyDir."""
     volumes = items(at(place.within(_POD_SPEC).value, "volumes"))
     found = next((volume for volume in volumes if at(volume, "name") == place.value), None)
     if found is None:
@@ -419,7 +417,7 @@ def _empty_directory_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def tokens_without_account(pod: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error for each token of a service account in the volumes of a pod that has none."""
+    """Yield an error for each projected service account token if the pod has no service account."""
     if at(pod, "spec", "serviceAccountName"):
         return
     for number, volume in enumerate(items(at(pod, "spec", "volumes"))):
@@ -448,4 +446,4 @@ VOLUME_CHECKS: Final[Mapping[str, Check]] = {
     "volume_device": _device_errors,
     "volumes": volumes_errors,
 }
-"""Checks that the rules of volumes' types name."""
+"""Checks for the rules of volumes' types."""

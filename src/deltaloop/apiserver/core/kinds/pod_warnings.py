@@ -1,6 +1,4 @@
-"""What a server warns about in pods and pod templates: what is deprecated, hidden, doubled or without effect.
-
-AppArmor annotations of Pods, which are deprecated: the server copies them to fields, and warns.
+"""Warnings about pods and pod templates, and the conversion of deprecated AppArmor annotations to fields.
 
 Source: Kubernetes pkg/api/pod/warnings.go; Kubernetes pkg/registry/core/pod/strategy.go (``applyAppArmorVersionSkew``),
 pkg/api/pod/util.go, warnings.go.
@@ -27,11 +25,9 @@ _LONGEST_PROFILE: Final = 4095
 
 
 def app_armor_warnings(pod: object, path: str = "") -> Iterator[str]:
-    """Yield a warning for each annotation of a Pod or template that no field replaces.
+    """Yield a warning for each AppArmor annotation without an equal field.
 
-    Args:
-        pod: The Pod or the template.
-        path: Path of the template, which ends with a dot; "" for a Pod.
+    ``path`` is the path of a template with a trailing dot, or empty for a Pod.
     """
     for name, _container, profile in _annotated(pod):
         if profile is None or profile != at(pod, "spec", "securityContext", "appArmorProfile"):
@@ -47,12 +43,12 @@ def set_app_armor_profiles(pod: dict[str, object]) -> None:
 
 
 def is_windows(pod: object) -> bool:
-    """Return whether a Pod runs on Windows, which has no AppArmor."""
+    """Return whether a Pod runs on Windows, which does not support AppArmor."""
     return at(pod, "spec", "os", "name") == "windows"
 
 
 def _annotated(pod: object) -> Iterator[tuple[str, dict[str, object], dict[str, str] | None]]:
-    """Yield the containers with an annotation and without the field: name, container, profile of the annotation."""
+    """Yield container name, container and annotated profile of containers with an annotation but without the field."""
     annotations = mapping(at(pod, "metadata", "annotations"))
     if not any(name.startswith(_PREFIX) for name in annotations):
         return
@@ -64,7 +60,7 @@ def _annotated(pod: object) -> Iterator[tuple[str, dict[str, object], dict[str, 
 
 
 def _profile(annotation: str) -> dict[str, str] | None:
-    """Return the profile that an annotation specifies, None if it is not valid."""
+    """Return the profile of an annotation, or None if it is invalid."""
     if annotation in _TYPES:
         return {"type": _TYPES[annotation]}
     local = annotation.removeprefix(_LOCAL) if annotation.startswith(_LOCAL) else ""
@@ -89,7 +85,7 @@ _VOLUME_SOURCES: Final = {
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
-_COMPARED_PORTS: Final = 16  # of one number; of thousands nobody reads all that is wrong
+_COMPARED_PORTS: Final = 16  # with equal numbers; more warnings are not useful
 _SECCOMP: Final = 'non-functional in v1.27+; use the "seccompProfile" field instead'
 _POD_SECCOMP: Final = "seccomp.security.alpha.kubernetes.io/pod"
 _CONTAINER_SECCOMP: Final = "container.seccomp.security.alpha.kubernetes.io/"
@@ -98,7 +94,7 @@ _Ports: TypeAlias = list[tuple[str, dict[str, object]]]
 
 
 def name_warnings(fields: Mapping[str, object], used: str = "in Pod names and hostnames") -> Iterator[str]:
-    """Yield a warning if the name of a pod, or of what makes pods, cannot be the name of a host."""
+    """Yield a warning if the name of a pod or workload is not a valid host name."""
     problems = label_name_problems(text(at(fields, "metadata", "name")))
     wrong = tuple(problem.replace("bytes", "characters") for problem in problems)
     if wrong:
@@ -107,7 +103,7 @@ def name_warnings(fields: Mapping[str, object], used: str = "in Pod names and ho
 
 
 def pod_warnings(pod: object, path: str = "") -> Iterator[str]:
-    """Yield what there is to warn about in a pod, or in a pod template at a path that ends with a dot."""
+    """Yield warnings about a pod, or about a template whose ``path`` has a trailing dot."""
     spec, where = mapping(at(pod, "spec")), f"{path}spec"
     annotations = mapping(at(pod, "metadata", "annotations"))
     selected = DEPRECATED_LABELS.keys() & mapping(spec.get("nodeSelector"))
@@ -165,10 +161,10 @@ def _volume_warnings(spec: Mapping[str, object], where: str) -> Iterator[str]:
 def volume_source_warnings(
     volume: Mapping[str, object], path: str, known: Iterable[str] = _VOLUME_SOURCES
 ) -> Iterator[str]:
-    """Yield a warning for each source of a volume that is deprecated, of those that are known."""
+    """Yield a warning for each deprecated source of a volume."""
     for source in known:
         if is_mapping(volume.get(source)):
-            name = "storageOS" if source == "storageos" else source  # as it is called there
+            name = "storageOS" if source == "storageos" else source  # spelling of the real server
             yield f"{path}.{name}: {_VOLUME_SOURCES[source]}"
 
 

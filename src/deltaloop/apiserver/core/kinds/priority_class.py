@@ -1,6 +1,4 @@
-"""PriorityClass: its number stays; those of the system are there without an object of theirs.
-
-RuntimeClass: the nodes that run it.
+"""PriorityClass and RuntimeClass: validation and defaults.
 
 Source: Kubernetes pkg/apis/scheduling/types.go, pkg/apis/scheduling/validation; Kubernetes
 pkg/registry/node/runtimeclass/strategy.go.
@@ -41,7 +39,7 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
 
 
 def _prepare_new(priority_class: dict[str, object]) -> None:
-    mapping(priority_class["metadata"])["generation"] = 1  # which no update raises
+    mapping(priority_class["metadata"])["generation"] = 1  # updates do not increment it
 
 
 STRATEGY: Final = Strategy(
@@ -67,7 +65,7 @@ def _tolerations_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _overhead_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the fixed overhead of pods, which is looked at as the limits of a container."""
+    """Yield the errors in the fixed overhead of pods, which is checked like container limits."""
     return overhead_errors(Place(place.fields.get("podFixed"), place.path, place.name, place.holder))
 
 

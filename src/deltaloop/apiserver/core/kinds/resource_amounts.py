@@ -1,13 +1,11 @@
-"""Names and amounts of resources: in containers, pods, nodes, quotas, limit ranges and storage.
+"""Names and amounts of resources, QoS classes, and the total requests and limits of pods.
 
-The quality of service of a pod: by what its containers request and are limited to.
+Requests and limits of a pod are computed from:
 
-How much of each resource a pod requests, or is limited to: that of its containers, or its own.
-
-    containers                 all together
-    init containers            the largest of them, since they run one after the other
-    init containers that stay  count as containers, and beside each init container that is started after them
-    the pod's own              stand for the sum, of cpu and memory
+    containers                 their sum
+    init containers            their maximum, because they run sequentially
+    sidecars                   count as containers, and additionally for each later init container
+    the pod's own resources    replace the sum for cpu and memory
 
 Source: Kubernetes pkg/apis/core/validation/validation.go, pkg/apis/core/helper/helpers.go; Kubernetes
 pkg/apis/core/helper/qos; Kubernetes component-helpers/resource/helpers.go, plugin/pkg/admission/limitranger.
@@ -28,11 +26,11 @@ _QUALIFYING: Final = ("cpu", "memory")
 
 
 def qos_class(spec: Mapping[str, object]) -> str:
-    """Return the class of a pod by what its containers request and are limited to."""
+    """Return the QoS class of a pod."""
     containers = [*items(spec.get("containers")), *items(spec.get("initContainers"))]
     of_pod = mapping(spec.get("resources"))
     if of_pod.get("limits") or of_pod.get("requests"):
-        containers = [{"resources": of_pod}]  # what the pod says for itself counts, and nothing else
+        containers = [{"resources": of_pod}]  # resources of the pod override those of its containers
     requested = limited = False
     guaranteed = True
     for container in containers:
@@ -60,16 +58,16 @@ _COUNTED: Final = (
 COMPUTE_OF_QUOTAS: Final = frozenset(
     f"{group}{name}" for group in ("", "requests.", "limits.") for name in ("cpu", "memory", "ephemeral-storage")
 )
-"""Resources of pods that a quota may limit."""
+"""Compute resources that a quota can limit."""
 OF_QUOTAS: Final = COMPUTE_OF_QUOTAS | {*_COUNTED, "requests.storage"}
-"""All resources of Kubernetes itself that a quota may limit."""
+"""All native resources that a quota can limit."""
 _HUGE: Final = "hugepages-"
 
 NameErrors = Callable[[str, str], Iterator[SchemaError]]
 
 
 def name_errors(name: str, field: str) -> Iterator[SchemaError]:
-    """Yield what is wrong with the name of any resource."""
+    """Yield the errors in the name of a resource."""
     wrong = [*qualified_name_errors(name, field)]
     if not wrong and "/" not in name and name not in OF_QUOTAS and name != "storage" and not _is_huge(name):
         wrong.append(invalid_value(field, shown(name), "must be a standard resource type or fully qualified"))
@@ -77,7 +75,7 @@ def name_errors(name: str, field: str) -> Iterator[SchemaError]:
 
 
 def container_name_errors(name: str, field: str) -> Iterator[SchemaError]:
-    """Yield what is wrong with the name of a resource that a container may have."""
+    """Yield the errors in the name of a container's resource."""
     yield from name_errors(name, field)
     if "/" not in name:
         if name not in _OF_CONTAINERS and not name.startswith(_HUGE):
@@ -87,14 +85,14 @@ def container_name_errors(name: str, field: str) -> Iterator[SchemaError]:
 
 
 def quota_name_errors(name: str, field: str) -> Iterator[SchemaError]:
-    """Yield what is wrong with the name of a resource that a quota may limit."""
+    """Yield the errors in the name of a quota's resource."""
     yield from name_errors(name, field)
     if "/" not in name and name not in OF_QUOTAS and not _is_huge(name):
         yield invalid_value(field, shown(name), "must be a standard resource for quota")
 
 
 def pod_name_errors(name: str, field: str) -> Iterator[SchemaError]:
-    """Yield what is wrong with the name of a resource that a whole pod may have."""
+    """Yield the errors in the name of a pod-level resource."""
     wrong = [*name_errors(name, field)]
     if not wrong and name not in _COMPUTE and not name.startswith(_HUGE):
         wrong.append(not_supported(field, name, ("cpu", "hugepages-", "memory")))
@@ -106,7 +104,7 @@ def _is_huge(name: str) -> bool:
 
 
 def is_native(name: str) -> bool:
-    """Tell whether a resource is one of Kubernetes itself."""
+    """Return whether a resource is native to Kubernetes."""
     return "/" not in name or "kubernetes.io/" in name
 
 
@@ -117,12 +115,12 @@ def _is_extended(name: str) -> bool:
 
 
 def may_be_overcommitted(name: str) -> bool:
-    """Tell whether limits of a resource may be above what is requested of it."""
+    """Return whether limits of a resource can exceed its requests."""
     return is_native(name) and not name.startswith(_HUGE)
 
 
 def amount_errors(name: str, value: object, field: str) -> Iterator[SchemaError]:
-    """Yield what is wrong with an amount of a resource."""
+    """Yield the errors in the amount of a resource."""
     if amount(value) < 0:
         yield invalid_value(field, shown(value), NOT_NEGATIVE)
     if (name in _COUNTED or _is_extended(name)) and amount(value).denominator != 1:
@@ -130,7 +128,7 @@ def amount_errors(name: str, value: object, field: str) -> Iterator[SchemaError]
 
 
 def amounts_check(names: NameErrors) -> Callable[[Place], Iterator[SchemaError]]:
-    """Return a check of the names and amounts of a map of resources."""
+    """Return a check for the names and amounts in a map of resources."""
 
     def check(place: Place) -> Iterator[SchemaError]:
         for name, value in mapping(place.value).items():
@@ -141,7 +139,7 @@ def amounts_check(names: NameErrors) -> Callable[[Place], Iterator[SchemaError]]
 
 
 def requirements_check(names: NameErrors) -> Callable[[Place], Iterator[SchemaError]]:
-    """Return a check of what a container, or a pod, requests and is limited to."""
+    """Return a check for the requests and limits of a container or pod."""
 
     def check(place: Place) -> Iterator[SchemaError]:
         limits, requests = mapping(place.fields.get("limits")), mapping(place.fields.get("requests"))
@@ -161,7 +159,7 @@ def requirements_check(names: NameErrors) -> Callable[[Place], Iterator[SchemaEr
 
 
 def overhead_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the overhead of a pod, which is looked at as the limits of a container."""
+    """Yield the errors in the overhead of a pod, which is checked like container limits."""
     check = requirements_check(container_name_errors)
     return iter(check(Place({"limits": place.value}, place.path, place.name, place.holder)))
 
@@ -191,17 +189,14 @@ OF_PODS: Final = ("cpu", "memory")
 
 
 def amounts(value: object) -> Amounts:
-    """Return a list of resources as texts."""
+    """Return the quantities as strings."""
     return {name: str(quantity) for name, quantity in mapping(value).items()}
 
 
 def pod_amounts(spec: Mapping[str, object], field: str, *, overhead: bool) -> Amounts:
-    """Return a pod's ``requests`` or ``limits``.
+    """Return the total ``requests`` or ``limits`` of a pod.
 
-    Args:
-        spec: The pod's spec.
-        field: ``requests`` or ``limits``.
-        overhead: Whether what running the pod takes by itself counts; to limits it is added where there is one.
+    ``overhead`` specifies whether to add the pod's overhead, which is added to existing limits only.
     """
     total: Amounts = {}
     for container in items(spec.get("containers")):
@@ -226,7 +221,7 @@ def pod_amounts(spec: Mapping[str, object], field: str, *, overhead: bool) -> Am
 
 
 def plus(first: Amounts, second: Amounts, *, times: int = 1) -> Amounts:
-    """Return both amounts together, or the first less the second if ``times`` is -1."""
+    """Return the sum of two amounts, or the difference if ``times`` is -1."""
     return first | {name: added(first.get(name, "0"), second[name], times=times) for name in second}
 
 

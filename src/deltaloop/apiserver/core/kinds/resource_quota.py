@@ -1,6 +1,4 @@
-"""ResourceQuota: its scopes, and the use of each resource.
-
-LimitRange: what containers are limited to and request where they say nothing.
+"""ResourceQuota and LimitRange: validation, defaults and table cells.
 
 Source: Kubernetes pkg/apis/core/validation/validation.go; pkg/printers/internalversion/printers.go; Kubernetes
 pkg/apis/core/v1/defaults.go, pkg/apis/core/validation/validation.go.
@@ -33,7 +31,7 @@ _OPPOSITES: Final = (frozenset(_OF_PODS[:2]), frozenset(_OF_PODS[2:4]))
 
 
 def _suits(scope: str, resource: str) -> bool:
-    """Tell whether a scope can limit a resource; names of other resources are not checked."""
+    """Return whether a scope can apply to a resource. Extended resources are always accepted."""
     if resource not in OF_QUOTAS and not resource.startswith(("hugepages-", "requests.hugepages-")):
         return True
     if scope == "BestEffort":
@@ -108,7 +106,7 @@ STRATEGY: Final = Strategy(
 
 _TYPES: Final = ("Container", "PersistentVolumeClaim", "Pod")
 _GROUPS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
-# The amount of the first group must not be above that of the second; the error is at the third.
+# The first amount must not exceed the second. The error is reported for the third.
 _ORDER: Final = (
     ("min", "max", "min"),
     ("min", "defaultRequest", "defaultRequest"),

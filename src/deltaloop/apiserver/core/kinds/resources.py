@@ -1,10 +1,6 @@
-"""The built-in kinds as the real server serves them: short names, categories, verbs, subresources, generation.
+"""Built-in kinds as served resources, their types, and reviews, which are answered but not stored.
 
-They come from the tables (``builtin.tables``). Reviews, which are answered and never stored, are no resources here.
-
-The types of the built-in kinds: the table of the data file, compiled with the defaults that no table can say.
-
-Reviews: questions to the server, which are answered and not stored.
+The data comes from the tables (``builtin.tables``).
 
 Source: Kubernetes, ``api/discovery`` for names and verbs; the ``strategy.go`` of each kind in ``pkg/registry`` for the
 flags; Kubernetes, api/discovery.
@@ -35,14 +31,13 @@ from deltaloop.schemas.types import Schema, TypeNode
 
 @final
 class BuiltInTypes:
-    """The types of all built-in kinds, each compiled when it is first asked for.
+    """Types of all built-in kinds, compiled on demand.
 
     Attributes:
-        checks: What their rules name, by name.
+        checks: Checks of the validation rules by name.
     """
 
     def __init__(self, tables: BuiltInTables) -> None:
-        """Take the data file."""
         self._names = {(entry.api_version, entry.kind): entry.type for entry in tables.kinds}
         self._bodies = tables.bodies
         rules = {name: fill for strategy in STRATEGIES.values() for name, fill in strategy.defaults.items()}
@@ -53,7 +48,7 @@ class BuiltInTypes:
 
     @property
     def kinds(self) -> AbstractSet[tuple[str, str]]:
-        """All kinds, with their API versions before them."""
+        """API version and kind of all built-in kinds."""
         return self._names.keys()
 
     def rules(self, type_: str) -> ObjectRules:
@@ -62,12 +57,12 @@ class BuiltInTypes:
         return ObjectRules(lambda: (rules(type_, tagged=False), rules(type_, tagged=True)))
 
     def schema(self, api_version: str, kind: str) -> Schema:
-        """Return the schema of a kind; one that says nothing for any that is not built in."""
+        """Return the schema of a kind, or an untyped schema if it is not built in."""
         name = self._names.get((api_version, kind))
         return UNTYPED if name is None else Schema(name, partial(self._table.struct, name))
 
     def body(self, api_version: str, kind: str) -> TypeNode | None:
-        """Return the type of what a request can carry; every API version has ``DeleteOptions``."""
+        """Return the type of a request body, or None. ``DeleteOptions`` exists in all API versions."""
         version = "v1" if kind == "DeleteOptions" else api_version
         name = self._names.get((version, kind)) or self._bodies.get(f"{version} {kind}")
         return None if name is None else self._table.struct(name)
@@ -88,7 +83,7 @@ _KINDS_OF_REVIEWS: Final = (
 
 
 def reviews(tables: BuiltInTables, types: BuiltInTypes) -> tuple[ServedResource, ...]:
-    """Return the reviews as they are served."""
+    """Return the reviews as served resources."""
     return tuple(_served_review(kind, tables, types) for kind in _KINDS_OF_REVIEWS)
 
 
@@ -106,7 +101,7 @@ def _served_review(kind: ResourceType[Resource], tables: BuiltInTables, types: B
 
 
 def is_review(served: ServedResource) -> bool:
-    """Tell whether a resource is a question to the server."""
+    """Return whether a resource is a review."""
     return served.type in _KINDS_OF_REVIEWS
 
 
@@ -124,9 +119,9 @@ def _type(entry: KindEntry) -> ResourceType[Resource]:
 
 
 def _columns(entry: KindEntry) -> tuple[TableColumn, ...]:
-    """Return the columns of a kind's table, as a real server says them; some of numbers say that they hold strings.
+    """Return the columns of a kind's table with the types that the real server declares, even if they are wrong.
 
-    Columns of priority 1 are the ones that ``kubectl get -o wide`` adds.
+    ``kubectl get -o wide`` adds the columns of priority 1.
     """
     found = tuple(
         TableColumn(column.name, column.type, "", format=column.format, priority=column.priority)
@@ -171,5 +166,5 @@ def _served(entry: KindEntry, tables: BuiltInTables, types: BuiltInTypes) -> Ser
 
 
 def built_in_resources(tables: BuiltInTables, types: BuiltInTypes) -> tuple[ServedResource, ...]:
-    """Return all of them."""
+    """Return all built-in kinds except reviews as served resources."""
     return tuple(_served(entry, tables, types) for entry in tables.kinds if entry.group not in _REVIEWS)

@@ -1,6 +1,4 @@
-"""Role and ClusterRole, and what binds them to users: RoleBinding and ClusterRoleBinding.
-
-ServiceAccount: a token can be asked of one, which the driver signs; what it may mount is a matter of namespaces.
+"""RBAC roles and bindings, and ServiceAccount with its ``token`` subresource.
 
 Source: Kubernetes pkg/apis/rbac/validation; pkg/printers/internalversion/printers.go; Kubernetes
 pkg/registry/core/serviceaccount/strategy.go.

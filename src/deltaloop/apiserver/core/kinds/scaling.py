@@ -1,4 +1,4 @@
-"""The ``scale`` subresource: how many replicas an object asks for, has, and selects, as an ``autoscaling/v1 Scale``.
+"""The ``scale`` subresource, an ``autoscaling/v1 Scale`` with desired replicas, current replicas and selector.
 
 Source: apiextensions-apiserver pkg/registry/customresource/etcd.go; Kubernetes pkg/registry/apps.
 """
@@ -17,7 +17,7 @@ from deltaloop.schemas.field_errors import invalid_value
 
 _SCALE: Final = ResourceType[Resource]("autoscaling", "v1", "Scale", "scales", True)
 _MOST_REPLICAS: Final = 2**31 - 1
-# What a patch is shown of a custom resource that says nothing about its replicas: the smallest number of 32 bits.
+# Replicas that a patch sees in a custom resource without a number: the smallest 32-bit integer.
 _UNSET: Final = -(1 << 31)
 SCALE_VERSION: Final = "autoscaling/v1"
 _COPIED: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -26,15 +26,8 @@ _COPIED: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimest
 def scale_of(served: ServedResource, fields: dict[str, object], *, may_be_unset: bool = False) -> dict[str, object]:
     """Return the ``Scale`` of an object.
 
-    Args:
-        served: The kind that the request names, as it is served.
-        fields: The object that is scaled.
-        may_be_unset: Whether a custom resource that says nothing about its replicas counts as having none; so it does
-            for a patch, which sets them.
-
-    Raises:
-        NotFoundError: If the resource has no such subresource.
-        InternalServerError: If a custom resource says nothing about its replicas.
+    ``may_be_unset`` accepts a custom resource without replicas, because a patch can set them. Raises NotFoundError if
+    the resource has no such subresource, and InternalServerError if the replicas are missing.
     """
     paths = _paths(served)
     wanted = _first(paths.spec_replicas, fields)
@@ -58,14 +51,9 @@ def scale_of(served: ServedResource, fields: dict[str, object], *, may_be_unset:
 
 
 def check_scale(scale: dict[str, object], *, patched: bool) -> None:
-    """Refuse a ``Scale`` that cannot be read: with another type where a number or a text belongs.
+    """Reject a ``Scale`` with wrong types. ``patched`` specifies whether it is the result of a patch.
 
-    Args:
-        scale: As it was sent, or as a patch made it.
-        patched: Whether a patch made it.
-
-    Raises:
-        ApiError: 422 for what a patch made, 400 otherwise; it names the field and both types, never the value.
+    Raises ApiError, 422 for a patch and 400 otherwise, with the field and both types but without the value.
     """
     why = _unreadable(scale)
     if why and patched:
@@ -91,13 +79,11 @@ def _unreadable(scale: dict[str, object]) -> str:
 
 
 def apply_scale(served: ServedResource, current: dict[str, object], scale: dict[str, object]) -> dict[str, object]:
-    """Return the object with the replicas of a ``Scale``, and with its resource version and uid as conditions.
+    """Return the object with the replicas of a ``Scale``; its resource version and UID become preconditions.
 
-    Raises:
-        NotFoundError: If the resource has no such subresource.
-        BadRequestError: If a patch leaves a custom resource without a number that had none.
-        InvalidError: If the number of a built-in kind is negative; that of a custom resource is looked at with the rest
-            of the object.
+    Raises NotFoundError if the resource has no such subresource, BadRequestError if a patch does not set missing
+    replicas of a custom resource, and InvalidError for negative replicas of a built-in kind. Custom resources are
+    validated later.
     """
     paths = _paths(served)
     replicas = integer(at(scale, "spec", "replicas"))
@@ -105,7 +91,7 @@ def apply_scale(served: ServedResource, current: dict[str, object], scale: dict[
         raise status_errors.bad_request(f'the spec replicas field "{paths.spec_replicas}" cannot be empty')
     metadata = dict(mapping(current["metadata"]))
     name = text(metadata.get("name"))
-    # Another uid is looked at before, by the update.
+    # The update rejects a different UID earlier.
     another = text(at(scale, "metadata", "uid")) not in ("", metadata.get("uid"))
     if replicas < 0 and not (paths.default is None or another):
         error = invalid_value("spec.replicas", str(replicas), "must be greater than or equal to 0")
@@ -118,10 +104,9 @@ def apply_scale(served: ServedResource, current: dict[str, object], scale: dict[
 
 
 def scale_config(served: ServedResource, name: str, namespace: str, scale: dict[str, object]) -> dict[str, object]:
-    """Return the object that somebody applies who applies this ``Scale``.
+    """Return the configuration to apply to the object for an applied ``Scale``.
 
-    Raises:
-        NotFoundError: If the resource has no such subresource.
+    Raises NotFoundError if the resource has no such subresource.
     """
     metadata = {**mapping(scale.get("metadata")), "name": name, **({"namespace": namespace} if namespace else {})}
     result: dict[str, object] = {"apiVersion": served.type.api_version, "kind": served.type.kind, "metadata": metadata}
@@ -130,7 +115,7 @@ def scale_config(served: ServedResource, name: str, namespace: str, scale: dict[
 
 
 def _with_replicas(fields: dict[str, object], paths: ScalePaths, replicas: object) -> dict[str, object]:
-    """Return an object with another number of replicas; it shares what is not on the way there."""
+    """Return the object with changed replicas; it shares unchanged parts with the original."""
     result = target = dict(fields)
     *way, last = paths.spec_replicas.strip(".").split(".")
     for segment in way:

@@ -1,8 +1,4 @@
-"""Secret: ``stringData`` is written into ``data``, the type is ``Opaque`` unless it is said, and its keys.
-
-The data of a ConfigMap or a Secret: keys could be names of files, and nothing changes once it is immutable.
-
-ConfigMap: its keys, and that an immutable one stays as it is.
+"""Secret and ConfigMap: ``stringData``, validation of keys and sizes, and immutability.
 
 Source: Kubernetes pkg/apis/core/v1/conversion.go, defaults.go; pkg/apis/core/validation; Kubernetes
 pkg/apis/core/validation/validation.go; apimachinery pkg/util/validation (``IsConfigMapKey``).
@@ -44,14 +40,14 @@ def _default(secret: dict[str, object]) -> None:
 
 
 def _errors(secret: dict[str, object]) -> Iterator[SchemaError]:
-    """Yield what is wrong with keys, and which the type of a Secret needs and are not there."""
+    """Yield the errors in the keys, including those that the Secret's type requires."""
     yield from key_errors(secret, _DATA)
     data, kind = mapping(secret.get("data")), text(secret.get("type"))
     for key in _KEYS.get(kind, ()):
         if key not in data:
             yield required(f"data[{key}]")
     if kind == "kubernetes.io/dockerconfigjson" and _DOCKER in data and not _is_json(text(data[_DOCKER])):
-        # What is wrong with it would show a part of it.
+        # The real error would reveal a part of the secret.
         yield invalid_value(f"data[{_DOCKER}]", '"<secret contents redacted>"', "it is no JSON")
     if kind == "kubernetes.io/basic-auth" and not data.keys() & {"username", "password"}:
         yield required("data[username]")
@@ -69,7 +65,7 @@ def _is_json(encoded: str) -> bool:
 
 
 def _warnings(secret: Mapping[str, object]) -> Iterator[str]:
-    """Yield a warning if there is no PEM where TLS needs it; whether key and certificate fit is not looked at."""
+    """Yield a warning if a TLS Secret has no PEM data. Whether key and certificate match is not checked."""
     if secret.get("type") != "kubernetes.io/tls":
         return
     for key, what in (("tls.crt", "certificate"), ("tls.key", "key")):
@@ -97,7 +93,7 @@ _LARGEST: Final = 1024 * 1024
 
 
 def key_errors(fields: dict[str, object], names: tuple[str, ...]) -> Iterator[SchemaError]:
-    """Yield what is wrong with the keys of the fields of these names, and with the size of them all."""
+    """Yield the errors in the keys of these fields and in their total size."""
     for name in names:
         for key in mapping(fields.get(name)):
             for words in _key_texts(key):
@@ -136,7 +132,7 @@ def _key_texts(key: str) -> Iterator[str]:
 def immutable_errors(
     before: dict[str, object], after: dict[str, object], names: tuple[str, ...]
 ) -> Iterator[SchemaError]:
-    """Yield what an update changes of an immutable object: the fields of these names, and that it is immutable."""
+    """Yield an error for each changed field of an immutable object."""
     if before.get("immutable") is not True:
         return
     if after.get("immutable") is not True:

@@ -1,4 +1,4 @@
-"""Service: its addresses and ports (``service_allocation``), and an IPAddress for each address (``ip_address``).
+"""Service: defaults, validation, and allocation of addresses and ports (``service_allocation``, ``ip_address``).
 
 Source: Kubernetes pkg/registry/core/service/strategy.go, storage/storage.go; pkg/apis/core/validation/validation.go;
 pkg/api/service/warnings.go; pkg/printers/internalversion/printers.go.
@@ -87,7 +87,7 @@ def _finish_update(
 
 
 def _networks(store: Stored) -> Iterator[IPv4Network]:
-    """Yield the networks that ServiceCIDRs add to the first one."""
+    """Yield the networks of additional ServiceCIDRs."""
     for added in store.list("servicecidrs.networking.k8s.io").items:
         ready = condition(added.to_dict(), "Ready") in ("True", None)
         for network in texts(at(added.to_dict(), "spec", "cidrs")) if ready and not added.deletion_timestamp else ():
@@ -98,7 +98,7 @@ def _networks(store: Stored) -> Iterator[IPv4Network]:
 def _store(
     before: dict[str, object] | None, after: dict[str, object], writes: Writes, given: Given
 ) -> dict[str, object]:
-    """Make the objects of the addresses that a Service gets, and remove those of addresses that it loses."""
+    """Create the IPAddress objects of new addresses, and delete those of released addresses."""
     old, new = addresses_of(before), addresses_of(after)
     namespace, name = (text(at(after, "metadata", part)) for part in ("namespace", "name"))
     for address in new:
@@ -139,7 +139,7 @@ def _traffic_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _affinity_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with how long a Service leads one client to one pod."""
+    """Yield an error for an invalid session affinity timeout."""
     seconds = at(place.fields, "sessionAffinityConfig", "clientIP", "timeoutSeconds")
     if place.fields.get("sessionAffinity") == "ClientIP" and not 0 < integer(seconds) <= _LONGEST_SESSION:
         path = place.below("sessionAffinityConfig.clientIP.timeoutSeconds")
@@ -147,7 +147,7 @@ def _affinity_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _balancer_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what only a Service with a load balancer may say, and what is wrong with it there."""
+    """Yield the errors in the fields of load balancers, which other types cannot use, and in external IPs."""
     spec, balanced = place.fields, place.fields.get("type") == "LoadBalancer"
     text_ = "may only be used when `type` is 'LoadBalancer'"
     ranges, path = texts(spec.get("loadBalancerSourceRanges")), place.below("LoadBalancerSourceRanges")
@@ -205,7 +205,7 @@ def _port_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error if an update changes the address of a Service that had one and needs one."""
+    """Yield an error if an update changes the cluster IP or the load balancer class."""
     old, new = mapping(before.get("spec")), mapping(after.get("spec"))
     balanced = old.get("type") == new.get("type") == "LoadBalancer"
     if balanced and old.get("loadBalancerClass") != new.get("loadBalancerClass"):

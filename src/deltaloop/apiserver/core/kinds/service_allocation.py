@@ -1,17 +1,14 @@
-"""Addresses and ports of Services: what the server gives, what it keeps over updates, and what it takes back.
+"""Allocation of cluster IPs and node ports for Services, and validation of their IP families.
 
     type          clusterIP            nodePort
     ClusterIP     one, unless "None"   -
-    NodePort      one                  one for each port
-    LoadBalancer  one                  one for each port, unless ``allocateLoadBalancerNodePorts`` is false
+    NodePort      one                  one per port
+    LoadBalancer  one                  one per port, unless ``allocateLoadBalancerNodePorts`` is false
     ExternalName  -                    -
 
-Addresses are from 10.0.0.0/16: from 10.0.0.0/24, the range that a real server has by default, while it lasts. Ports are
-from 30000 to 32767. What is taken is read from the Services that there are, so nothing else has to be kept.
-
-What a Service may say of its addresses and their families, and what updates make of that.
-
-This server has addresses of IPv4 only, as a cluster that is not configured for two families.
+Addresses come from 10.0.0.0/16, first from 10.0.0.0/24, the default range of a real server. Node ports are 30000 to
+32767. The used addresses and ports are read from the existing Services, so there is no separate allocation state. The
+server supports IPv4 only, like a cluster without dual-stack.
 
 Source: Kubernetes pkg/registry/core/service/storage/alloc.go, pkg/registry/core/service/strategy.go; Kubernetes
 pkg/apis/core/validation/validation.go (``ValidateServiceClusterIPsRelatedFields``);
@@ -43,12 +40,12 @@ _POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
 
 
 def addresses_in(spec: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the addresses that a Service says; a single one may stand alone."""
+    """Return the cluster IPs of a spec, also from the single-value field."""
     return texts(spec.get("clusterIPs")) or ((text(spec["clusterIP"]),) if spec.get("clusterIP") else ())
 
 
 def keep_addresses(before: Mapping[str, object], spec: dict[str, object], *, needed: bool, was_needed: bool) -> None:
-    """Make an update keep what was given and what it does not say, and lose what its type has no use for, in place."""
+    """Keep allocated values that an update does not specify, and drop those that the type does not use, in place."""
     old, new = text(before.get("clusterIP")), text(spec.get("clusterIP"))
     if old != new and texts(spec.get("clusterIPs")) == texts(before.get("clusterIPs")):
         spec["clusterIPs"] = [new] if new else []
@@ -69,7 +66,7 @@ def keep_addresses(before: Mapping[str, object], spec: dict[str, object], *, nee
 
 
 def said_errors(spec: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield what is wrong with addresses and families as they are said, whatever this server has."""
+    """Yield the errors in addresses and families, regardless of the server's configuration."""
     kind, addresses, families = text(spec.get("type")), addresses_in(spec), texts(spec.get("ipFamilies"))
     if kind == "ExternalName":
         said: dict[str, object] = {**spec, "clusterIPs": addresses}
@@ -120,7 +117,7 @@ def _address_errors(addresses: tuple[str, ...], families: tuple[str, ...]) -> It
 
 
 def unserved_errors(spec: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield what this server does not have of what a Service wants, whose words are right."""
+    """Yield errors for valid addresses that this single-stack server does not support."""
     addresses, families = addresses_in(spec), texts(spec.get("ipFamilies"))
     policy = spec.get("ipFamilyPolicy") or "SingleStack"
     for listed, what in ((addresses, "cluster IPs"), (families, "IP families")):
@@ -134,7 +131,7 @@ def unserved_errors(spec: Mapping[str, object]) -> Iterator[SchemaError]:
 
 
 def unserved_families(spec: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error for each family that this server does not have; what has no addresses may name any."""
+    """Yield an error for each unsupported family, except for headless Services without a selector."""
     if addresses_in(spec)[:1] == (HEADLESS,) and not mapping(spec.get("selector")):
         return
     for place, family in enumerate(texts(spec.get("ipFamilies"))):
@@ -146,9 +143,9 @@ def unserved_families(spec: Mapping[str, object]) -> Iterator[SchemaError]:
 
 
 SERVICE_RANGE: Final = "10.0.0.0/16"
-"""Where the addresses of Services are from."""
+"""Address range of Services."""
 FIRST_ADDRESS: Final = "10.0.0.1"
-"""The address of the server's own Service."""
+"""Address of the server's own Service."""
 _RANGE: Final = ipaddress.ip_network(SERVICE_RANGE)
 _OUTSIDE: Final = "the provided network does not match the current range"
 _FIRST_RANGE: Final = 254
@@ -159,14 +156,14 @@ _PORTS: Final = 2_768
 @final
 @dataclass(slots=True)
 class Taken:
-    """Addresses and ports that Services have."""
+    """Addresses and ports of Services."""
 
     addresses: set[str] = field(default_factory=set[str])
     ports: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
 
     @classmethod
     def by(cls, specs: Iterable[Mapping[str, object]]) -> Taken:
-        """Collect what these Services have, by their ``spec``."""
+        """Collect the addresses and ports from the specs of Services."""
         taken = cls()
         for spec in specs:
             taken.addresses.update(texts(spec.get("clusterIPs")))
@@ -179,12 +176,12 @@ class Taken:
 
 
 def needs_address(spec: Mapping[str, object]) -> bool:
-    """Tell whether a Service of this type has an address."""
+    """Return whether a Service of this type has a cluster IP."""
     return spec.get("type") in ("ClusterIP", "NodePort", "LoadBalancer")
 
 
 def needs_ports(spec: Mapping[str, object]) -> bool:
-    """Tell whether the ports of a Service have numbers on the nodes."""
+    """Return whether the ports of a Service need node ports."""
     kind = spec.get("type")
     return kind == "NodePort" or (kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False)
 
@@ -194,7 +191,7 @@ def _needs_health_port(spec: Mapping[str, object]) -> bool:
 
 
 def keep_allocated(before: Mapping[str, object], spec: dict[str, object]) -> None:
-    """Make the ``spec`` of an update keep what was given, and lose what its type has no use for, in place."""
+    """Keep allocated values of an update's spec, and drop those that its type does not use, in place."""
     keep_addresses(before, spec, needed=needs_address(spec), was_needed=needs_address(before))
     if needs_ports(spec) and needs_ports(before):
         known = {_port_key(port): at(port, "nodePort") for port in items(before.get("ports"))}
@@ -233,17 +230,14 @@ def allocate(
     random: float,
     networks: Iterable[ipaddress.IPv4Network] = (),
 ) -> list[SchemaError]:
-    """Give a Service what it needs and does not have yet, in place.
+    """Allocate the missing addresses and ports of a Service in place, and return errors for unavailable values.
 
     Args:
-        spec: The Service's ``spec``.
-        taken: What all Services have, this one as it was included.
-        before: The ``spec`` as it was; empty for a new Service.
-        random: A number in [0, 1), which decides where the search for something free begins.
-        networks: Networks that are in use besides the first one.
-
-    Returns:
-        What it asks for and cannot have.
+        spec: Spec of the Service.
+        taken: Addresses and ports of all Services, including this Service's old values.
+        before: Old spec. Empty for a new Service.
+        random: Number in [0, 1) that determines the start of the search.
+        networks: Address ranges in addition to the default range.
     """
     errors: list[SchemaError] = []
     if needs_address(spec):
@@ -322,7 +316,7 @@ def _allocate_port(
 ) -> list[SchemaError]:
     number, protocol = integer(port.get("nodePort")), text(port.get("protocol"))
     if not number:
-        # Ports of one number and several protocols get the same one, if they can.
+        # Ports with the same number but different protocols share a node port if possible.
         number = given.get(integer(port.get("port")), 0)
         if not number or (number, protocol) in taken.ports:
             number = _free_port(taken, (protocol,), random)

@@ -1,4 +1,4 @@
-"""StatefulSet: its claims, its strategy of updates, and the few fields that an update may change.
+"""StatefulSet: claim templates, update strategy and immutable fields.
 
 Source: Kubernetes pkg/apis/apps/validation, pkg/registry/apps/statefulset/strategy.go.
 """
@@ -49,9 +49,9 @@ def _template_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _template_with_claims(spec: Mapping[str, object]) -> dict[str, object]:
-    """Return the pod template as its pods will be: with their claims, which hide volumes of their name.
+    """Return the template of the resulting pods: their claims replace volumes of the same name.
 
-    Host names and subdomains are the controller's, whatever the template says.
+    Host name and subdomain are removed, because the controller sets them.
     """
     template = dict(mapping(spec.get("template")))
     claims = {text(at(claim, "metadata", "name")): claim for claim in items(spec.get("volumeClaimTemplates"))}

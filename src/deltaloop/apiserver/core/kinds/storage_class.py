@@ -1,10 +1,4 @@
-"""StorageClass: what provides volumes, which stays so.
-
-CSIStorageCapacity: warnings about the labels of its nodes.
-
-StorageVersionMigration: what is stored anew, and how far that is.
-
-VolumeAttributesClass: stays as long as a volume or a claim names it.
+"""StorageClass, CSIStorageCapacity, StorageVersionMigration and VolumeAttributesClass.
 
 Source: Kubernetes pkg/apis/storage/validation/validation.go, pkg/api/storage; Kubernetes pkg/api/storage/util.go;
 Kubernetes pkg/printers/internalversion/printers.go; Kubernetes pkg/controller/volume/vacprotection;
@@ -41,7 +35,7 @@ def _warnings(storage_class: Mapping[str, object]) -> Iterator[str]:
 
 
 def _default_of(listed: Sequence[Mapping[str, object]]) -> str:
-    """Of those that say that they are the default, name the newest."""
+    """Return the name of the newest class that is marked as default."""
     chosen = [each for each in listed if any(at(each, "metadata", "annotations", name) == "true" for name in _DEFAULT)]
     by_name = sorted(chosen, key=lambda each: text(at(each, "metadata", "name")))
     newest = max(by_name, key=lambda each: text(at(each, "metadata", "creationTimestamp")), default=None)
@@ -49,8 +43,8 @@ def _default_of(listed: Sequence[Mapping[str, object]]) -> str:
 
 
 def _topology_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the topologies of a class: keys and values come once, and so does each term."""
-    seen: list[dict[str, frozenset[str]]] = [{}]  # so an empty term is never the first
+    """Yield the errors in the topologies of a class. Keys, values and terms must be unique."""
+    seen: list[dict[str, frozenset[str]]] = [{}]  # makes an empty term a duplicate
     for number, term in enumerate(items(place.value)):
         found: dict[str, frozenset[str]] = {}
         where = f"{place.path}[{number}].matchLabelExpressions"
@@ -73,7 +67,7 @@ def _topology_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def parameter_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the parameters of a class of storage or of volume attributes."""
+    """Yield the errors in the parameters of a StorageClass or VolumeAttributesClass."""
     parameters = string_map(place.value)
     if len(parameters) > _MOST_PARAMETERS:
         yield too_long(place.path, _MOST_PARAMETERS)

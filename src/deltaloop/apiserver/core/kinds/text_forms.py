@@ -1,4 +1,4 @@
-"""Checks of one text, amount or list by its form, for the rules of all kinds.
+"""Checks of the format of strings, amounts and lists for the rules of all kinds.
 
 Source: Kubernetes pkg/apis/core/validation/validation.go; apimachinery pkg/util/validation.
 """
@@ -35,31 +35,31 @@ _LINK_LOCAL_MULTICAST: Final = (ipaddress.ip_network("224.0.0.0/24"), ipaddress.
 
 
 def descending_problems(path: str) -> tuple[str, ...]:
-    """Return what keeps a path from leading downwards from where it starts."""
+    """Return the reasons why a path is not relative or leaves its directory."""
     absolute = ("must be a relative path",) if path.startswith("/") else ()
     return (*absolute, *back_step_problems(path))
 
 
 def back_step_problems(path: str) -> tuple[str, ...]:
-    """Return whether a path has a step upwards."""
+    """Return the reason why a path contains a backward step, if it does."""
     return ("must not contain '..'",) if ".." in path.split("/") else ()
 
 
 def local_path_problems(path: str) -> tuple[str, ...]:
-    """Return what keeps a path from being that of a file in a volume that the kubelet fills."""
+    """Return the reasons why a path cannot be a file in a volume with projected content."""
     reserved = path.startswith("..") and not path.startswith("../")
     return (*descending_problems(path), *(("must not start with '..'",) if reserved else ()))
 
 
 def variable_name_problems(name: str) -> tuple[str, ...]:
-    """Return what keeps a name from being one of an environment variable."""
+    """Return the reasons why a name is not an environment variable name."""
     if name and "=" not in name and name.isascii() and name.isprintable():
         return ()
     return ("a valid environment variable name must consist only of printable ASCII characters other than '='",)
 
 
 def config_key_problems(key: str) -> tuple[str, ...]:
-    """Return what keeps a text from being a key of a ConfigMap or a Secret."""
+    """Return the reasons why a text is not a key of a ConfigMap or Secret."""
     long = (f"must be no more than {_LONGEST_KEY} bytes",) if len(key) > _LONGEST_KEY else ()
     if not _KEY.fullmatch(key):
         return (*long, "a valid config key must consist of alphanumeric characters, '-', '_' or '.'")
@@ -69,7 +69,7 @@ def config_key_problems(key: str) -> tuple[str, ...]:
 
 
 def endpoint_address_problems(value: str) -> tuple[str, ...]:
-    """Return what keeps an address from being one that a Service may lead to."""
+    """Return the reasons why an address cannot be an endpoint of a Service."""
     address = _address(value)
     if address is None:
         return ("must be a valid IP address",)
@@ -96,7 +96,7 @@ def _address(value: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None
 
 
 def driver_name_errors(name: str, field: str) -> Iterator[SchemaError]:
-    """Yield what is wrong with the name of a CSI driver."""
+    """Yield the errors in the name of a CSI driver."""
     if not name:
         yield required(field)
         return
@@ -106,7 +106,7 @@ def driver_name_errors(name: str, field: str) -> Iterator[SchemaError]:
 
 
 def signer_name_errors(name: str, field: str) -> Iterator[SchemaError]:
-    """Yield what is wrong with the name of a signer: a domain, a slash, and a path."""
+    """Yield the errors in a signer name, which is a domain and a path separated by a slash."""
     if not name:
         yield required(field)
         return
@@ -144,7 +144,7 @@ def _errors_check(errors: Callable[[str, str], Iterator[SchemaError]]) -> Check:
 
 
 def each_text(errors: Callable[[str, str], Iterator[SchemaError]]) -> Check:
-    """Return a check of each text of a list."""
+    """Return a check for each string of a list."""
     return lambda place: (
         error for number, value in enumerate(texts(place.value)) for error in errors(value, f"{place.path}[{number}]")
     )
@@ -187,7 +187,7 @@ def _placed_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _secret_reference_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield what is wrong with the name and the namespace of a Secret of a volume."""
+    """Yield the errors in name and namespace of a volume's Secret."""
     for name, errors in (("name", subdomain_errors), ("namespace", label_name_errors)):
         value, path = text(place.fields.get(name)), place.below(name)
         yield from errors(value, path) if value else (required(path),)
@@ -209,7 +209,7 @@ def _not_empty_text_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _domain_path_errors(value: str, field: str) -> Iterator[SchemaError]:
-    """Yield an error unless a text is a domain, a slash and a path."""
+    """Yield an error unless a text is a domain and a path separated by a slash."""
     domain, _, path = value.partition("/")
     if not value:
         yield required(field)
@@ -253,4 +253,4 @@ FORMS: Final[Mapping[str, Check]] = {
     "unique": _unique_errors,
     "variable": _text_check(variable_name_problems),
 }
-"""Checks of forms, by the names that rules have for them."""
+"""Checks by the names in the rules."""

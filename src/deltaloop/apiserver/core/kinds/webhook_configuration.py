@@ -1,4 +1,4 @@
-"""Configurations of admission webhooks, mutating and validating: what may be wrong with them.
+"""Validation of admission webhook configurations, mutating and validating.
 
 Source: Kubernetes pkg/apis/admissionregistration/validation/validation.go, static_suffix.go.
 """
@@ -39,10 +39,10 @@ _ALL_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun", "Some", "Unknown")
 @final
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """What the hooks of a configuration that is changed had: what was wrong with all of them may stay so.
+    """Old hooks of an updated configuration. Errors that the old configuration had are accepted.
 
     Attributes:
-        hooks: The hooks; None of a new configuration.
+        hooks: Hooks. None for a new configuration.
     """
 
     hooks: list[Mapping[str, object]] | None = None

@@ -1,12 +1,4 @@
-"""Deployment: its strategy of updates, and what it has in common with others that make pods (``pod_owners``).
-
-DaemonSet: an annotation counts the changes of its template.
-
-ReplicaSet, and ReplicationController, which selects by a plain map of labels.
-
-ControllerRevision: it holds something.
-
-PodTemplate: a template that nothing makes pods from by itself.
+"""Deployment, DaemonSet, ReplicaSet, ReplicationController, ControllerRevision and PodTemplate (see ``pod_owners``).
 
 Source: Kubernetes pkg/apis/apps/validation, pkg/apis/apps/v1/defaults.go; Kubernetes pkg/apis/apps/v1/conversion.go,
 pkg/apis/apps/validation, pkg/registry/apps/daemonset/strategy.go; Kubernetes pkg/apis/apps/validation,
@@ -77,7 +69,7 @@ def _prepare_new(daemon_set: dict[str, object]) -> None:
 
 
 def _keep(_before: dict[str, object], after: dict[str, object]) -> None:
-    # As on its way through Go's type, where no annotation is no count: that differs, and is its writer's then.
+    # Go converts a missing annotation to the count 0, so that the writer owns the changed annotation.
     metadata = mapping(after.get("metadata"))
     metadata["annotations"] = {TEMPLATE_GENERATION: "0", **mapping(metadata.get("annotations"))}
 

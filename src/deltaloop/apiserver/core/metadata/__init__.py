@@ -1,1 +1,1 @@
-"""What every object has, whatever its kind: its identity and metadata, their types, and the rules for them."""
+"""Identity and metadata of objects, their types and validation."""

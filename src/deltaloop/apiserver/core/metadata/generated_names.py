@@ -1,4 +1,4 @@
-"""Names that the server makes of ``generateName``, for objects and for what admission adds to them."""
+"""Names from ``generateName``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _LONGEST_BASE: Final = 58
 _SUFFIXES: Final = len(_LETTERS) ** _SUFFIX_LENGTH
-_NEXT_SUFFIX: Final = 8_867_117  # shares no factor with _SUFFIXES, so that tries do not repeat
+_NEXT_SUFFIX: Final = 8_867_117  # shares no factor with _SUFFIXES, so that attempts do not repeat
 
 
 def generated_name(base: str, *, random: float, attempt: int) -> str:
-    """Return ``generateName`` with five more signs; each attempt gives others.
+    """Return the base with a suffix of five characters that differs for each attempt.
+
+    ``random`` is in [0, 1).
 
     Source: apiserver pkg/storage/names/generate.go.
     """

@@ -1,6 +1,6 @@
-"""Label selectors in the form that objects have them: ``matchLabels`` and ``matchExpressions``.
+"""Matching of label selectors with ``matchLabels`` and ``matchExpressions``.
 
-An empty selector matches everything; whether a missing one matches nothing or everything is the caller's rule.
+An empty selector matches all objects. The caller decides about missing selectors.
 
 Source: apimachinery pkg/apis/meta/v1 ``LabelSelectorAsSelector``.
 """
@@ -14,7 +14,7 @@ from deltaloop.api.json_values import items, mapping, text, texts
 
 
 def selects(selector: dict[str, Any], labels: Mapping[str, str]) -> bool:
-    """Tell whether a selector matches labels; an operator that there is not matches nothing."""
+    """Return whether a selector matches labels. Unknown operators match nothing."""
     wanted = mapping(selector.get("matchLabels"))
     if any(labels.get(name) != value for name, value in wanted.items()):
         return False

@@ -1,4 +1,4 @@
-"""What the server checks in every object's metadata.
+"""Validation of metadata, with the real server's messages.
 
 Source: apimachinery pkg/api/validation/objectmeta.go, pkg/util/validation; the messages are the real server's.
 """
@@ -62,7 +62,7 @@ _canonical: Final = msgspec.json.Encoder(order="sorted").encode
 
 
 def normalized_metadata(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the metadata of an object whose types are right as a new dict without empty fields."""
+    """Return a copy of valid metadata without empty fields."""
     kept: dict[str, Any] = dict(mapping(fields.get("metadata")))
     for name in _NULLABLE:
         if name in kept and kept[name] in (None, "", {}, []):
@@ -81,7 +81,7 @@ def normalized_metadata(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def owner_warnings(metadata: dict[str, Any], when: str = "") -> tuple[str, ...]:
-    """Return a warning if several owners of an object, as sent, have one uid; ``when`` goes into its text."""
+    """Return a warning if several owners have the same UID; ``when`` is inserted into the text."""
     uids = Counter(mapping(owner).get("uid") for owner in items(metadata.get("ownerReferences")))
     repeated = sorted(uid for uid, times in uids.items() if isinstance(uid, str) and times > 1)
     if not repeated:
@@ -94,7 +94,7 @@ def owner_warnings(metadata: dict[str, Any], when: str = "") -> tuple[str, ...]:
 
 
 def finalizer_warnings(served: ServedResource, sent: dict[str, Any], old: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return a warning for each finalizer that is added to a custom resource and could be somebody else's, too."""
+    """Return a warning for each new finalizer of a custom resource without a qualified name."""
     if served.flags.own_finalizers:
         return ()
     before = {*old, *_STANDARD_FINALIZERS}
@@ -108,7 +108,7 @@ def finalizer_warnings(served: ServedResource, sent: dict[str, Any], old: Iterab
 
 
 def name_errors(served: ServedResource, name: str, field: str = "metadata.name") -> Iterator[SchemaError]:
-    """Yield what is wrong with an object's name."""
+    """Yield the errors in an object's name."""
     yield from _form_errors(served.flags.name_form, name, field)
 
 
@@ -127,7 +127,7 @@ def _form_errors(form: str, name: str, field: str) -> Iterator[SchemaError]:
 
 
 def label_name_problems(name: str) -> tuple[str, ...]:
-    """Return what is wrong with a name that is one label of a domain name, as objects' names are checked for it."""
+    """Return the errors in a DNS label with the messages for object names."""
     if "." in name and re.fullmatch(_SUBDOMAIN, name):
         return ("must not contain dots",)
     too_long = ("must be no more than 63 bytes",) if len(name) > 63 else ()
@@ -135,13 +135,13 @@ def label_name_problems(name: str) -> tuple[str, ...]:
 
 
 def label_value_problems(value: str) -> tuple[str, ...]:
-    """Return what is wrong with the value of a label."""
+    """Return the errors in a label value."""
     too_long = ("must be no more than 63 bytes",) if len(value) > 63 else ()
     return too_long if re.fullmatch(_LABEL_VALUE, value) else (*too_long, _TEXTS[_LABEL_VALUE])
 
 
 def label_name_errors(name: str, field: str) -> Iterator[SchemaError]:
-    """Yield what is wrong with a name that is one label of a domain name."""
+    """Yield the errors in a DNS label."""
     if len(name) > 63:
         yield invalid_value(field, f'"{name}"', "must be no more than 63 bytes")
     if not re.fullmatch(_LABEL, name):
@@ -149,7 +149,7 @@ def label_name_errors(name: str, field: str) -> Iterator[SchemaError]:
 
 
 def subdomain_errors(name: str, field: str) -> Iterator[SchemaError]:
-    """Yield what is wrong with a name that is a domain name without a dot at its end."""
+    """Yield the errors in a DNS subdomain."""
     if len(name) > 253:
         yield invalid_value(field, f'"{name}"', "must be no more than 253 bytes")
     if not re.fullmatch(_SUBDOMAIN, name):
@@ -157,12 +157,12 @@ def subdomain_errors(name: str, field: str) -> Iterator[SchemaError]:
 
 
 def qualified_name_errors(name: str, field: str) -> Iterator[SchemaError]:
-    """Yield what is wrong with a name that may have a domain before a slash, as keys of labels do."""
+    """Yield the errors in a qualified name, for example a label key."""
     yield from _qualified_errors(name, field)
 
 
 def path_segment_errors(name: str, field: str) -> Iterator[SchemaError]:
-    """Yield what keeps a name from being a segment of a path."""
+    """Yield the reasons why a name cannot be a path segment."""
     if name in (".", ".."):
         yield invalid_value(field, f'"{name}"', f"may not be '{name}'")
     for sign in ("/", "%"):
@@ -171,17 +171,15 @@ def path_segment_errors(name: str, field: str) -> Iterator[SchemaError]:
 
 
 def metadata_errors(served: ServedResource, metadata: dict[str, Any], *, new: bool = False) -> list[SchemaError]:
-    """Return what is wrong with normalized metadata, name included.
+    """Return the errors in normalized metadata.
 
-    Args:
-        served: The kind that the request names, as it is served.
-        metadata: The object's metadata as it was sent.
-        new: Whether what a name is made of counts: for a new object, and for a whole update of some kinds.
+    ``new`` specifies whether to validate ``generateName``, which is the case for new objects and for full updates of
+    some kinds.
     """
     errors: list[SchemaError] = []
     base = metadata.get("generateName", "")
     if base and new:
-        # The dash that parts it from its suffix may be its end.
+        # A trailing dash is valid, because the suffix follows.
         errors.extend(name_errors(served, f"{base[:-1]}a" if base.endswith("-") else base, "metadata.generateName"))
     name = metadata.get("name", "")
     if not name:
@@ -193,7 +191,7 @@ def metadata_errors(served: ServedResource, metadata: dict[str, Any], *, new: bo
 
 
 def inner_metadata_errors(metadata: dict[str, Any]) -> Iterator[SchemaError]:
-    """Yield what is wrong with the metadata of an object inside another, which may go without a name."""
+    """Yield the errors in the metadata of an embedded object, whose name is optional."""
     for name in ("name", "generateName"):
         if metadata.get(name):
             yield from path_segment_errors(metadata[name], f"metadata.{name}")
@@ -224,9 +222,9 @@ def _other_errors(metadata: dict[str, Any], *, strict: bool) -> Iterator[SchemaE
 
 
 def mark_errors(old: dict[str, Any], sent: dict[str, Any], dropped: Mapping[str, str]) -> list[SchemaError]:
-    """Return an error for each part of the mark of a deletion that an update brings along and would change.
+    """Return an error for each deletion field that an update would change.
 
-    ``dropped`` says why parts were dropped that cannot be read.
+    ``dropped`` contains the reasons why unreadable fields were dropped.
     """
     found: list[SchemaError] = []
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
@@ -239,7 +237,7 @@ def mark_errors(old: dict[str, Any], sent: dict[str, Any], dropped: Mapping[str,
 
 
 def new_finalizer_errors(old: Iterable[str], new: Iterable[str]) -> list[SchemaError]:
-    """Return an error if an object that is being deleted gets more finalizers."""
+    """Return an error if an object that is being deleted gets new finalizers."""
     known = set(old)
     added = [name for name in new if name not in known]
     if not added:
@@ -269,7 +267,7 @@ def _qualified_errors(key: str, field: str, check: Callable[[str], str] = str) -
 
 
 def label_errors(labels: dict[str, str], field: str = "metadata.labels") -> Iterator[SchemaError]:
-    """Yield what is wrong with keys and values of labels."""
+    """Yield the errors in keys and values of labels."""
     for key, value in labels.items():
         yield from _qualified_errors(key, field)
         if len(value) > 63:
@@ -279,7 +277,7 @@ def label_errors(labels: dict[str, str], field: str = "metadata.labels") -> Iter
 
 
 def annotation_errors(annotations: dict[str, str], field: str = "metadata.annotations") -> Iterator[SchemaError]:
-    """Yield what is wrong with keys of annotations, and with how much they are."""
+    """Yield the errors in keys and in the total size of annotations."""
     for key in annotations:
         yield from _qualified_errors(key, field, str.lower)
     if sum(len(key) + len(value.encode()) for key, value in annotations.items()) > _MAX_ANNOTATIONS:

@@ -1,6 +1,4 @@
-"""Metadata, and what an object says that it is, as Go reads them.
-
-What Go says of values that cannot be read: the words for what ``schemas`` finds, in one place.
+"""Decoding of type and metadata like in Go, and Go's error messages for decoding faults.
 
 Source: apimachinery pkg/apis/meta/v1/types.go (``TypeMeta``, ``ObjectMeta``); pkg/runtime/serializer/json/meta.go;
 encoding/json (``UnmarshalTypeError``); apimachinery pkg/runtime/converter.go (``FromUnstructured``);
@@ -22,7 +20,7 @@ from deltaloop.schemas.reading import check_value
 from deltaloop.schemas.types import TypeNode
 
 _FOUND: Final[Mapping[str, str]] = {"integer": "number", "boolean": "bool"}
-# Go reads what is no text as a number.
+# Go reads an int-or-string value that is not a string as a number.
 _SCALARS: Final[Mapping[str, str]] = {
     "int32": "int32",
     "int64": "int64",
@@ -56,7 +54,7 @@ _UNMERGED: Final[Mapping[str, str]] = {
 
 
 def json_words(fault: DecodingFault) -> str:
-    """Return what Go's decoder of JSON says."""
+    """Return the message of Go's JSON decoder."""
     if fault.why:
         return fault.why
     found = _FOUND.get(fault.found, fault.found)
@@ -75,7 +73,7 @@ def _go_type(node: TypeNode) -> str:
     if node.form == "schema":
         return "v1.JSONSchemaProps"
     if node.form == "object" and node.other is not None:
-        # The only map of quantities in the API has a name of its own.
+        # The API has only one map of quantities, which has a separate name.
         return "v1.ResourceList" if node.other.form == "quantity" else f"map[string]{_go_type(node.other)}"
     if node.form == "object":
         return node.name.partition(".")[2]
@@ -83,7 +81,7 @@ def _go_type(node: TypeNode) -> str:
 
 
 def converting_words(fault: DecodingFault) -> str:
-    """Return what the converter of merged values says."""
+    """Return the message of the converter for merged values."""
     form, kind = fault.wanted.form, _KINDS.get(fault.found, "invalid")
     match form:
         case "list" | "bytes":
@@ -98,7 +96,7 @@ def converting_words(fault: DecodingFault) -> str:
                 found = f"number {fault.number}"
             return f"json: cannot unmarshal {found} into Go value of type {'int32' if form == 'intstr' else 'string'}"
         case "string":
-            # Go could make a letter of a whole number, and does not.
+            # Go can convert a whole number to a character, but the converter does not.
             return f"cannot convert {kind} to string" if fault.found == "integer" else "unrecognized type: string"
         case _:
             wanted = _SCALARS[form]
@@ -110,7 +108,7 @@ def _is_fraction(fault: DecodingFault) -> bool:
 
 
 def merging_words(faults: Iterable[MergingFault]) -> str:
-    """Return what is said of all that cannot be merged; "" if there is nothing."""
+    """Return the message about all merging faults, or an empty string."""
     lines: list[str] = []
     for fault in faults:
         wanted, found = _WANTED.get(fault.wanted, fault.wanted), _MERGED.get(fault.found, "value")
@@ -122,7 +120,7 @@ _SET_BY_SERVER: Final = ("creationTimestamp", "deletionTimestamp", "generation",
 
 
 def unreadable_type(fields: dict[str, Any]) -> str:
-    """Return why an object does not say what it is: its version or kind is no text; "" if both are, or missing."""
+    """Return why the API version or kind of an object is unreadable, or an empty string."""
     for name in ("apiVersion", "kind"):
         value = fields.get(name)
         if value is not None and not isinstance(value, str):
@@ -132,11 +130,7 @@ def unreadable_type(fields: dict[str, Any]) -> str:
 
 
 def check_readable_type(fields: dict[str, Any]) -> None:
-    """Refuse an object that admission has made, and that does not say what it is.
-
-    Raises:
-        ApiError: 500, as the real server answers.
-    """
+    """Reject an object from admission without a readable type, with ApiError 500 like the real server."""
     if unreadable := unreadable_type(fields):
         raise status_errors.internal(unreadable)
     if (version := text(fields.get("apiVersion"))).count("/") > 1:
@@ -144,20 +138,19 @@ def check_readable_type(fields: dict[str, Any]) -> None:
 
 
 def check_metadata_types(kind: ResourceType[Resource], fields: dict[str, Any]) -> None:
-    """Refuse a custom resource whose metadata cannot be read.
+    """Reject a custom resource with unreadable metadata.
 
-    Raises:
-        UnreadableObjectError: Naming the field and both types; never the data.
+    Raises UnreadableObjectError with the field and both types but without the data.
     """
     fault = check_value(METADATA, fields.get("metadata"), whole=True)
     if fault is not None:
-        # The first half is what the object says of itself.
+        # The first part is the kind that the object specifies.
         said, version = text(fields.get("kind")) or kind.kind, text(fields.get("apiVersion")).rpartition("/")[2]
         raise status_errors.unreadable(kind.kind, json_words(fault), said=said, version=version)
 
 
 def drop_unreadable(metadata: dict[str, Any]) -> dict[str, str]:
-    """Drop what cannot be read of the fields that the server sets, in place, and return why, by name."""
+    """Drop unreadable fields that the server sets, in place, and return the reasons by name."""
     dropped: dict[str, str] = {}
     for name in _SET_BY_SERVER:
         fault = check_value(METADATA, {name: metadata[name]}, whole=True) if name in metadata else None
@@ -168,5 +161,5 @@ def drop_unreadable(metadata: dict[str, Any]) -> dict[str, str]:
 
 
 def reads_as_entries(value: object) -> bool:
-    """Tell whether ``managedFields`` can be read; what cannot counts as none in an object that is applied."""
+    """Return whether ``managedFields`` is readable. Unreadable entries of an applied object count as missing."""
     return value is not None and check_value(METADATA, {"managedFields": value}) is None

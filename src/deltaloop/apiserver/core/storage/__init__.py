@@ -1,1 +1,1 @@
-"""The store of objects by key and revision, its history, and what is read of it: lists, watches, drafts of a write."""
+"""Store of objects by key and revision, with history, lists, watches and drafts of writes."""

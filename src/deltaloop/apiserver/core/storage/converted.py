@@ -1,11 +1,10 @@
-"""A store as a version of a resource shows it, where a webhook converts the objects.
+"""View of the store in one version of a resource whose objects a webhook converts.
 
-Whatever is read is looked up among the objects that have been converted. What is missing there is a question, and the
-reader reads again when it is answered: nothing has been read before, so nothing is read twice.
+Reads use previously converted objects. If some are missing, the read raises a question, and the reader repeats the read
+after the answer.
 
-A real server converts a change once for each version, when it comes into the cache of that version, from which lists
-and watches are served. Here ``ConvertedObjects`` is what they have in common. It knows an object by its bytes, and a
-webhook by the definition that names it: one that has been changed begins anew.
+A real server converts each change once per version for its watch cache. ``ConvertedObjects`` is the equivalent here.
+Its keys are the object's bytes and the webhook, whose identity includes the CRD's definition.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from deltaloop.apiserver.core.storage.store import Page, RevisionStore
 T = TypeVar("T")
 
 Found: TypeAlias = Mapping[bytes, Resource]
-"""Converted objects, by the bytes of those in the store."""
+"""Converted objects by the bytes of the stored objects."""
 _MOST_BYTES: Final = 32 * 1024 * 1024
 
 
 class Timeline(Protocol):
-    """What lists and watches read: a store, or one as a version shows it. ``RevisionStore`` says more about each."""
+    """Interface for lists and watches, implemented by ``RevisionStore`` and ``ConvertedStore``."""
 
     @property
     def revision(self) -> int:
@@ -38,12 +37,12 @@ class Timeline(Protocol):
 
     @property
     def compacted(self) -> int:
-        """The oldest revision that can be read exactly and watched from."""
+        """The oldest revision for exact reads and watches."""
         ...
 
     @property
     def renumberings(self) -> int:
-        """How often revisions were counted anew."""
+        """Number of times that revisions were renumbered."""
         ...
 
     def list(
@@ -64,14 +63,14 @@ class Timeline(Protocol):
         ...
 
     def has_dropped(self, resource: str, *, after: int) -> bool:
-        """Tell whether a change of a resource after a revision has left the window."""
+        """Return whether the history of a resource after a revision is incomplete."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ConversionQuestion:
-    """Objects that are wanted in another version; the answer is ``Found``."""
+    """Request to convert objects; the answer is ``Found``."""
 
     webhook: WebhookConversion
     api_version: str
@@ -80,10 +79,10 @@ class ConversionQuestion:
 
 @final
 class ConvertedObjects:
-    """Objects that have been converted, of all resources of a server; the oldest go when there are too many."""
+    """Cache of converted objects of all resources; it drops the oldest objects."""
 
     def __init__(self, *, size: int = _MOST_BYTES) -> None:
-        """Keep about so many bytes."""
+        """Set the maximum size in bytes."""
         self._size = size
         self._kept = 0
         self._objects: dict[tuple[WebhookConversion, str, bytes], Resource] = {}
@@ -92,11 +91,11 @@ class ConvertedObjects:
         return f"<ConvertedObjects {len(self._objects)}, {self._kept} bytes>"
 
     def find(self, webhook: WebhookConversion, api_version: str, obj: Resource) -> Resource | None:
-        """Return an object of the store in a version, if it has been converted."""
+        """Return a converted object from the cache, or None."""
         return self._objects.get((webhook, api_version, obj.raw))
 
     def keep(self, webhook: WebhookConversion, api_version: str, raw: bytes, converted: Resource) -> None:
-        """Keep a converted object for others who want it."""
+        """Add a converted object to the cache."""
         key = webhook, api_version, raw
         if key in self._objects:
             return
@@ -109,7 +108,7 @@ class ConvertedObjects:
 
 @final
 class ConvertedStore:
-    """A ``Timeline`` of one resource in one version, for one reader."""
+    """``Timeline`` of one resource in one version, for one reader."""
 
     def __init__(
         self,
@@ -121,15 +120,15 @@ class ConvertedStore:
         *,
         compares: bool = True,
     ) -> None:
-        """Show a store.
+        """Create a view of a store.
 
         Args:
-            store: The store.
-            resource: Plural and group; the changes of others are shown as they are.
-            webhook: What converts the objects.
-            api_version: The version in which they are shown.
-            common: Objects that have been converted.
-            compares: Whether the reader wants to know what an object was like before it was changed.
+            store: Store.
+            resource: Plural and group of the converted resource. Changes of other resources are not converted.
+            webhook: Conversion webhook.
+            api_version: Version of the view.
+            common: Cache of converted objects.
+            compares: Whether the reader needs the old objects of changes.
         """
         self._store = store
         self._resource = resource
@@ -146,20 +145,20 @@ class ConvertedStore:
 
     @property
     def compacted(self) -> int:
-        """The oldest revision that can be read exactly and watched from."""
+        """The oldest revision for exact reads and watches."""
         return self._store.compacted
 
     @property
     def renumberings(self) -> int:
-        """How often revisions were counted anew."""
+        """Number of times that revisions were renumbered."""
         return self._store.renumberings
 
     def hold(self, found: Found) -> None:
-        """Keep answers until ``let_go``, whatever others ask meanwhile."""
+        """Keep converted objects until ``let_go``, even if the cache drops them."""
         self._held.update(found)
 
     def let_go(self) -> None:
-        """Forget the answers: they have been read."""
+        """Drop the kept objects after the read."""
         self._held.clear()
 
     def list(
@@ -172,11 +171,9 @@ class ConvertedStore:
         start: str = "",
         at: int | None = None,
     ) -> Page:
-        """Return one page of a resource's objects; a selector is about the version in which they are shown.
+        """Return one page of a resource's objects; selectors apply to the converted objects.
 
-        Raises:
-            QuestionError: If objects are missing.
-            CompactedError: If ``at`` lies before the window.
+        Raises QuestionError if objects must be converted first, and CompactedError if ``at`` is too old.
         """
         shown: Callable[[Resource], bool] | None = None
         if matches is not None:
@@ -188,9 +185,7 @@ class ConvertedStore:
     def changes_after(self, revision: int, *, limit: int = 1000) -> tuple[StoredChange, ...]:
         """Return the changes after a revision, oldest first.
 
-        Raises:
-            QuestionError: If objects are missing.
-            CompactedError: If changes after it have been dropped.
+        Raises QuestionError if objects must be converted first, and CompactedError if the revision is too old.
         """
         changes = self._store.changes_after(revision, limit=limit)
         wanted = [obj for change in changes if change.resource == self._resource for obj in self._seen(change)]
@@ -198,7 +193,7 @@ class ConvertedStore:
         return tuple([self._shown(change) if change.resource == self._resource else change for change in changes])
 
     def has_dropped(self, resource: str, *, after: int) -> bool:
-        """Tell whether a change of a resource after a revision has left the window."""
+        """Return whether the history of a resource after a revision is incomplete."""
         return self._store.has_dropped(resource, after=after)
 
     def _matching(self, matches: Callable[[Resource], bool]) -> Callable[[Resource], bool]:
@@ -217,7 +212,7 @@ class ConvertedStore:
         )
 
     def _found(self, obj: Resource) -> Resource | None:
-        """Return an object in the version; None if it is missing."""
+        """Return an object in the view's version, or None if it is not converted yet."""
         if (stored_version(obj) or self._webhook.oldest) == self._api_version:
             return obj
         return self._held.get(obj.raw) or self._common.find(self._webhook, self._api_version, obj)

@@ -1,18 +1,16 @@
-"""A write that is worked out beside the store, and done at once if nothing that it has read has changed meanwhile.
+"""Optimistic transaction: a write in a separate thread that is committed if its reads are still current.
 
-Theory. To check a large object takes seconds, and the server's loop has others to serve. So such a write runs in a
-thread of its own, over a draft: what it reads comes from the store and is remembered, what it writes stays here. Then,
-in one step on the loop,
+Checking a large object takes seconds, and the event loop must stay responsive. Such a write therefore runs in a thread
+on a draft, which records its reads and buffers its writes. Afterwards, one step on the event loop validates and commits
+the draft:
 
-    is_current   an object that was read is still the same one (or is still missing);
-                 of a resource that was listed or counted, nothing has changed
-    commit       all that was written is written to the store
+    is_current   each object that was read is unchanged (or still missing), and each resource that was listed or counted
+                 has no changes
+    commit       all buffered writes are applied to the store
 
-which makes it one transaction like every other. What is not current any more is thrown away and worked out anew.
-
-A draft asks the store through ``ask``, which has the answer given on the loop: two threads never are in the store. What
-is read twice is the same both times, and one's own writes are seen. The revisions that they give are provisional, far
-above those of any store, and ``Commit.final`` sets them right.
+A draft that is not current is discarded, and the write is repeated. The draft reads through ``ask``, which runs the
+read on the event loop, so the store is never used by two threads. Repeated reads return the same object, and the draft
+sees its own writes. Its revisions are provisional, far above those of the store. ``Commit.final`` replaces them.
 
 Source: apiserver pkg/storage/etcd3/store.go (``GuaranteedUpdate``).
 """
@@ -46,33 +44,33 @@ _PROVISIONAL: Final = 1 << 60
 
 
 class Ask(Protocol):
-    """Has a question answered where the store is, and gives the answer."""
+    """Function that runs a question in the store's thread."""
 
     def __call__(self, question: Callable[[], T], /) -> T:
-        """Return the answer; what the question raises is raised here."""
+        """Return the answer, or raise the exception of the question."""
         ...
 
 
 def ask_at_once(question: Callable[[], T], /) -> T:
-    """Answer a question here: for a write that runs where the store is."""
+    """Run a question directly, for a write in the store's thread."""
     return question()
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What became of a draft.
+    """Result of a committed draft.
 
     Attributes:
-        after: The revision that the store had before the draft was written to it.
-        stored: What the store has made of each object that was written, in that order; None for one that was removed.
+        after: Revision of the store before the commit.
+        stored: Stored object of each write, in order. None for a removed object.
     """
 
     after: int = 0
     stored: tuple[Resource | None, ...] = ()
 
     def final(self, obj: Resource) -> Resource:
-        """Return an object that the draft gave, with the revision that it has got; it takes a while for a large one."""
+        """Return an object of the draft with its final revision. This is slow for large objects."""
         version = int(obj.resource_version) if obj.resource_version.isdecimal() else 0
         if version <= _PROVISIONAL:
             return obj
@@ -83,15 +81,15 @@ class Commit:
 
 
 NO_DRAFT: Final = Commit()
-"""Of what was written, or read, where the store is."""
+"""Commit of a write without a draft."""
 
 
 @final
 class Draft(Objects):
-    """The store as one write sees it. Used by one thread; ``is_current`` and ``commit`` belong to the loop."""
+    """Snapshot and write buffer of one write. One thread uses it, except for ``is_current`` and ``commit``."""
 
     def __init__(self, store: RevisionStore, *, ask: Ask) -> None:
-        """Begin on the loop; whatever is read is asked through ``ask``."""
+        """Start on the event loop."""
         self._store = store
         self._ask = ask
         self._renumberings = store.renumberings
@@ -102,21 +100,20 @@ class Draft(Objects):
 
     @property
     def revision(self) -> int:
-        """Revision of the last write, provisional if it is one of the draft's own."""
+        """Revision of the last write, provisional after a write of the draft."""
         if self._writes:
             return _PROVISIONAL + len(self._writes)
         return self._ask(lambda: self._store.revision)
 
     @property
     def size(self) -> int:
-        """Bytes of all objects in the store."""
+        """Total size of the stored objects in bytes."""
         return self._store.size
 
     def get(self, resource: str, key: str, *, at: int | None = None) -> Resource | None:
-        """Return an object, or None: the present one, or the one at a revision.
+        """Return the current object or the object at a revision, or None if it does not exist.
 
-        Raises:
-            CompactedError: If ``at`` lies before the window.
+        Raises CompactedError if ``at`` is too old.
         """
         if at is not None:
             return self._ask(lambda: self._store.get(resource, key, at=at))
@@ -128,7 +125,7 @@ class Draft(Objects):
         return self._read[place]
 
     def list(self, resource: str, *, prefix: str = "", matches: Callable[[Resource], bool] | None = None) -> Page:
-        """Return a resource's objects, in key order; those of the draft's own among them."""
+        """Return a resource's objects in key order, including the draft's own writes."""
         page = self._scan(resource, lambda: self._store.list(resource, prefix=prefix))
         found = {obj.key: obj for obj in page.items}
         for (of, key), obj in self._written.items():
@@ -141,15 +138,11 @@ class Draft(Objects):
         return Page(tuple(obj for obj in items if matches is None or matches(obj)), self.revision)
 
     def count(self, resource: str) -> int:
-        """Return how many objects a resource has."""
+        """Return the number of a resource's objects."""
         return len(self.list(resource).items) if self._has_written(resource) else self._count(resource)
 
     def delete(self, resource: str, key: str) -> None:
-        """Remove an object.
-
-        Raises:
-            KeyMissingError: If it does not exist.
-        """
+        """Delete an object, or raise KeyMissingError if it does not exist."""
         self._expect(resource, key)
 
         def remove() -> None:
@@ -158,10 +151,10 @@ class Draft(Objects):
         self._writes.append(remove)
         self._written[resource, key] = None
 
-    # -- on the loop
+    # -- on the event loop
 
     def is_current(self) -> bool:
-        """Tell whether everything that was read is still so."""
+        """Return whether all reads are still current."""
         if self._store.renumberings != self._renumberings:
             return False
         if any(self._store.get(*place) is not seen for place, seen in self._read.items()):
@@ -169,11 +162,11 @@ class Draft(Objects):
         return all(not self._has_changed(resource, after) for resource, after in self._scanned.items())
 
     def commit(self) -> Commit:
-        """Write to the store what was written here; it has to be current."""
+        """Apply the writes to the store. The draft must be current."""
         after = self._store.revision
         return Commit(after, tuple([write() for write in self._writes]))
 
-    # -- how
+    # -- helpers
 
     def _has_changed(self, resource: str, after: int) -> bool:
         try:
@@ -204,7 +197,7 @@ class Draft(Objects):
         raw = encode_object(fields, resource_version=revision)
         if not any_size:
             check_size(raw)
-        # The loop need not encode it again, which takes long for some.
+        # Reuse the encoded object, because encoding on the event loop is slow for large objects.
         self._writes.append(partial(self._store.adopt, resource, key, fields, Renumbered(raw, revision)))
         obj = self._written[resource, key] = Resource.from_json(raw)
         return obj

@@ -1,6 +1,6 @@
-"""How objects, lists and watch events look on the wire.
+"""Encoding of objects, lists and watch events.
 
-The store keeps objects without ``kind`` and ``apiVersion``; here they are put in front without decoding the object.
+The store keeps objects without ``kind`` and ``apiVersion``. They are prepended here without decoding the object.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _WHOLE: Final = b'{"kind":'
 
 
 def head(kind: str, api_version: str) -> bytes:
-    """Return the beginning of an object's JSON, up to and without the comma after ``apiVersion``."""
+    """Return the start of an object's JSON through ``apiVersion``, without the comma."""
     return b'{"kind":' + encode_json(kind) + b',"apiVersion":' + encode_json(api_version)
 
 
 def whole_object(served: ServedResource, obj: Resource) -> bytes:
-    """Return an object with its kind and version, as the codec of its resource reads it."""
+    """Return an object with its kind and version, converted by the resource's codec."""
     return _whole(served, head(served.type.kind, served.type.api_version) + b",", obj)
 
 
@@ -38,30 +38,30 @@ def _whole(served: ServedResource, start: bytes, obj: Resource) -> bytes:
     if raw.startswith(_WHOLE):
         return raw
     raw = _loaded(served, obj, raw)
-    # Without the version that it is stored in, if it says that.
+    # Drop the stored API version.
     return start + raw[raw.index(b",") + 1 if raw.startswith(_VERSIONED) else 1 :]
 
 
 def stored_version(obj: Resource) -> str:
-    """Return the API version in which an object is stored, or ""."""
+    """Return the API version of a stored object, or an empty string if it does not specify one."""
     raw = obj.raw
     return raw[len(_VERSIONED) + 1 : raw.index(b",") - 1].decode() if raw.startswith(_VERSIONED) else ""
 
 
 def is_whole(obj: Resource) -> bool:
-    """Tell whether an object has its kind and version already, and is shown as it is: one that was converted."""
+    """Return whether an object contains its kind and version because it was converted."""
     return obj.raw.startswith(_WHOLE)
 
 
 def whole_resource(fields: Mapping[str, object], *, resource_version: str) -> Resource:
-    """Return an object that is shown as it is, with its kind and version."""
+    """Return an object that contains its kind and version and is served unchanged."""
     bare = {name: value for name, value in fields.items() if name not in ("kind", "apiVersion")}
     start = head(text(fields.get("kind")), text(fields.get("apiVersion")))
     return Resource.from_json(start + b"," + encode_object(bare, resource_version=resource_version)[1:])
 
 
 def _raw(served: ServedResource, obj: Resource) -> bytes:
-    """Return the bytes of an object as its version has it, without its kind."""
+    """Return the bytes of an object in the resource's version, without its kind."""
     return _loaded(served, obj, obj.raw)
 
 
@@ -73,7 +73,7 @@ def _loaded(served: ServedResource, obj: Resource, raw: bytes) -> bytes:
 
 
 def decode_object(served: ServedResource, obj: Resource) -> dict[str, object]:
-    """Return an object as a new dict, with its kind and version first."""
+    """Decode an object into a new dict with kind and version first."""
     stored = _decode(obj.raw)
     if is_whole(obj):
         return stored
@@ -86,7 +86,7 @@ def decode_object(served: ServedResource, obj: Resource) -> dict[str, object]:
 
 
 def with_resource_version(obj: Resource, revision: int) -> Resource:
-    """Return the same object at another revision: how a watcher sees the last of it."""
+    """Return the object with another resource version, for example for a deletion event."""
     fields = _decode(obj.raw)
     if is_whole(obj):
         return whole_resource(fields, resource_version=str(revision))
@@ -96,7 +96,7 @@ def with_resource_version(obj: Resource, revision: int) -> Resource:
 def list_metadata(
     revision: int, *, continue_: str = "", remaining: int | None = None, always_continue: bool = False
 ) -> dict[str, object]:
-    """Return the metadata of a list; lists of custom resources say ``continue`` even when it is empty."""
+    """Return the metadata of a list; custom resources include an empty ``continue``."""
     metadata: dict[str, object] = {}
     if continue_ or always_continue:
         metadata["continue"] = continue_
@@ -107,11 +107,11 @@ def list_metadata(
 
 
 def object_list(served: ServedResource, objects: Iterable[Resource], metadata: Mapping[str, object]) -> bytes:
-    """Return a list; only items that describe themselves carry their kind and version."""
+    """Return a list. Only items of self-described resources contain their kind and version."""
     start = head(served.type.kind, served.type.api_version) + b","
     shown = partial(_whole, served, start) if served.flags.self_described else partial(_raw, served)
     begin = head(served.list_kind, served.type.api_version) + b',"metadata":' + encode_json(metadata) + b',"items":['
-    # One join: each copy of a list of many megabytes keeps other threads from running.
+    # Join once, because each copy of a list of many megabytes blocks other threads.
     parts = [begin]
     for obj in objects:
         parts += (shown(obj), b",")
@@ -127,7 +127,7 @@ def watch_line(event_type: str, body: bytes) -> bytes:
 
 
 def bookmark(served: ServedResource, revision: int, *, ends_initial_events: bool = False) -> dict[str, object]:
-    """Return a bookmark's object: kind, version and a resource version."""
+    """Return the object of a bookmark event."""
     metadata: dict[str, object] = {"resourceVersion": str(revision)}
     if ends_initial_events:
         metadata["annotations"] = {INITIAL_EVENTS_END: "true"}

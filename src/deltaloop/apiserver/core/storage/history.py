@@ -1,11 +1,8 @@
-"""The past of a store: its changes, and what is told of them so that they outlive the process.
+"""Changes of a store, and the journal that makes them durable.
 
-A ``Journal`` is told of every change and of every change that leaves the window, and what it has
-kept is enough to make the same store again, window and all (``restore``):
-
-    kept = the change of every present object + every change in the window
-
-so a watch or a continue token from before a restart goes on after it, as it does over a restart of etcd.
+The store reports each change, and each change that leaves the window, to its ``Journal``. The journal keeps the last
+change of each existing object and all changes in the window, which is sufficient to restore the store. Watches and
+continue tokens are therefore valid across a restart, like those of etcd.
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ from deltaloop.api.resource import Resource
 
 @dataclass(frozen=True, slots=True)
 class StoredChange:
-    """One write: what was there before and after it; ``new`` is None for a deletion."""
+    """One write, with the object before and after it. ``new`` is None for a deletion."""
 
     revision: int
     resource: str
@@ -29,13 +26,13 @@ class StoredChange:
 
     @property
     def size(self) -> int:
-        """Bytes of the objects that it keeps alive."""
+        """Bytes of the referenced objects."""
         return sum(len(obj.raw) for obj in (self.old, self.new) if obj is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A change as a journal keeps it; ``value`` is the object's JSON in the store's form, or None for a deletion."""
+    """Change in a journal. ``value`` is the object's JSON in the store, or None for a deletion."""
 
     revision: int
     resource: str
@@ -44,13 +41,13 @@ class Record:
 
 
 class Journal(Protocol):
-    """What makes a store's history durable. Called in order, inside a write: it must neither wait nor fail."""
+    """Durable history of a store. The store calls it in order inside of writes, so it must neither block nor fail."""
 
     def wrote(self, change: StoredChange) -> None:
-        """Keep a change; its revision is the store's from now on."""
+        """Keep a change, whose revision is now the store's revision."""
 
     def dropped(self, change: StoredChange) -> None:
-        """Forget what only this change needed: the object before it, and itself if it is a deletion."""
+        """Drop the data that only this change needed: its old object, and the change itself if it is a deletion."""
 
     def renumbered(self, records: Iterable[Record], *, revision: int) -> None:
-        """Forget everything and keep these instead."""
+        """Replace the complete history by these records."""

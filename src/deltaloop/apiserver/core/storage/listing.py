@@ -1,17 +1,16 @@
-r"""Lists: which revision a request means, pages, and what becomes of a token that is too old.
+r"""Lists: revisions, pages and continue tokens.
 
     resourceVersion   match         limit   read at
-    none              -             any     the present revision
-    "0"               -             any     the present revision, limit ignored
-    N                 none          no      the present revision, once it is at least N
+    none              -             any     the current revision
+    "0"               -             any     the current revision, limit ignored
+    N                 none          no      the current revision, when it is at least N
     N                 none          yes     exactly N
-    N                 NotOlderThan  any     the present revision, once it is at least N
+    N                 NotOlderThan  any     the current revision, when it is at least N
     N                 Exact         any     exactly N
 
-Continue tokens: where the next page of a list begins, and at which revision it is read.
-
-A token is the unpadded base64url form of ``{"v":"meta.k8s.io/v1","rv":209,"start":"c1\u0000"}``. ``start`` is relative
-to the listed range. A revision of -1 means: at the present one, whatever happened since ("inconsistent continue").
+A continue token contains the revision and the start of the next page. It is the base64url form, without padding, of
+``{"v":"meta.k8s.io/v1","rv":209,"start":"c1\u0000"}``. ``start`` is relative to the listed range. A revision of -1
+means the current revision, regardless of changes since the first page ("inconsistent continue").
 
 Source: apiserver pkg/storage/cacher/delegator, pkg/storage/etcd3/store.go and errors.go; apiserver
 pkg/storage/continue.go.
@@ -39,7 +38,7 @@ PRESENT: Final = -1
 
 
 class InvalidTokenError(ValueError):
-    """A token was not made by this server; the message says what is wrong with it."""
+    """Token that this server did not create."""
 
 
 class _Token(msgspec.Struct):
@@ -50,24 +49,20 @@ class _Token(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """A decoded token."""
+    """Decoded continue token."""
 
     revision: int
     start: str
 
 
 def encode_continue(revision: int, start: str) -> str:
-    """Make a token."""
+    """Create a continue token."""
     raw = msgspec.json.encode(_Token(_VERSION, revision, f"/{start}"))
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 def decode_continue(token: str) -> Continuation:
-    """Read a token.
-
-    Raises:
-        InvalidTokenError: If it is not one.
-    """
+    """Decode a continue token, or raise InvalidTokenError."""
     try:
         raw = base64.b64decode(token.encode() + b"=" * (-len(token) % 4), altchars=b"-_", validate=True)
         decoded = msgspec.json.decode(raw, type=_Token)
@@ -81,7 +76,7 @@ def decode_continue(token: str) -> Continuation:
         raise InvalidTokenError(
             f"continue key is not valid: incorrect encoded start resourceVersion (version {_VERSION})"
         )
-    # The slash is there since the real server pages from its cache; older tokens are without it.
+    # Newer versions of the real server add the slash, because they page from the cache.
     start = decoded.start.removeprefix("/")
     if not start or any(part in ("", "..") for part in start.rstrip("\0").split("/")):
         raise InvalidTokenError(f"continue key is not valid: encoded start key empty or invalid (version {_VERSION})")
@@ -90,14 +85,14 @@ def decode_continue(token: str) -> Continuation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListPlan:
-    """What to read.
+    """Parameters of a read.
 
     Attributes:
-        at: The exact revision, or None for the present one.
-        not_older_than: Which revision must have been reached first; also for an exact one.
-        limit: Most objects in the answer; 0 is all.
+        at: Exact revision. None for the current revision.
+        not_older_than: Revision that must be reached first, also for an exact revision.
+        limit: Maximum number of objects. 0 for all.
         start: First key, relative to the listed range.
-        continued: Whether a token asked for this.
+        continued: Whether the plan comes from a continue token.
     """
 
     at: int | None = None
@@ -109,18 +104,14 @@ class ListPlan:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The answer: objects and the list's metadata."""
+    """Objects and metadata of a list."""
 
     items: tuple[Resource, ...]
     metadata: dict[str, object]
 
 
 def plan_list(query: ListQuery) -> ListPlan:
-    """Turn a checked query into a plan.
-
-    Raises:
-        BadRequestError: If the resource version or the token is not one.
-    """
+    """Convert a valid query to a plan, or raise BadRequestError for an invalid revision or token."""
     if query.continue_:
         try:
             token = decode_continue(query.continue_)
@@ -145,9 +136,9 @@ def plan_list(query: ListQuery) -> ListPlan:
 
 
 def lagging(plan: ListPlan, revision: int | None) -> ListPlan:
-    """Return a plan that reads at an older revision, as a server with a slow cache would; None leaves it as it is.
+    """Return a plan that reads at an older revision, like a server with a slow cache.
 
-    What asks for an exact revision, or for one that is newer, is served as it asks.
+    None, and plans for exact or newer revisions, return the plan unchanged.
     """
     if revision is None or plan.at is not None or plan.continued or plan.not_older_than > revision:
         return plan
@@ -157,11 +148,9 @@ def lagging(plan: ListPlan, revision: int | None) -> ListPlan:
 def run_list(
     store: Timeline, plan: ListPlan, *, resource: str, prefix: str, selection: Selection, always_continue: bool
 ) -> Listed:
-    """Read what a plan says; the store has reached ``not_older_than``.
+    """Read a list after the store has reached ``not_older_than``.
 
-    Raises:
-        ExpiredError: If the revision is no longer kept.
-        ServerTimeoutError: If a token names a revision from the future.
+    Raises ExpiredError if the revision is too old, and ServerTimeoutError if a token's revision is in the future.
     """
     if plan.at is not None and plan.at > store.revision:
         raise status_errors.too_large_resource_version(plan.at, store.revision)

@@ -1,8 +1,7 @@
-"""Which objects a list or a watch wants: a label selector and a field selector together.
+"""Label and field selectors of lists and watches.
 
-Terms about the same label, or the same field, are put together before the first object is looked at. So an object costs
-as much as it has labels, and as there are fields to select by, however many terms a request has: one with hundreds of
-them does not hold up the others.
+Terms about the same label or field are merged once. The cost per object therefore depends on the number of its labels
+and selected fields but not on the number of terms, so a request with hundreds of terms does not slow down others.
 """
 
 from __future__ import annotations
@@ -17,31 +16,30 @@ from deltaloop.api.selectors import FieldSelector, LabelSelector, Requirement, l
 
 ALWAYS_SELECTABLE: Final = ("metadata.name", "metadata.namespace")
 
-# Fields whose label is not the path of the value.
+# Fields whose label is not their path.
 _PATHS: Final = {
     "source": "source.component",
     "name": "metadata.name",
-    # Events of events.k8s.io are stored as those of the core group.
+    # Events of events.k8s.io are stored in the form of the core group.
     "reportingController": "reportingComponent",
 }
 _STORED_PREFIXES: Final = {"regarding.": "involvedObject."}
-# Where else the value is, if the first place has none.
+# Alternative path if the first path has no value.
 _ELSE: Final = {"source": "reportingComponent"}
-# What Go's zero value reads as where a field is missing.
+# Zero values of missing fields in Go.
 _ZERO: Final = {"spec.unschedulable": "false", "status.successful": "0", "status.replicas": "0"}
 
 
 @final
 class LabelTest:
-    """A label selector, put together by labels: which there must be, with which values, and which values not."""
+    """Label selector with merged terms: required labels, excluded values and numeric bounds."""
 
     __slots__ = ("_compared", "_required", "_unwanted")
 
     def __init__(self, selector: LabelSelector) -> None:
-        """Put the terms of a selector together."""
         self._required: dict[str, frozenset[str] | None] = {}  # None: any value
-        self._unwanted: dict[str, frozenset[str] | None] = {}  # None: every value
-        self._compared: dict[str, tuple[int, int]] = {}  # more than the one, less than the other
+        self._unwanted: dict[str, frozenset[str] | None] = {}  # None: all values
+        self._compared: dict[str, tuple[int, int]] = {}  # exclusive lower and upper bound
         for term in selector.requirements:
             self._add(term)
 
@@ -62,12 +60,12 @@ class LabelTest:
                 self._required.setdefault(key, None)
                 more, less = self._compared.get(key, _NO_BOUNDS)
                 bound = label_integer(term.values[0])
-                if bound is None:  # nothing compares with it
+                if bound is None:  # no value is in range
                     more = bound = _NO_BOUNDS[1]
                 self._compared[key] = (max(more, bound), less) if term.operator == ">" else (more, min(less, bound))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether a set of labels satisfies all terms."""
+        """Return whether labels satisfy all terms."""
         if len(self._required) > len(labels):
             return False
         for key, wanted in self._required.items():
@@ -93,19 +91,19 @@ def _is_between(label: str, more: int, less: int) -> bool:
 
 @final
 class Selection:
-    """A predicate on objects."""
+    """Predicate with a label and a field selector."""
 
     __slots__ = ("_else", "_label_test", "_paths", "_wanted", "fields", "labels")
 
     def __init__(self, labels: LabelSelector, fields: FieldSelector) -> None:
-        """Keep both selectors; the fields have been checked (``FieldSelector.check_supported``)."""
+        """Keep selectors whose fields were validated (``FieldSelector.check_supported``)."""
         self.labels: LabelSelector = labels
         self.fields: FieldSelector = fields
         self._paths: dict[str, Path] = {
             name: field_path(_stored_path(name)) for name in fields.fields if name not in ALWAYS_SELECTABLE
         }
         self._label_test = LabelTest(labels)
-        # Of each field: the values that it must have (more than one: it cannot), and those that it must not have.
+        # Required values (several cannot match) and excluded values by field.
         self._wanted: dict[str, tuple[set[str], set[str]]] = {name: (set(), set()) for name in fields.fields}
         for term in fields.requirements:
             self._wanted[term.field][term.negated].add(term.value)
@@ -116,13 +114,13 @@ class Selection:
         """Parse both selectors.
 
         Args:
-            labels: Label selector in its text form.
-            fields: Field selector in its text form.
-            supported: Fields that can be selected by, besides name and namespace.
-            refusal: The words that refuse another field, with ``{}`` for it; empty means the usual ones.
+            labels: Label selector.
+            fields: Field selector.
+            supported: Selectable fields in addition to name and namespace.
+            refusal: Error text for other fields, with ``{}`` for the field. Empty for the default.
 
         Raises:
-            InvalidSelectorError: In upstream's words.
+            InvalidSelectorError: If a selector is invalid or a field is not selectable.
         """
         field_selector = FieldSelector.parse(fields)
         if refusal:
@@ -134,11 +132,11 @@ class Selection:
 
     @property
     def everything(self) -> bool:
-        """Whether every object is wanted."""
+        """Whether all objects match."""
         return self.labels.empty and self.fields.empty
 
     def matches(self, obj: Resource) -> bool:
-        """Tell whether an object is wanted."""
+        """Return whether an object matches."""
         if not self.labels.empty and not self._label_test.matches(obj.metadata.labels):
             return False
         for name, (wanted, unwanted) in self._wanted.items():

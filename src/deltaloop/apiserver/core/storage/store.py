@@ -1,20 +1,19 @@
-"""The store: objects by ordered key, one counter of revisions for everything, and a window of past changes.
+"""Store with sorted keys, a global revision, and a window of past changes.
 
-Theory. Every write takes the next revision and appends one ``StoredChange``, so changes have consecutive revisions. The
-state at revision R is today's state with the changes after R undone, newest first. The window of changes is bounded by
-count and by bytes; ``compacted`` is the last revision whose change has been dropped, hence
+Each write increments the revision and appends one ``StoredChange``, so changes have consecutive revisions. The state at
+revision R is the current state with all changes after R undone, newest first. The window of changes is limited in
+number and bytes. ``compacted`` is the last revision whose change was dropped, so the limits are:
 
-    readable exactly:  compacted <= R <= revision          watchable from: compacted <= R
+    exact reads:  compacted <= R <= revision          watches: compacted <= R
 
-An object is kept as JSON bytes **without** ``kind`` and ``apiVersion``: lists of built-in kinds are written without
-them, and single objects, custom resources and watch events get them put in front (``encoding.py``), whatever version
-they are served in. A custom resource has the ``apiVersion`` that it is stored in. Keys of ``metadata`` and all others
-are sorted, so that equal objects have equal bytes.
+Objects are stored as JSON **without** ``kind`` and ``apiVersion``, because lists of built-in kinds omit them.
+``encoding.py`` prepends them for single objects, custom resources and watch events in any version. Custom resources
+keep the ``apiVersion`` in which they are stored. Keys are sorted, so that equal objects have equal bytes.
 
-Keys are ``namespace/name`` or ``name``, compared as text, as etcd compares them: ``a-b/x`` sorts before ``a/x``.
+Keys are ``namespace/name`` or ``name`` and are compared as text like in etcd: ``a-b/x`` sorts before ``a/x``.
 
-A ``Journal`` may be attached (``history``). It is told of every change and of every change that leaves the window, and
-what it has kept is enough to make the same store again, window and all (``restore``).
+An attached ``Journal`` (``history``) receives each change and each change that leaves the window. Its records are
+sufficient to restore the store with its window (``restore``).
 
 Source: etcd's revisions and compaction; apiserver pkg/storage/etcd3/store.go.
 """
@@ -46,13 +45,13 @@ _BUMP: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A part of a list.
+    """Page of a list.
 
     Attributes:
-        items: The objects, in key order.
-        revision: The state that they belong to.
-        next_start: Where the next page begins, relative to the listed range; empty on the last page.
-        remaining: Keys after this page, whether they match a selector or not.
+        items: Objects in key order.
+        revision: Revision of the state.
+        next_start: Start of the next page, relative to the listed range. Empty on the last page.
+        remaining: Number of keys after this page, regardless of selectors.
     """
 
     items: tuple[Resource, ...]
@@ -62,7 +61,7 @@ class Page:
 
 
 class _Table:
-    """The objects of one resource, in key order; and which of them are being deleted: few, and often asked for."""
+    """Objects of one resource in key order, with an index of the few objects that are being deleted."""
 
     __slots__ = ("being_deleted", "objects", "order")
 
@@ -93,10 +92,10 @@ class _Table:
 
 
 def encode_object(fields: Mapping[str, object], *, resource_version: str) -> bytes:
-    """Write an object in the store's form: keys sorted, the resource version set, ``kind`` and ``apiVersion`` gone.
+    """Encode an object for the store: sorted keys, with the resource version, without ``kind`` and ``apiVersion``.
 
-    An ``apiVersion`` without a ``kind`` stays, and comes first: that of a custom resource, which one server stores in
-    one version today and in another one tomorrow. An empty resource version is left out, as in the answer to a dry run.
+    An ``apiVersion`` without a ``kind`` is kept as the first key, because it is the stored version of a custom
+    resource. An empty resource version is omitted, for example in a dry run.
     """
     kept = {name: value for name, value in fields.items() if name not in ("kind", "apiVersion")}
     metadata = {**mapping(fields["metadata"]), "resourceVersion": resource_version}
@@ -110,17 +109,13 @@ def encode_object(fields: Mapping[str, object], *, resource_version: str) -> byt
 
 
 def check_size(raw: bytes) -> None:
-    """Reject an object that a real server could not store, if it stores it as JSON.
-
-    Raises:
-        OversizedError: If it is too large.
-    """
+    """Raise OversizedError if a real server could not store the object as JSON."""
     if request_size(len(raw)) > MAX_REQUEST:
         raise OversizedError(request_size(len(raw)))
 
 
 class Objects(ABC):
-    """Stored objects as a write reads and changes them: those of the store, or those of a draft."""
+    """Stored objects for a write, either of the store or of a draft."""
 
     @property
     @abstractmethod
@@ -130,36 +125,27 @@ class Objects(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """Bytes of all objects in the store."""
+        """Total size of the stored objects in bytes."""
 
     @abstractmethod
     def get(self, resource: str, key: str, *, at: int | None = None) -> Resource | None:
-        """Return an object, or None: the present one, or the one at a revision.
+        """Return the current object or the object at a revision, or None if it does not exist.
 
-        Raises:
-            CompactedError: If ``at`` lies before the window.
+        Raises CompactedError if ``at`` is too old.
         """
 
     @abstractmethod
     def list(self, resource: str, *, prefix: str = "", matches: Callable[[Resource], bool] | None = None) -> Page:
-        """Return a resource's objects, in key order."""
+        """Return a resource's objects in key order."""
 
     @abstractmethod
     def count(self, resource: str) -> int:
-        """Return how many objects a resource has."""
+        """Return the number of a resource's objects."""
 
     def create(self, resource: str, key: str, fields: Mapping[str, object], *, any_size: bool = False) -> Resource:
-        """Write a new object.
+        """Write a new object. ``any_size`` skips the size check, because the size was already checked.
 
-        Args:
-            resource: Name of the resource.
-            key: Key of the object.
-            fields: The object as it is to be stored.
-            any_size: Whether its size has been checked.
-
-        Raises:
-            KeyExistsError: If there is one already.
-            OversizedError: If it is too large.
+        Raises KeyExistsError if the object exists, and OversizedError if it is too large.
         """
         if self.get(resource, key) is not None:
             raise KeyExistsError(f"{resource} {key}")
@@ -168,18 +154,10 @@ class Objects(ABC):
     def update(
         self, resource: str, key: str, fields: Mapping[str, object], *, always: bool = False, any_size: bool = False
     ) -> Resource:
-        """Write a changed object; if nothing but key order differs, write nothing and return the present one.
+        """Write a changed object, or return the current object if only the order of keys differs.
 
-        Args:
-            resource: Name of the resource.
-            key: Key of the object.
-            fields: The object as it is to be stored.
-            always: Whether to write it even if nothing differs.
-            any_size: Whether its size has been checked.
-
-        Raises:
-            KeyMissingError: If it does not exist.
-            OversizedError: If it is too large.
+        ``always`` also writes an unchanged object, and ``any_size`` skips the size check. Raises KeyMissingError if the
+        object does not exist, and OversizedError if it is too large.
         """
         current = self._expect(resource, key)
         if not always and encode_object(fields, resource_version=current.resource_version) == current.raw:
@@ -188,11 +166,7 @@ class Objects(ABC):
 
     @abstractmethod
     def delete(self, resource: str, key: str) -> object:
-        """Remove an object.
-
-        Raises:
-            KeyMissingError: If it does not exist.
-        """
+        """Delete an object, or raise KeyMissingError if it does not exist."""
 
     @abstractmethod
     def _write(
@@ -208,17 +182,17 @@ class Objects(ABC):
 
 @final
 class Renumbered:
-    """An object that has been written already, but for the revision that it gets."""
+    """Encoded object whose revision can be replaced."""
 
     __slots__ = ("_raw", "_revision")
 
     def __init__(self, raw: bytes, revision: str) -> None:
-        """Take the object with another revision, which no other text in it may look like."""
+        """Keep an encoded object with a unique placeholder revision."""
         self._raw = raw
         self._revision = f'"resourceVersion":"{revision}"'.encode()
 
     def at(self, revision: int) -> bytes | None:
-        """Return the object at a revision; None if it has to be written again."""
+        """Return the object at a revision, or None if it must be encoded again."""
         if self._raw.count(self._revision) != 1:
             return None
         return self._raw.replace(self._revision, b'"resourceVersion":"%d"' % revision)
@@ -227,14 +201,14 @@ class Renumbered:
 @final
 @dataclass(frozen=True, slots=True)
 class StoreState:
-    """All that a store holds at one moment; the objects are shared, since nothing changes them.
+    """Snapshot of a store; the objects are shared because they are immutable.
 
     Attributes:
-        revision: Of the last write.
-        compacted: The last revision that has left the window.
-        tables: The objects of each resource, and their keys in order.
-        changes: The window.
-        dropped: The last change of each resource that has left the window.
+        revision: Revision of the last write.
+        compacted: Last revision that has left the window.
+        tables: Objects and sorted keys of each resource.
+        changes: Window of changes.
+        dropped: Last change of each resource that has left the window.
     """
 
     revision: int
@@ -246,14 +220,15 @@ class StoreState:
 
 @final
 class RevisionStore(Objects):
-    """Objects and their history. Not safe for use from several threads."""
+    """Objects and their history. Not thread-safe."""
 
     def __init__(self, *, window: int = 10_000, window_bytes: int = 64 * 1024 * 1024) -> None:
-        """Make an empty store at revision 1.
+        """Create an empty store at revision 1.
 
         Args:
-            window: How many changes are kept at most.
-            window_bytes: How many bytes of objects the kept changes may hold; the newest change is always kept.
+            window: Maximum number of retained changes.
+            window_bytes: Maximum size in bytes of the objects in retained changes. The newest change is always
+                retained.
         """
         self._window = window
         self._window_bytes = window_bytes
@@ -270,19 +245,13 @@ class RevisionStore(Objects):
         self._journal: Journal | None = None
 
     def attach(self, journal: Journal) -> None:
-        """Tell a journal of everything from now on."""
+        """Report all future changes to a journal."""
         self._journal = journal
 
     def restore(self, records: Iterable[Record], *, revision: int, compacted: int) -> None:
-        """Fill an empty store with what a journal has kept.
+        """Restore an empty store from a journal's records, which are sorted by revision.
 
-        Args:
-            records: In the order of their revisions.
-            revision: Of the last write.
-            compacted: The last revision that had left the window.
-
-        Raises:
-            ValueError: If the store is not empty, or the records do not fit together.
+        Raises ValueError if the store is not empty or if records are missing.
         """
         if self._revision != 1 or self._tables:
             raise ValueError("only an empty store can be restored")
@@ -311,7 +280,7 @@ class RevisionStore(Objects):
         return sum(len(obj.raw) for table in self._tables.values() for obj in table.objects.values())
 
     def copy_of(self, resource: str) -> RevisionStore:
-        """Return a store with the objects and the changes of one resource, for a reader in another thread."""
+        """Return a copy of one resource's objects and changes, for a reader in another thread."""
         copy = RevisionStore(window=self._window, window_bytes=self._window_bytes)
         copy._revision, copy._compacted, copy._renumberings = self._revision, self._compacted, self._renumberings
         copy._changes = self._changes.copy()
@@ -321,7 +290,7 @@ class RevisionStore(Objects):
         return copy
 
     def state(self) -> StoreState:
-        """Return what it holds now; later writes do not change that."""
+        """Return a snapshot, which later writes do not change."""
         return StoreState(
             revision=self._revision,
             compacted=self._compacted,
@@ -331,10 +300,9 @@ class RevisionStore(Objects):
         )
 
     def begin_with(self, state: StoreState) -> None:
-        """Fill an empty store with what another one, with as large a window, has held.
+        """Fill an empty store from a snapshot of a store with the same window.
 
-        Raises:
-            ValueError: If the store is not empty.
+        Raises ValueError if the store is not empty.
         """
         if self._revision != 1 or self._tables:
             raise ValueError("only an empty store can begin with what another one has held")
@@ -354,17 +322,17 @@ class RevisionStore(Objects):
 
     @property
     def size(self) -> int:
-        """Bytes of all objects, as they are now."""
+        """Total size of the stored objects in bytes."""
         return self._size
 
     @property
     def compacted(self) -> int:
-        """The oldest revision that can be read exactly and watched from."""
+        """The oldest revision for exact reads and watches."""
         return self._compacted
 
     @property
     def renumberings(self) -> int:
-        """How often revisions were counted anew; the same ones may then mean something else."""
+        """Number of times that revisions were renumbered and lost their meaning."""
         return self._renumberings
 
     def __repr__(self) -> str:
@@ -372,10 +340,9 @@ class RevisionStore(Objects):
         return f"<RevisionStore {count} objects at {self._revision}, {len(self._changes)} changes kept>"
 
     def get(self, resource: str, key: str, *, at: int | None = None) -> Resource | None:
-        """Return an object, or None: the present one, or the one at a revision.
+        """Return the current object or the object at a revision, or None if it does not exist.
 
-        Raises:
-            CompactedError: If ``at`` lies before the window.
+        Raises CompactedError if ``at`` is too old.
         """
         table = self._tables.get(resource)
         found = table.objects.get(key) if table is not None else None
@@ -389,11 +356,7 @@ class RevisionStore(Objects):
         return found
 
     def delete(self, resource: str, key: str) -> StoredChange:
-        """Remove an object.
-
-        Raises:
-            KeyMissingError: If it does not exist.
-        """
+        """Delete an object, or raise KeyMissingError if it does not exist."""
         current = self._expect(resource, key)
         self._tables[resource].remove(key)
         return self._append(resource, key, current, None)
@@ -408,18 +371,15 @@ class RevisionStore(Objects):
         start: str = "",
         at: int | None = None,
     ) -> Page:
-        """Return one page of a resource's objects.
+        """Return one page of a resource's objects, or raise CompactedError if ``at`` is too old.
 
         Args:
             resource: Plural and group.
-            prefix: Beginning of the keys, such as ``default/``; a key after it is relative to it.
-            matches: Which objects to return; others are passed over and do not count for ``limit``.
-            limit: Most objects to return; 0 is all.
-            start: First key to look at, relative to the prefix.
-            at: The revision to read at; None is the present one.
-
-        Raises:
-            CompactedError: If ``at`` lies before the window.
+            prefix: Prefix of the keys, for example ``default/``.
+            matches: Filter for the objects. Filtered objects do not count for ``limit``.
+            limit: Maximum number of objects. 0 for all.
+            start: First key, relative to the prefix.
+            at: Revision. None for the current revision.
 
         Source: apiserver pkg/storage/etcd3/store.go, ``GetList``: pages end where keys are left, matching or not.
         """
@@ -442,12 +402,12 @@ class RevisionStore(Objects):
         return Page(tuple(items), revision, order[position - 1][len(prefix) :] + "\0", last - position)
 
     def count(self, resource: str) -> int:
-        """Return how many objects a resource has."""
+        """Return the number of a resource's objects."""
         table = self._tables.get(resource)
         return len(table.order) if table is not None else 0
 
     def being_deleted(self, resource: str) -> tuple[Resource, ...]:
-        """Return a resource's objects that are being deleted, in key order; it does not look through the others."""
+        """Return a resource's objects that are being deleted in key order, without a scan."""
         table = self._tables.get(resource)
         return () if table is None else tuple(table.objects[key] for key in sorted(table.being_deleted))
 
@@ -456,10 +416,9 @@ class RevisionStore(Objects):
         return tuple(name for name, table in self._tables.items() if table.order)
 
     def changes_after(self, revision: int, *, limit: int = 1000) -> tuple[StoredChange, ...]:
-        """Return the changes after a revision, oldest first; none for a revision from the future.
+        """Return the changes after a revision, oldest first, or none for a future revision.
 
-        Raises:
-            CompactedError: If changes after it have been dropped.
+        Raises CompactedError if the revision is too old.
         """
         if revision < self._compacted:
             raise CompactedError(revision, self._compacted)
@@ -470,34 +429,31 @@ class RevisionStore(Objects):
         return tuple(reversed(tuple(newest_first)))[:limit]
 
     def compact(self, revision: int) -> None:
-        """Drop the changes up to a revision; one from the future drops them all."""
+        """Drop the changes up to a revision."""
         while self._changes and self._changes[0].revision <= revision:
             self._drop_oldest()
 
     def has_changed(self, resource: str, *, after: int) -> bool:
-        """Tell whether an object of a resource was written after a revision; True if nobody knows any more."""
+        """Return whether a resource was written after a revision. True if the history is incomplete."""
         return after < self._compacted or self._written_at.get(resource, 0) > after
 
     def revisions_of(self, resources: Container[str]) -> tuple[int, ...]:
-        """Return the revisions at which objects of some resources were written, oldest first, as far as is known."""
+        """Return the known revisions of writes to some resources, oldest first."""
         return tuple([change.revision for change in self._changes if change.resource in resources])
 
     def changes_of(self, resource: str, *, after: int) -> tuple[StoredChange, ...]:
-        """Return the changes of a resource's objects after a revision, oldest first, as far as they are known."""
+        """Return the known changes of a resource after a revision, oldest first."""
         return tuple([change for change in self._newer_than(after) if change.resource == resource])[::-1]
 
     def has_dropped(self, resource: str, *, after: int) -> bool:
-        """Tell whether a change of a resource after a revision has left the window, so that some are missing."""
+        """Return whether the history of a resource after a revision is incomplete."""
         return max(self._dropped.get(resource, 0), self._renumbered_at) > after
 
     def restore_backup(self, revision: int) -> None:
-        """Have the objects of a revision again, as from a backup that was made then; what was written since is gone.
+        """Restore the objects of a past revision, like from a backup, and drop all later writes.
 
-        Revisions go on a million later, and everything before is forgotten, so that every watch and every token from
-        before is too old. Objects keep the resource versions that they had.
-
-        Raises:
-            CompactedError: If the revision lies before the window.
+        The revision jumps by a million and the history is cleared, so that earlier watches and tokens are too old.
+        Objects keep their resource versions. Raises CompactedError if the revision is too old.
 
         Source: etcd's documentation, "Restoring with revision bump" (``--bump-revision``, ``--mark-compacted``).
         """
@@ -519,10 +475,10 @@ class RevisionStore(Objects):
             self._journal.renumbered(records, revision=self._revision)
 
     def renumber(self, *, revision: int = 1) -> None:
-        """Count anew from a revision, as after a move to a new etcd: the objects stay, their resource versions go back.
+        """Renumber the objects from a revision, like after a move to a new etcd, so resource versions decrease.
 
-        They are numbered in the order of their last writes; everything before is forgotten, so a watch or a token from
-        before means nothing any more.
+        Objects are numbered in the order of their last writes. The history is cleared, so earlier watches and tokens
+        are meaningless.
         """
         places = [(name, key) for name, table in self._tables.items() for key in table.order]
         places.sort(key=lambda place: int(self._tables[place[0]].objects[place[1]].resource_version))

@@ -1,4 +1,4 @@
-"""What the store refuses."""
+"""Errors of the store."""
 
 from __future__ import annotations
 
@@ -8,43 +8,42 @@ from deltaloop.apiserver.core.storage.stored_size import MAX_REQUEST
 
 
 class StoreError(Exception):
-    """Root of what the store refuses; ``storing`` turns it into a Status."""
+    """Base class of store errors; ``storing`` converts them to a Status."""
 
 
 @final
 class KeyExistsError(StoreError):
-    """An object that should not exist does."""
+    """Object that already exists."""
 
 
 @final
 class KeyMissingError(StoreError):
-    """An object that should exist does not."""
+    """Object that does not exist."""
 
 
 @final
 class OversizedError(StoreError):
-    """An object is larger than one request to etcd may be.
+    """Object that exceeds the size of an etcd request.
 
     Attributes:
-        size: Bytes of the request.
+        size: Size of the request in bytes.
     """
 
     def __init__(self, size: int) -> None:
-        """Keep the size."""
         super().__init__(f"a request must have at most {MAX_REQUEST} bytes, got {size}")
         self.size = size
 
 
 @final
 class CompactedError(StoreError):
-    """The revision asked for lies before the window.
+    """Revision that is older than the window.
 
     Attributes:
-        compacted: The oldest revision that can be read.
+        revision: Requested revision.
+        compacted: Oldest readable revision.
     """
 
     def __init__(self, revision: int, compacted: int) -> None:
-        """Keep both revisions."""
         super().__init__(f"revision {revision} is older than {compacted}, the oldest that is kept")
         self.revision = revision
         self.compacted = compacted

@@ -1,7 +1,7 @@
-"""The size of an object where a real server stores it: one request to etcd.
+"""Size of the etcd request for an object on a real server.
 
-Custom resources, CRDs and APIServices are stored as JSON, all other kinds as protobuf, which is shorter. Its size is
-computed from the types, and is exact to a few bytes for each field.
+Custom resources, CRDs and APIServices are stored as JSON, and other kinds as protobuf, which is smaller. The protobuf
+size is estimated from the types, with an error of a few bytes per field.
 
 Source: etcd server/etcdserver/v3_server.go (``MaxRequestBytes``); apiserver pkg/storage/etcd3.
 """
@@ -17,21 +17,21 @@ from deltaloop.api.json_values import is_mapping
 from deltaloop.schemas.types import TypeNode
 
 MAX_REQUEST: Final = 1536 * 1024 - 16
-"""Bytes of a request to etcd, without the header that etcd adds."""
+"""Maximum size of an etcd request in bytes, without etcd's header."""
 MAX_STORE: Final = 2 * 1024 * 1024 * 1024
-"""Bytes of all objects, which is how large the database of etcd may be."""
-_REST: Final = 135  # the comparison, the key twice, and the frame of the request
-_ENVELOPE: Final = 40  # of an object in protobuf
+"""Maximum total size of all objects in bytes, like etcd's database limit."""
+_REST: Final = 135  # comparison, two copies of the key, and request frame
+_ENVELOPE: Final = 40  # envelope of an object in protobuf
 _FRAME: Final = 4  # number and length of a field
 
 
 def protobuf_size(node: TypeNode, fields: Mapping[str, object]) -> int:
-    """Return about how many bytes an object of a built-in kind has in protobuf."""
+    """Return the approximate protobuf size of a built-in object in bytes."""
     return _ENVELOPE + _size(node, fields)
 
 
 def request_size(size: int) -> int:
-    """Return the size of the request that stores an object of so many bytes."""
+    """Return the size of the request for an object of this size."""
     return size + _REST
 
 
@@ -40,7 +40,7 @@ def _size(node: TypeNode | None, value: object) -> int:
         return _FRAME + (len(value) if value.isascii() else len(value.encode(errors="replace")))
     if is_mapping(value):
         if node is None or not node.fields:
-            # A map writes its keys. What has no type, such as the fields of a manager, is written as JSON.
+            # Maps encode their keys. Untyped values, such as managed fields, are encoded as JSON.
             below = node.other if node is not None else None
             if below is None:
                 return _FRAME + len(msgspec.json.encode(value))

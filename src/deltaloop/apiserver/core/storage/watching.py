@@ -1,18 +1,18 @@
-"""What one watcher sees: initial events, changes as its selectors turn them, bookmarks, and how it ends.
+"""State of one watch: initial events, changes filtered by selectors, bookmarks, and the end.
 
-A watcher keeps no buffer. It has a cursor into the store's window of changes and is asked for the next few events when
-its connection can take them; one that is slower than the window passes by is told 410 Expired. States:
+A watcher has no buffer. It has a cursor into the store's window of changes, and produces the next events when the
+connection can send them. A watcher that falls behind the window ends with 410 Expired. States:
 
-    WAITING ──(store reached the revision asked for)──▶ INITIAL ──(all sent)──▶ CHANGES ──(deadline)──▶ ENDED
-       └──(3 s passed: ERROR 504)──▶ ENDED              CHANGES ──(cursor left the window: ERROR 410)──▶ ENDED
+    WAITING ──(store reached the requested revision)──▶ INITIAL ──(all sent)──▶ CHANGES ──(deadline)──▶ ENDED
+    └──(3 s passed: ERROR 504)──▶ ENDED              CHANGES ──(cursor left the window: ERROR 410)──▶ ENDED
 
-How a change looks, by whether the selectors matched before and after it:
+The event depends on whether the old and the new object match the selectors:
 
-    before  after   event
-    no      yes     ADDED, the new object
-    yes     yes     MODIFIED, the new object
-    yes     no      DELETED, the object before, with the change's revision
-    no      no      nothing
+    old      new      event
+    no       yes      ADDED with the new object
+    yes      yes      MODIFIED with the new object
+    yes      no       DELETED with the old object and the change's revision
+    no       no       none
 
 Source: apiserver pkg/storage/cacher (``convertToWatchEvent``, ``nextBookmarkTime``), pkg/endpoints/handlers/get.go.
 """
@@ -40,25 +40,25 @@ REVISION_WAIT: Final = 3.0
 BOOKMARK_BEFORE_DEADLINE: Final = 2.0
 MIN_TIMEOUT: Final = 1800.0
 _PLACES: Final = 16
-# What one poll looks at, so that a selector that few objects match keeps no others waiting.
+# Work limit of one poll, so that a selector with few matches does not block others.
 _ROUNDS: Final = 8
 _LOOKED_AT: Final = 250
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchPlan:
-    """What a watch request asks for.
+    """Parameters of a watch.
 
     Attributes:
         resource: Plural and group.
-        prefix: Beginning of the keys, such as ``default/``.
-        selection: Which objects are wanted.
-        revision: Where to begin; 0 is the present state.
-        initial_events: Whether the state is sent first.
-        announce_end: Whether a bookmark says that the initial events are complete.
-        bookmarks: Whether bookmarks are wanted.
-        stale_at: A fault: begin from the state of this revision, which the changes since then follow, as on a server
-            whose cache lags; None begins from the present one. A watch from a newer revision is not touched.
+        prefix: Prefix of the keys, for example ``default/``.
+        selection: Selectors.
+        revision: Start revision. 0 for the current state.
+        initial_events: Whether to send the state first.
+        announce_end: Whether to mark the end of the initial events by a bookmark.
+        bookmarks: Whether to send bookmarks.
+        stale_at: Injected fault: revision of the initial state, like on a server with a slow cache. None for the
+            current state. It does not affect watches from a newer revision.
     """
 
     resource: str
@@ -72,13 +72,11 @@ class WatchPlan:
 
 
 def plan_watch(query: ListQuery, *, resource: str, prefix: str, selection: Selection) -> WatchPlan:
-    """Turn a checked query into a plan.
+    """Convert a valid query to a plan.
 
-    A watch from no version or "0" that says nothing about initial events counts as one that wants them (the server's
-    default since WatchList), so it gets the closing bookmark, too, if it allows bookmarks.
-
-    Raises:
-        ApiError: 500 without a reason, if the resource version is not a number.
+    By default, a watch from no version or "0" gets initial events, like on the real server since WatchList. It then
+    also gets the closing bookmark if it allows bookmarks. Raises ApiError, 500 without a reason, for an invalid
+    resource version.
     """
     revision = parse_revision(query.resource_version)
     if revision is None:
@@ -98,7 +96,7 @@ def plan_watch(query: ListQuery, *, resource: str, prefix: str, selection: Selec
 
 
 def watch_seconds(query: ListQuery, *, random: float) -> float:
-    """Return how long a watch may last: as asked, else 30 to 60 minutes.
+    """Return the duration of a watch in seconds: the requested timeout, or 30 to 60 minutes.
 
     Source: apiserver pkg/endpoints/handlers/get.go, ``MinRequestTimeout``.
     """
@@ -109,7 +107,7 @@ def watch_seconds(query: ListQuery, *, random: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """One event for a watcher; a bookmark has no object, an error has a Status."""
+    """Watch event. A bookmark has no object, and an error has a Status."""
 
     type: EventType | None
     object: Resource | None = None
@@ -120,7 +118,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """What a watcher sees of the changes up to a revision."""
+    """Events of a watcher up to a revision."""
 
     sightings: tuple[Sighting, ...]
     end: int
@@ -128,25 +126,19 @@ class Portion:
 
 @final
 class ChangeReader:
-    """Reads a store's changes for its watchers, once for all who stand at the same place and want everything there.
+    """Reader of the store's changes that watchers at the same position share.
 
-    After a change most watchers of a resource do, so it is looked at once, not once for each of them. What has been
-    read, from a few places, is kept until the store changes: objects that the store's window holds itself, and the last
-    forms of deleted ones.
+    After a change, most watchers of a resource are at the same position, so their events are computed once. A few
+    results are cached until the store changes.
     """
 
     def __init__(self, store: Timeline) -> None:
-        """Read from this store."""
         self._store = store
         self._read: dict[tuple[str, str, int, int], Portion] = {}
         self._read_at = (0, 0, 0)
 
     def after(self, cursor: int, plan: WatchPlan, *, limit: int) -> Portion:
-        """Return what a plan shows of the changes after a revision, of which at most ``limit`` are looked at.
-
-        Raises:
-            CompactedError: If changes after it have been dropped.
-        """
+        """Return the events for at most ``limit`` changes after a revision, or raise CompactedError."""
         store = self._store
         state = store.revision, store.compacted, store.renumberings
         if state != self._read_at or len(self._read) >= _PLACES:
@@ -191,7 +183,7 @@ class _Phase(Enum):
 
 @final
 class Watcher:
-    """The state of one watch. ``poll`` until it gives nothing, wait for a change or until ``next_due``, poll again."""
+    """State machine of one watch. Poll until it returns nothing, wait for a change or ``next_due``, and repeat."""
 
     def __init__(
         self,
@@ -203,15 +195,15 @@ class Watcher:
         bookmark_interval: float = 60.0,
         changes: ChangeReader | None = None,
     ) -> None:
-        """Begin to watch.
+        """Start a watch.
 
         Args:
-            store: What is watched.
-            plan: What is wanted of it.
-            now: Seconds on the caller's clock.
-            seconds: How long the watch may last.
-            bookmark_interval: Seconds between bookmarks.
-            changes: Reads the store's changes for this watcher and others; None makes one for this watcher alone.
+            store: Store or view of the store.
+            plan: Parameters of the watch.
+            now: Current time in seconds on the caller's clock.
+            seconds: Maximum duration of the watch in seconds.
+            bookmark_interval: Interval between bookmarks in seconds.
+            changes: Reader that is shared with other watchers. None creates a separate reader.
         """
         self._store = store
         self._changes = changes or ChangeReader(store)
@@ -230,19 +222,19 @@ class Watcher:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will come; the stream is closed then."""
+        """Whether the watch has ended, so that the stream can be closed."""
         return self._phase is _Phase.ENDED
 
     @property
     def cursor(self) -> int:
-        """Up to which revision changes have been looked at."""
+        """The last processed revision."""
         return self._cursor
 
     def __repr__(self) -> str:
         return f"<Watcher of {self._plan.resource} at {self._cursor}, {self._phase.name}>"
 
     def next_due(self) -> float:
-        """When to poll again although nothing has changed: at once if the last poll has not looked at everything."""
+        """Return the time of the next poll without a change, or 0 if the last poll was incomplete."""
         if self._goes_on:
             return 0.0
         due = self._deadline
@@ -251,7 +243,7 @@ class Watcher:
         return min(due, self._wait_until) if self._phase is _Phase.WAITING else due
 
     def poll(self, now: float, *, limit: int = 100) -> tuple[Sighting, ...]:
-        """Return the next events, at most about ``limit`` of them; none if there is nothing to tell now."""
+        """Return the next events, at most about ``limit``, or none at the moment."""
         self._goes_on = False
         for _ in range(_ROUNDS):
             if self._phase is _Phase.ENDED:
@@ -285,7 +277,7 @@ class Watcher:
         except QuestionError:
             if now < self._wait_until:
                 raise
-            # The cache of a real server never gets as far as its store while it cannot convert what is there.
+            # The cache of a real server also does not catch up while objects cannot be converted.
             return self._fail(status_errors.too_large_resource_version(current, 0).status)
         self._initial.extend(page.items)
         self._initial_revision = self._cursor = page.revision
@@ -316,7 +308,7 @@ class Watcher:
             portion = self._changes.after(self._cursor, self._plan, limit=limit)
         except CompactedError as error:
             if self._runs and not self._store.has_dropped(self._plan.resource, after=self._cursor):
-                # What it has not seen was about other resources; a running watch outlives a compaction.
+                # The dropped changes are about other resources. A running watch survives a compaction.
                 self._cursor = error.compacted
                 return ()
             return self._fail(status_errors.expired_watch(error.revision, error.compacted).status)
@@ -331,7 +323,7 @@ class Watcher:
         return (Sighting(None, status=status),)
 
     def _bookmark(self, now: float) -> tuple[Sighting, ...]:
-        # A watch from the future has seen nothing yet that a bookmark could stand for.
+        # A watch from a future revision cannot send bookmarks yet.
         if not self._plan.bookmarks or now < self._bookmark_due:
             return ()
         self._bookmark_due = self._next_bookmark(now)

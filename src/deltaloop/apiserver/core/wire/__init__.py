@@ -1,1 +1,1 @@
-"""What crosses the wire before its meaning is known: paths and parameters of requests, media types, YAML, protobuf."""
+"""Parsing of requests: paths, parameters, media types, bodies, YAML and protobuf."""

@@ -30,12 +30,12 @@ class SentBody:
     """Body of a request.
 
     Attributes:
-        raw: Unpacked bytes.
+        raw: Uncompressed bytes.
         content_type: ``Content-Type`` of the request.
-        type_of: Function that finds the type of a built-in kind; None if the body must not be protobuf.
+        type_of: Function that finds the type of a built-in kind. None if protobuf is not allowed.
         api_version: API version of a protobuf object that does not specify one.
         kind: Kind of such an object.
-        repeated: After decoding YAML, a sentence for each repeated key; None for other formats.
+        repeated: Messages about duplicate keys after decoding YAML. None for other formats.
     """
 
     raw: bytes
@@ -46,18 +46,14 @@ class SentBody:
     repeated: tuple[str, ...] | None = None
 
     def may_swell(self) -> bool:
-        """Return whether aliases of YAML or copies of a JSON patch may make it stand for more than its length."""
+        """Return whether YAML aliases or copies in a JSON Patch can make the content larger than the body."""
         media_type, raw = media_type_of(self.content_type), self.raw
         if media_type == JSON_PATCH:
-            return b"copy" in raw or b"\\" in raw  # written with an escape, it is a copy, too
+            return b"copy" in raw or b"\\" in raw  # an escape can hide a copy operation
         return "yaml" in media_type and b"&" in raw
 
     def checked_media_type(self) -> str:
-        """Return the media type.
-
-        Raises:
-            UnsupportedMediaTypeError: If objects are not read from it.
-        """
+        """Return the media type, or raise UnsupportedMediaTypeError if it is not supported for objects."""
         media_type = media_type_of(self.content_type)
         in_protobuf = media_type == protobuf.CONTENT_TYPE and self.type_of is not None
         if media_type not in _JSON and media_type not in _YAML and not in_protobuf:
@@ -68,9 +64,8 @@ class SentBody:
     def decode(self) -> dict[str, object]:
         """Return the object in the body.
 
-        Raises:
-            UnsupportedMediaTypeError: If objects are not read from its media type.
-            BadRequestError: If it cannot be decoded or is not an object. The message has the position, not the data.
+        Raises UnsupportedMediaTypeError for an unsupported media type, and BadRequestError if the body cannot be
+        decoded or is not an object. Messages contain the position but not the data.
         """
         media_type, raw = self.checked_media_type(), self.raw
         try:
@@ -96,7 +91,7 @@ class SentBody:
 
         repeated: list[str] = []
         document = read_yaml_body(self.raw, source="the body of the request", repeated=repeated)
-        # As the real server's converter does; the first of several wrong fields is named.
+        # The real server also sorts keys here, which determines the first reported error.
         first = encode_sorted(document)
         self.repeated = tuple(repeated)
         return b"{}" if first == b"null" else first

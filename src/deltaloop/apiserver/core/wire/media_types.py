@@ -1,6 +1,6 @@
-"""Accept headers, as the API server reads them: clauses in the order in which they are written.
+"""Parsing of Accept headers.
 
-A clause's quality counts before its place: ``a;q=0.5, b`` prefers ``b``. A clause with ``q=0`` is left out.
+Clauses are sorted by quality and then by position: ``a;q=0.5, b`` prefers ``b``. Clauses with ``q=0`` are dropped.
 
 Source: apiserver pkg/endpoints/handlers/negotiation; goautoneg.
 """
@@ -19,24 +19,24 @@ _FOR_PEOPLE: Final = ("curl", "Wget", "Mozilla/5.0")
 @final
 @dataclass(frozen=True, slots=True)
 class AcceptClause:
-    """One clause of an Accept header: a media type such as ``application/json``, parameters such as ``as=Table``."""
+    """Clause of an Accept header: a media type, and parameters such as ``as=Table``."""
 
     media_type: str
     parameters: Mapping[str, str]
 
     @property
     def accepts_json(self) -> bool:
-        """Whether JSON is among what the clause stands for."""
+        """Whether the clause includes JSON."""
         return self.media_type in ("application/json", "application/*", "*/*")
 
     @property
     def is_yaml(self) -> bool:
-        """Whether the clause stands for YAML."""
+        """Whether the clause is YAML."""
         return self.media_type == YAML
 
 
 def wants_lines(pretty: str, user_agent: str) -> bool:
-    """Tell whether JSON is to be written over many lines: if the query says so, or for a browser, curl and Wget.
+    """Return whether to indent JSON: on request, and for browsers, curl and Wget.
 
     Source: apiserver pkg/endpoints/handlers/negotiation/negotiate.go (``isPrettyPrint``).
     """
@@ -46,7 +46,7 @@ def wants_lines(pretty: str, user_agent: str) -> bool:
 
 
 def parse_accept(header: str) -> tuple[AcceptClause, ...]:
-    """Parse an Accept header; an empty one stands for anything."""
+    """Parse an Accept header. An empty header accepts all types."""
     if not header.strip():
         return (AcceptClause("*/*", {}),)
     found: list[tuple[float, AcceptClause]] = []
@@ -64,7 +64,7 @@ def parse_accept(header: str) -> tuple[AcceptClause, ...]:
 
 
 def failure_in_yaml(header: str) -> bool:
-    """Tell whether a failure is answered in YAML: it has one form, so clauses that ask for another do not count."""
+    """Return whether an error is sent in YAML. Clauses for other forms such as Tables are ignored."""
     for clause in parse_accept(header):
         if "as" not in clause.parameters and (clause.is_yaml or clause.accepts_json):
             return clause.is_yaml

@@ -1,17 +1,17 @@
-r"""Bodies in Kubernetes' protobuf, read as the JSON that a Go client would have sent.
+r"""Decoding of Kubernetes' protobuf bodies into the JSON that a Go client would have sent.
 
-A body is four bytes, ``k8s\0``, and a ``runtime.Unknown``: API version, kind, and the message as bytes. The message
-is read by its kind's type, and what is left out follows from Go's struct tags alone:
+A body is ``k8s\0`` and a ``runtime.Unknown`` with API version, kind and the message. The message is decoded by the type
+of its kind. Go's struct tags determine the fields that are omitted:
 
-    a pointer, a list, a map     left out when not sent (null where Go has no ``omitempty``)
-    a scalar                     left out when empty, sent or not; Go's protobuf always sends it
-    a struct                     never left out: the empty one is ``{}``, with what is always written in it
+    a pointer, a list, a map     omitted when not sent (null if Go has no ``omitempty``)
+    a scalar                     omitted when empty, sent or not, because Go's protobuf always sends it
+    a struct                     never omitted: an empty struct is ``{}`` with the fields that are always written
 
-So ``{"status": {}}`` comes from a client that knows nothing of status, as it does in JSON. A message that is sent twice
-is one message in two pieces; unknown fields are skipped.
+Therefore ``{"status": {}}`` comes from a client without a status, like in JSON. Parts of a message that is sent twice
+are merged, and unknown fields are skipped.
 
-A body is at most 3 MiB, but two bytes can stand for an object with ten fields: so the values made of one body are
-counted, and messages nest to a bounded depth.
+A body has at most 3 MiB, but two bytes can represent an object with ten fields. The number of values and the nesting
+depth are therefore limited.
 
 Source: apimachinery pkg/runtime/serializer/protobuf; apiserver pkg/endpoints/handlers (``transformDecodeError``).
 """
@@ -48,24 +48,24 @@ MAX_VALUES: Final = 1_000_000
 _PREFIX: Final = b"k8s\x00"
 
 TypeOf: TypeAlias = Callable[[str, str], TypeNode | None]
-"""The type of an API version and a kind, if there is one."""
+"""Function that returns the type of an API version and kind, or None."""
 _UNMARKED: Final = Completion()
 
 
 def decode_body(
     body: bytes, type_of: TypeOf, *, api_version: str, kind: str, max_values: int = MAX_VALUES
 ) -> dict[str, object]:
-    """Read a body.
+    """Decode a body.
 
     Args:
-        body: All of it.
-        type_of: Finds the types of all kinds.
-        api_version: What the object is if it does not say so.
-        kind: Likewise; messages of errors have it, too.
-        max_values: How many fields and structs one body may stand for.
+        body: Complete body.
+        type_of: Function that finds the type of a kind.
+        api_version: API version of an object that does not specify one.
+        kind: Kind of such an object, also for error messages.
+        max_values: Maximum number of fields and structs.
 
     Raises:
-        BadRequestError: If it cannot be read; the message has the real server's words, and not the data.
+        BadRequestError: If the body is malformed. The message is the real server's and does not contain the data.
     """
     try:
         own_version, own_kind, spans = _read_envelope(body)
@@ -84,7 +84,7 @@ def decode_body(
 
 
 def _read_envelope(body: bytes) -> tuple[str, str, list[Span]]:
-    """Return API version, kind, and where the message lies."""
+    """Return API version, kind and the span of the message."""
     if not body:
         raise MalformedMessageError("empty data")
     if not body.startswith(_PREFIX):
@@ -111,7 +111,7 @@ def _read_envelope(body: bytes) -> tuple[str, str, list[Span]]:
 
 @final
 class _Reading:
-    """One body while it is read: what was sent for each field is gathered, then written in Go's order."""
+    """State of decoding one body: fields are collected and then written in Go's order."""
 
     def __init__(self, data: bytes, max_values: int) -> None:
         self._data = data
@@ -119,7 +119,7 @@ class _Reading:
         self._left = max_values
 
     def message(self, node: TypeNode, spans: list[Span], *, depth: int) -> dict[str, object]:
-        """Return a message as JSON has it; without spans, the zero message."""
+        """Return a message as JSON. Without spans, it is the zero message."""
         if depth > MAX_DEPTH:
             raise MalformedMessageError(f"messages are nested more than {MAX_DEPTH} deep")
         self._spend()
@@ -161,7 +161,7 @@ class _Reading:
             raise MalformedMessageError(f"the body has more than {self._max_values} values")
 
     def _gather(self, gathered: dict[int, object], name: str, node: TypeNode, sent: WireField, depth: int) -> None:
-        """Keep what was sent: a scalar's value, a struct's spans, the items of a list or a map."""
+        """Collect a sent field: the value of a scalar, the spans of a struct, or the items of a list or map."""
         number, wire_type, _, span = sent
         if name and node.form in WIRE_TYPES:
             gathered[number] = read_scalar(self._data, node.form, name, sent)
@@ -188,7 +188,7 @@ class _Reading:
         return self._value(node, [sent[3]], depth)
 
     def _entry(self, node: TypeNode, name: str, span: Span, depth: int) -> tuple[str, object]:
-        """Return a key and a value; what was not sent of them is empty."""
+        """Return key and value of a map entry; missing parts are empty."""
         key, sent_value = "", None
         for sent in read_fields(self._data, span, message=name):
             self._spend()

@@ -1,7 +1,7 @@
-"""Types whose JSON is not that of their fields, and scalars.
+"""Decoding of protobuf scalars and of types with special JSON.
 
-Each special type is a message like any other on the wire; a function makes its JSON of what the message holds. A type
-with a carrier is the last of the carrier's fields that is set.
+A special type is an ordinary message whose content a function converts to JSON. The value of a type with a carrier is
+the last field of the carrier that is set.
 
 Source: the ``MarshalJSON`` and ``Unmarshal`` of apimachinery's ``Time``, ``MicroTime``, ``Quantity``, ``IntOrString``
 and ``RawExtension``, of apiextensions' ``JSONSchemaPropsOr...``.
@@ -32,16 +32,16 @@ from deltaloop.schemas.nesting import TooDeepError, decode_json
 from deltaloop.schemas.types import Form, TypeNode
 
 Sent: TypeAlias = Mapping[str, object]
-"""The fields of a special message; one that was not sent is not there."""
+"""Sent fields of a special message."""
 
 WIRE_TYPES: Final[Mapping[str, int]] = {
     "string": LENGTH, "bytes": LENGTH, "boolean": VARINT, "int32": VARINT, "int64": VARINT, "number": FIXED64,
 }  # fmt: skip
-"""How scalars are sent, by form."""
+"""Wire types of scalars by form."""
 NUMBERS: Final = frozenset({"boolean", "int32", "int64"})
-"""Forms of which a list may be packed."""
+"""Forms that can be packed in a list."""
 ZEROS: Final[Mapping[str, object]] = {"string": "", "bytes": "", "boolean": False, "int32": 0, "int64": 0, "number": 0}
-"""Values of a map's entries that have none, by form."""
+"""Values of map entries without a value, by form."""
 
 
 def _message(name: str, **fields: Form) -> TypeNode:
@@ -56,37 +56,32 @@ MESSAGES: Final[Mapping[str, TypeNode]] = {
     "intstr": _message("intorstring", type="int64", intVal="int32", strVal="string"),
     "any": _message("json", raw="string"),
 }
-"""The messages of special types, by form."""
+"""Messages of special types by form."""
 
-_NO_TIME: Final = -62_135_596_800  # the first second of the year 1: how Go says that there is none
-_LARGEST_PLAIN_FLOAT: Final = 1e21  # Go writes larger ones with an exponent
+_NO_TIME: Final = -62_135_596_800  # the first second of year 1, Go's zero time
+_LARGEST_PLAIN_FLOAT: Final = 1e21  # Go writes larger floats with an exponent
 _QUANTITY: Final = re.compile(
     r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?", re.ASCII
 )
 
 
 def check_wire_type(found: int, expected: int, field: str) -> None:
-    """Check how a field was sent.
-
-    Raises:
-        MalformedMessageError: If otherwise than its type is.
-    """
+    """Raise MalformedMessageError if a field has the wrong wire type."""
     if found != expected:
         raise MalformedMessageError(f"proto: wrong wireType = {found} for field {field[:1].upper()}{field[1:]}")
 
 
 def read_number(kind: str, value: int) -> int | bool:
-    """Read a varint as a boolean, an ``int32`` or an ``int64``."""
+    """Convert a varint to a boolean, ``int32`` or ``int64``."""
     if kind == "boolean":
         return value != 0
     return signed(value, 32 if kind == "int32" else 64)
 
 
 def read_scalar(data: bytes, kind: str, name: str, sent: WireField) -> object:
-    """Return one scalar. Bytes that are no UTF-8 become replacement characters, as in Go's JSON.
+    """Return a scalar; invalid UTF-8 becomes replacement characters, like in Go's JSON.
 
-    Raises:
-        MalformedMessageError: If it was sent as another type, or JSON does not have it.
+    Raises MalformedMessageError for a wrong wire type or a value that JSON cannot represent.
     """
     _, wire_type, value, (begin, end) = sent
     check_wire_type(wire_type, WIRE_TYPES[kind], name)
@@ -103,11 +98,7 @@ def read_scalar(data: bytes, kind: str, name: str, sent: WireField) -> object:
 
 
 def from_message(node: TypeNode, carrier: TypeNode, sent: dict[str, object]) -> object:
-    """Return the JSON of a special type, or of one with a carrier.
-
-    Raises:
-        MalformedMessageError: If there is none.
-    """
+    """Return the JSON of a special type or of a type with a carrier, or raise MalformedMessageError."""
     if node.carrier is None:
         return _SPECIAL[node.form](sent)
     if not carrier.numbers:

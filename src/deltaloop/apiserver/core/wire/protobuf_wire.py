@@ -1,10 +1,10 @@
-"""The wire format of Protocol Buffers: numbered fields, one after the other, without names and without types.
+"""Wire format of Protocol Buffers: numbered fields without names and types.
 
     0 varint    an int            1 fixed64, 5 fixed32    a span of 8 or 4 bytes
     2 length    a span            3 group                 a span up to its end, 4
 
-A span is where the value lies in the data: nothing is copied. Nothing here recurses. Errors have the words of the real
-server's decoder, and never the data.
+A span is the position of a value in the data, so no data is copied. Decoding is not recursive. Errors have the real
+server's messages and do not contain the data.
 
 Source: protobuf.dev, "Encoding"; the generated ``Unmarshal`` and ``skipGenerated`` of k8s.io/api.
 """
@@ -26,26 +26,25 @@ FIXED32: Final = 5
 _64_BITS: Final = (1 << 64) - 1
 
 Span: TypeAlias = tuple[int, int]
-"""Where a value begins, and where it has ended."""
+"""Start and end of a value."""
 WireField: TypeAlias = tuple[int, int, int, Span]
-"""Number, wire type, the value of a varint, the span of anything else."""
+"""Number, wire type, value of a varint, and span of other values."""
 
 
 class MalformedMessageError(InvalidArgumentError):
-    """Bytes are no message: the sender's fault. The text says what is wrong, not what was sent."""
+    """Malformed message. The error does not contain the data."""
 
 
 def signed(value: int, bits: int) -> int:
-    """Read the low bits of a varint as a signed number, as Go's conversion does."""
+    """Convert the low bits of a varint to a signed number, like Go."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
 def read_varint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """Return a varint's 64 bits, and where it has ended.
+    """Return a 64-bit varint and its end.
 
-    Raises:
-        MalformedMessageError: If it is cut off, or longer than 10 bytes.
+    Raises MalformedMessageError if it is truncated or longer than 10 bytes.
     """
     value = shift = 0
     while shift < 64:
@@ -61,7 +60,7 @@ def read_varint(data: bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def read_varints(data: bytes, span: Span) -> Iterator[int]:
-    """Return the varints of a packed field."""
+    """Yield the varints of a packed field."""
     at, end = span
     while at < end:
         value, at = read_varint(data, at, end)
@@ -69,15 +68,9 @@ def read_varints(data: bytes, span: Span) -> Iterator[int]:
 
 
 def read_fields(data: bytes, span: Span, *, message: str) -> Iterator[WireField]:
-    """Return the fields of a message, in the order in which they were sent.
+    """Yield the fields of a message in wire order; ``message`` is its name for errors.
 
-    Args:
-        data: What was sent.
-        span: Where in it the message lies.
-        message: Its name, for errors.
-
-    Raises:
-        MalformedMessageError: While iterating, at the first thing that is wrong.
+    Raises MalformedMessageError during iteration.
     """
     at, end = span
     while at < end:

@@ -1,6 +1,6 @@
-"""Who asks for what: the facts of a request that authorization, faults and the audit line are decided by.
+"""Facts about a request for authorization, fault injection and the audit log.
 
-A path below a group and version is about a resource, whether it is served or not; every other path stands for itself.
+A path below a group and version belongs to a resource, even if it is not served. The verbs are:
 
     GET a collection   list, or watch          POST    create
     GET an object      get                     PUT     update          PATCH   patch
@@ -32,19 +32,19 @@ NOBODY: Final = User(name=ANONYMOUS, groups=(UNAUTHENTICATED,))
 
 
 def authenticated(name: str, *groups: str, uid: str = "", extra: Mapping[str, tuple[str, ...]] | None = None) -> User:
-    """Return a user who has shown credentials; the group that all of them are in is added."""
+    """Return an authenticated user; the group ``system:authenticated`` is added."""
     listed = (*groups, AUTHENTICATED) if AUTHENTICATED not in groups else groups
     return User(name=name, uid=uid, groups=tuple(dict.fromkeys(listed)), extra=extra or {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestInfo:
-    """What a request is about.
+    """Parsed request.
 
     Attributes:
-        verb: As in the table above.
-        path: The path as sent, without its query.
-        resource: Where it lies below a group and version; None for other paths.
+        verb: Verb from the table above.
+        path: Path as sent, without the query.
+        resource: Parsed path below a group and version. None for other paths.
     """
 
     verb: str
@@ -53,21 +53,14 @@ class RequestInfo:
 
     @property
     def group_resource(self) -> str:
-        """``deployments.apps``; empty for other paths."""
+        """Plural and group, for example ``deployments.apps``. Empty for other paths."""
         if self.resource is None:
             return ""
         return f"{self.resource.plural}.{self.resource.group}" if self.resource.group else self.resource.plural
 
 
 def describe(method: str, path: str, segments: tuple[str, ...], query: Mapping[str, str]) -> RequestInfo:
-    """Return what a request is about.
-
-    Args:
-        method: HTTP method.
-        path: The path without its query.
-        segments: Its parts, each decoded.
-        query: The query.
-    """
+    """Parse a request; ``segments`` are the decoded parts of the path."""
     found = parse_path(segments)
     if found is None or not found.plural:
         return RequestInfo(verb=method.lower(), path=path)
@@ -82,9 +75,9 @@ def describe(method: str, path: str, segments: tuple[str, ...], query: Mapping[s
 
 
 def selected_name(info: RequestInfo, query: Mapping[str, str]) -> str:
-    """Return the one name that a request can concern: the path's, or a field selector's; empty if there is none.
+    """Return the single name that a request is limited to, from its path or field selector, or an empty string.
 
-    So somebody who may watch one object by name may do it with ``fieldSelector=metadata.name=x``, too.
+    A permission to watch one object by name therefore includes ``fieldSelector=metadata.name=x``.
     """
     if info.resource is None or info.resource.name or info.verb not in ("list", "watch", "deletecollection"):
         return info.resource.name if info.resource is not None else ""
@@ -97,7 +90,7 @@ def wanted_by(user: User, info: RequestInfo, query: Mapping[str, str]) -> Attrib
     path = info.resource
     if path is None:
         return Attributes(user=user, verb=info.verb, path=info.path)
-    # A namespace lies in itself: who may do something there may see it.
+    # A namespace counts as inside of itself, so permissions in a namespace apply to it.
     in_itself = (path.group, path.plural) == ("", "namespaces")
     return Attributes(
         user=user,

@@ -1,10 +1,11 @@
-"""What a request asks for: its path taken apart, its query read and checked.
+"""Parsing and validation of paths and query parameters.
 
     /api/v1/...                          core group            /apis/GROUP/VERSION/...          other groups
-    .../RESOURCE[/NAME[/SUBRESOURCE]]    without a namespace   .../namespaces/NS/RESOURCE[...]  with one
-    .../watch/...                        the old spelling of ?watch=true
+    .../RESOURCE[/NAME[/SUBRESOURCE]]    without a namespace   .../namespaces/NS/RESOURCE[...]  with a namespace
+    .../watch/...                        old form of ?watch=true
 
-``namespaces`` itself is a resource: ``namespaces/x``, ``namespaces/x/status`` and ``namespaces/x/finalize`` name it.
+``namespaces`` is also a resource with the paths ``namespaces/x``, ``namespaces/x/status`` and
+``namespaces/x/finalize``.
 
 Source: apiserver pkg/endpoints/request/requestinfo.go; apimachinery pkg/apis/meta/internalversion/validation.
 """
@@ -25,21 +26,21 @@ from deltaloop.schemas.field_errors import SchemaError, forbidden_field, not_sup
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
 _MATCH: Final = "resourceVersionMatch"
 _INT64: Final = 2**63
-_MOST_DIGITS: Final = 20  # of a number of 64 bits
+_MOST_DIGITS: Final = 20  # of a 64-bit number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourcePath:
-    """A path below a group and version.
+    """Path below a group and version.
 
     Attributes:
-        group: API group; empty is the core group.
+        group: API group. Empty for the core group.
         version: API version.
-        plural: The resource; empty for the group-version itself.
-        namespace: Namespace in the path, or "".
-        name: Name of one object, or "".
-        subresource: Such as ``status``, or "".
-        watch: Whether the path has the old ``/watch/`` in it.
+        plural: Plural of the resource. Empty for the group version.
+        namespace: Namespace, or an empty string.
+        name: Name of an object, or an empty string.
+        subresource: Subresource, or an empty string.
+        watch: Whether the path has the old form with ``/watch/``.
     """
 
     group: str
@@ -58,10 +59,9 @@ def path_segments(path: str) -> tuple[str, ...]:
 
 
 def parse_path(segments: tuple[str, ...]) -> ResourcePath | None:
-    """Take a path apart; None if it is not below a group and version.
+    """Parse a path, or return None if it is not below a group and version.
 
-    Args:
-        segments: The path's parts, each decoded by itself, so that an encoded slash stays in its part.
+    ``segments`` are decoded individually, so they can contain slashes.
     """
     if len(segments) >= 2 and segments[0] == "api":
         group, version, rest = "", segments[1], segments[2:]
@@ -92,7 +92,7 @@ def parse_path(segments: tuple[str, ...]) -> ResourcePath | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuery:
-    """The query of a list or a watch, read but not yet checked for sense."""
+    """Parsed query of a list or watch, before validation."""
 
     label_selector: str = ""
     field_selector: str = ""
@@ -107,11 +107,7 @@ class ListQuery:
 
 
 def parse_list_query(query: Mapping[str, str]) -> ListQuery:
-    """Read the query; unknown parameters are ignored.
-
-    Raises:
-        BadRequestError: If a number is none.
-    """
+    """Parse the query and ignore unknown parameters. Raises BadRequestError for an invalid number."""
     return ListQuery(
         label_selector=query.get("labelSelector", ""),
         field_selector=query.get("fieldSelector", ""),
@@ -127,7 +123,7 @@ def parse_list_query(query: Mapping[str, str]) -> ListQuery:
 
 
 def named_query(query: ListQuery, name: str) -> ListQuery:
-    """Return a query for one object only, if there is a name: the old ``/watch/`` paths may end in one."""
+    """Limit a query to a name, because old ``/watch/`` paths can end with a name."""
     if not name:
         return query
     fields = f"{query.field_selector},metadata.name={name}".removeprefix(",")
@@ -135,11 +131,9 @@ def named_query(query: ListQuery, name: str) -> ListQuery:
 
 
 def check_list_query(query: ListQuery) -> None:
-    """Refuse combinations that make no sense for a list.
+    """Reject invalid combinations for a list.
 
-    Raises:
-        InvalidError: Naming the options.
-        BadRequestError: If both a version and a token are given.
+    Raises InvalidError for the options, and BadRequestError for a resource version with a continue token.
     """
     errors: list[SchemaError] = []
     match = query.resource_version_match
@@ -161,11 +155,9 @@ def check_list_query(query: ListQuery) -> None:
 
 
 def check_watch_query(query: ListQuery) -> None:
-    """Refuse combinations that make no sense for a watch.
+    """Reject invalid combinations for a watch.
 
-    Raises:
-        InvalidError: Naming the options.
-        ApiError: 500 without a reason, if the resource version is no number.
+    Raises InvalidError for the options, and ApiError, 500 without a reason, for an invalid resource version.
     """
     check_revision(query.resource_version)
     errors: list[SchemaError] = []
@@ -184,19 +176,19 @@ def check_watch_query(query: ListQuery) -> None:
 
 
 def parse_revision(text: str) -> int | None:
-    """Return a resource version as a number, 0 for none; None if it is not one."""
+    """Return a resource version as a number, 0 if it is empty, or None if it is invalid."""
     if not text:
         return 0
     if not _is_number(text):
         return None
-    # Python reads no number of more than some thousand digits.
+    # Python limits the number of digits.
     digits = text.lstrip("0")
     number = int(digits or "0") if len(digits) <= _MOST_DIGITS else 2 * _INT64
     return number if number < 2 * _INT64 else None
 
 
 def revision_error(text: str) -> str:
-    """Say why a text is no resource version, as Go's ``strconv.ParseUint`` does."""
+    """Return the error for an invalid resource version, like Go's ``strconv.ParseUint``."""
     why = "value out of range" if _is_number(text) else "invalid syntax"
     return f"strconv.ParseUint: parsing {msgspec.json.encode(text[:64]).decode()}: {why}"
 
@@ -206,10 +198,9 @@ def _is_number(text: str) -> bool:
 
 
 def check_revision(text: str) -> int:
-    """Return the resource version of a get or a watch as a number.
+    """Return the resource version of a get or watch as a number.
 
-    Raises:
-        ApiError: 500 without a reason if it is none, as the real server has it.
+    Raises ApiError, 500 without a reason like the real server, if it is invalid.
     """
     revision = parse_revision(text)
     if revision is None:

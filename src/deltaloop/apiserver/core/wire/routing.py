@@ -1,12 +1,12 @@
-"""Which verb of which resource a path and a method mean.
+"""Routing of paths and methods to verbs of resources.
 
     GET     collection: list, or watch      object: get
     POST    collection: create
     PUT     object: update                  PATCH   object: patch
     DELETE  collection: deletecollection    object: delete
 
-A path that no resource has is a 404 with a Status in the server's own groups, elsewhere a plain text 404; a method that
-a path does not have is a 405. HEAD is a GET for custom resources only.
+An unknown path is a 404 with a Status in the server's built-in groups, and a plain text 404 elsewhere. A method that a
+path does not support is a 405. HEAD works like GET for custom resources only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OF_COLLECTION: Final = {"GET": "list", "POST": "create", "DELETE": "deletecolle
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A verb on a resource."""
+    """Verb on a resource."""
 
     served: ServedResource
     verb: str
@@ -36,17 +36,11 @@ class Route:
 
 
 def find_route(registry: Registry, path: ResourcePath, method: str, *, watch: bool) -> Route | None:
-    """Find what a request means; None is a plain text 404.
+    """Find the route of a request, or return None for a plain text 404.
 
-    Args:
-        registry: What is served.
-        path: The path, with a resource in it.
-        method: HTTP method.
-        watch: Whether a stream is asked for; a named path without ``/watch/`` is read all the same.
-
-    Raises:
-        MethodNotAllowedError: If the resource, or this path of it, does not have the verb.
-        NotFoundError: If one of the server's own groups has no such path, or a custom resource no such subresource.
+    ``watch`` requests a stream. It is ignored for the path of an object without ``/watch/``. Raises
+    MethodNotAllowedError for an unsupported verb, and NotFoundError for an unknown path in a built-in group or an
+    unknown subresource of a custom resource.
     """
     served = registry.find(path.group, path.version, path.plural)
     own = registry.has_built_in(path.group)

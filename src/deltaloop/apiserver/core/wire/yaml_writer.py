@@ -1,9 +1,9 @@
-"""JSON as YAML in the form that the real server writes: sorted keys, block style, text quoted only where it must be.
+"""Conversion of JSON to the real server's YAML: sorted keys, block style, and minimal quoting.
 
     text with line breaks        a literal block
-    text that looks like more    double quotes: numbers, booleans (YAML 1.1: ``y`` and ``off``, too), null, times of day
-    other text                   plain, or single quotes where plain text would mean something else
-    keys                         letters behind everything else, runs of digits as numbers
+    ambiguous text               double quotes: numbers, booleans (YAML 1.1, including ``y`` and ``off``), null, times
+    other text                   plain, or single quotes where plain text would have another meaning
+    keys                         letters after other characters, digits compared as numbers
 
 Source: sigs.k8s.io/yaml v1.6.0 over go.yaml.in/yaml/v2 (``encode.go``, ``sorter.go``), whose emitter is libyaml's; so
 is PyYAML's.
@@ -39,19 +39,15 @@ _TIME: Final = re.compile(
 
 
 def json_to_yaml(body: bytes) -> bytes:
-    """Return a JSON document as YAML.
-
-    Raises:
-        msgspec.MsgspecError: If it is no JSON.
-    """
+    """Convert a JSON document to YAML, or raise msgspec.MsgspecError if it is not JSON."""
     events = _document(_decoded(body))
     text = _emit(events, Dumper=_EMITTER, width=_WIDTH, allow_unicode=True)
-    # libyaml ends a document with dots if its last block keeps its line breaks; Go's emitter does not.
+    # libyaml ends a document with dots if its last block keeps its line breaks, but Go's emitter does not.
     return (text.removesuffix("...\n") if text.endswith("\n...\n") else text).encode()
 
 
 def _decoded(body: bytes | msgspec.Raw) -> object:
-    """Decode JSON, and of a large document only one level: a thread that decodes all at once stops all others."""
+    """Decode JSON, but only one level of a large document, because decoding blocks all other threads."""
     raw = memoryview(body)
     if len(raw) > _AT_ONCE:
         opening = bytes(raw[:_AT_ONCE]).lstrip()[:1]
@@ -113,7 +109,7 @@ def _looks_like_time(text: str) -> bool:
 
 
 def _plain(value: object) -> str:
-    """Write null, a boolean or a number as Go does."""
+    """Format null, a boolean or a number like Go."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -131,7 +127,7 @@ def _plain(value: object) -> str:
 
 
 def _compare(one: str, two: str) -> int:
-    """Order keys: a letter comes behind what is none, and runs of digits are compared as numbers."""
+    """Compare keys: letters sort after other characters, and digits are compared as numbers."""
     place = next((at for at, (left, right) in enumerate(zip(one, two, strict=False)) if left != right), None)
     if place is None:
         return len(one) - len(two)
@@ -147,13 +143,13 @@ def _compare(one: str, two: str) -> int:
 
 
 def _number(text: str, place: int, *, zero: bool) -> tuple[int, str, int]:
-    """Return what orders the number at a place of a key: how long it is, its digits, and where it ends."""
+    """Return the sort key of the number at a position of a key: length, digits and end."""
     end = place
     while end < len(text) and text[end].isdecimal():
         end += 1
     digits = text[place:end]
     if zero:
-        # The digits before count, too, or 100 would come before 20.
+        # Include the preceding digits, because otherwise 100 would sort before 20.
         before = re.search(r"[0-9]*\Z", text[:place])
         if before is not None and before[0].strip("0"):
             digits = "1" + digits

@@ -1,1 +1,1 @@
-"""The verbs that change objects: create, update, patch, apply, delete and what subresources do."""
+"""Verbs that change objects: create, update, patch, apply, delete and subresources."""

@@ -1,4 +1,4 @@
-"""The part of admission that may change an object: plugins, and the permission to grant what a role grants."""
+"""Mutating admission, and permission checks for the rules in roles and bindings."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _Entries = list[dict[str, object]]
 
 
 class Admitted(NamedTuple):
-    """An object as admission has left it.
+    """Object after mutating admission.
 
     Attributes:
-        sent: The object.
-        entries: Its managed fields if they are known.
-        attributes: The write as plugins see it.
+        sent: Object.
+        entries: Managed fields if they are known.
+        attributes: Request attributes for plugins.
     """
 
     sent: Sent
@@ -56,7 +56,7 @@ class _EntriesAsSent:
         return self._found
 
     def left(self, context: WriteContext, admitted: Fields) -> _Entries:
-        """Return the entries that admission has left; those from before, with a warning, if they cannot be read.
+        """Return the entries after admission, or the previous entries with a warning if the new entries are malformed.
 
         Source: apiserver pkg/endpoints/handlers/fieldmanager/admission.go.
         """
@@ -71,15 +71,9 @@ class _EntriesAsSent:
 
 
 def admit_new(context: WriteContext, sent: Sent, entries: _Entries | None) -> Admitted:
-    """Let admission change a new object.
+    """Run mutating admission for a new object, or raise ApiError if it is rejected.
 
-    Args:
-        context: The write.
-        sent: The object as sent.
-        entries: Managed fields of an object that was applied.
-
-    Raises:
-        ApiError: If it is rejected.
+    ``entries`` are the managed fields of an applied object.
     """
     as_sent = _EntriesAsSent(partial(entries_as_sent, context, None, sent), entries)
     after, wanted = shown(context, {**sent.fields, "metadata": sent.metadata}), text(sent.metadata.get("name"))
@@ -93,16 +87,9 @@ def admit_new(context: WriteContext, sent: Sent, entries: _Entries | None) -> Ad
 
 
 def admit_change(context: WriteContext, sent: Sent, before: Fields, entries: _Entries | None) -> Admitted:
-    """Let admission change an object that exists.
+    """Run mutating admission for an update, or raise ApiError if it is rejected.
 
-    Args:
-        context: The write.
-        sent: The object as sent.
-        before: The present object.
-        entries: Managed fields of an object that was applied.
-
-    Raises:
-        ApiError: If it is rejected.
+    ``before`` is the current object, and ``entries`` are the managed fields of an applied object.
     """
     scales = context.subresource == "scale"
     as_sent = _EntriesAsSent(partial(entries_as_sent, context, before, sent), entries)
@@ -113,7 +100,7 @@ def admit_change(context: WriteContext, sent: Sent, before: Fields, entries: _En
         context.name,
         after=after,
         before=shown(context, before),
-        entries=list if scales else as_sent,  # webhooks see a Scale without its managed fields
+        entries=list if scales else as_sent,  # webhooks see a Scale without managed fields
     )
     admitted = context.admission.mutate(attributes)
     if admitted is not None:
@@ -124,10 +111,9 @@ def admit_change(context: WriteContext, sent: Sent, before: Fields, entries: _En
 
 
 def admit_alone(context: WriteContext, attributes: AdmissionAttributes) -> Fields | None:
-    """Let admission change and check an object that is not stored, such as a binding; None if it stays as it is.
+    """Run admission for an object that is not stored, for example a binding; return None if it is unchanged.
 
-    Raises:
-        ApiError: If it is rejected.
+    Raises ApiError if it is rejected.
     """
     admitted = context.admission.mutate(attributes)
     if admitted is not None:
@@ -148,7 +134,7 @@ def attributes_of(
     before: Fields | None = None,
     entries: Callable[[], _Entries] = list,
 ) -> AdmissionAttributes:
-    """Return a write as plugins see it."""
+    """Return the request attributes for plugins."""
     served = context.served
     return AdmissionAttributes(
         operation=operation,
@@ -167,7 +153,7 @@ def attributes_of(
 
 
 def shown(context: WriteContext, fields: Fields) -> Fields:
-    """Return an object as a write to its subresource shows it."""
+    """Return an object as its subresource represents it."""
     if context.subresource == "scale":
         return scale_of(context.served, fields, may_be_unset=True)
     return {"kind": context.served.type.kind, "apiVersion": context.served.type.api_version, **fields}

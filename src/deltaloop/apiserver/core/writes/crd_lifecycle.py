@@ -1,10 +1,10 @@
-"""What writing and deleting a CustomResourceDefinition does beyond storing it.
+"""Side effects of writing and deleting a CustomResourceDefinition.
 
-    written     it is defaulted and checked; its names are accepted or not, and its resources are served
-    deleted     its finalizer holds it until the last of its objects is gone; nothing new can be created meanwhile
-    gone        its resources are not served any more, and its names are free for another that waits for them
+    written     its names are accepted or rejected, and its resources are served
+    deleted     its finalizer keeps it until the last of its objects is gone, and new objects are rejected
+    removed     its resources are not served any more, and another CRD can use its names
 
-Each version of a group that is served has an APIService meanwhile.
+Each served group version has an APIService.
 
 Source: apiextensions-apiserver pkg/controller/finalizer, pkg/controller/status; Kubernetes
 pkg/controlplane/controller/crdregistration.
@@ -37,28 +37,28 @@ CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
 
 @final
 class CrdLifecycle:
-    """The custom resource definitions of one store and one registry."""
+    """CRDs of one store and registry."""
 
     def __init__(self, store: Objects, registry: Registry, *, drafted: bool = False) -> None:
-        """Work on this store and this registry; those of a draft are one write's own."""
+        """Use a store and registry, which belong to one write if they are ``drafted``."""
         self._store = store
         self._registry = registry
         self._drafted = drafted
         self._followed: dict[tuple[str, str], tuple[int, int]] = {}
-        self.changed: tuple[float, str] | None = None  # when what is served has changed last, by which CRD
+        self.changed: tuple[float, str] | None = None  # time of the last change of the served resources, and CRD's UID
 
     def serve_stored(self, *, now: float) -> None:
-        """Serve the resources of the CRDs in a restored store; those that had their names keep them."""
+        """Serve the CRDs of a restored store; established CRDs keep their names."""
         crds = sorted(self._store.list(CRDS).items, key=lambda crd: not is_established(crd.to_dict()))
         self._apply(crds, now=now)
 
     def applied(self, crd: dict[str, object], given: Given) -> dict[str, object]:
-        """Serve what a CRD that is about to be stored says; return it with its status, which is the server's own."""
+        """Serve a CRD that will be stored, and return it with its new status."""
         served = self._registry.resource(kinds.CUSTOM_RESOURCE_DEFINITION)
         assert served is not None
         status = self._registry.apply_crd(crd, now=given.now)
         self.follow(now=given.now, uid=text(at(crd, "metadata", "uid")))
-        # Which versions are stored is written with the CRD itself, the rest later: by the server.
+        # The stored versions are written with the CRD. The server writes the rest of the status afterwards.
         stored = {**_NO_STATUS, **mapping(crd.get("status")), "storedVersions": status["storedVersions"]}
         before = {**crd, "status": stored}
         writer = Writer(OWN_MANAGER, given.time, "status")
@@ -66,11 +66,7 @@ class CrdLifecycle:
         return with_entries(after, changed_entries(self._registry, served, before, after, None, writer))
 
     def check_open(self, name: str) -> None:
-        """Refuse a new custom resource whose CRD, of this name, is being deleted.
-
-        Raises:
-            MethodNotAllowedError: If it is.
-        """
+        """Reject a new custom resource with MethodNotAllowedError if its CRD is being deleted."""
         crd = self._store.get(CRDS, name)
         if crd is not None and crd.deletion_timestamp is not None:
             raise status_errors.method_not_allowed(
@@ -78,11 +74,11 @@ class CrdLifecycle:
             )
 
     def resource_of(self, name: str) -> ServedResource | None:
-        """Return one of the resources that a CRD serves, by the CRD's name; its objects are those of all versions."""
+        """Return any version of a CRD's resource. All versions share their objects."""
         return self._registry.resource_of(name)
 
     def finish(self, name: str, *, now: float) -> None:
-        """Let go of a CRD that is being deleted and has no objects any more; otherwise do nothing."""
+        """Release a CRD that is being deleted and has no objects left."""
         if self._store.count(name):
             return
         crd = self._store.get(CRDS, name)
@@ -98,7 +94,7 @@ class CrdLifecycle:
             self._store.update(CRDS, crd.key, fields)
 
     def stop_serving(self, name: str, *, now: float) -> None:
-        """Serve a CRD no longer; its names may now be free for another that waits for them."""
+        """Stop serving a CRD, and accept its names for other CRDs."""
         self._registry.remove_crd(name)
         self._apply(self._store.list(CRDS).items, now=now)
 
@@ -110,11 +106,10 @@ class CrdLifecycle:
         self.follow(now=now)
 
     def follow(self, *, now: float, uid: str = "") -> None:
-        """Let there be an APIService for each version that a CRD serves, and for no other; a draft leaves it for later.
+        """Create and delete the APIServices of CRDs' group versions. In a draft, this happens at the commit.
 
-        Args:
-            now: Seconds since 1970.
-            uid: That of the CRD that was written, from which those of new APIServices are made.
+        ``now`` is in seconds since 1970, and ``uid`` is the UID of the written CRD, which determines the UIDs of
+        APIServices.
         """
         self.changed = now, uid
         if self._drafted:

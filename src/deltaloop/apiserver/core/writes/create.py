@@ -1,6 +1,6 @@
-"""The verb ``create``: read the object, admit it, complete it, store it.
+"""The verb ``create``: read, admit, complete and store an object.
 
-Each verb is one transaction: it runs to its end without interruption, and the first error ends it with nothing written.
+Each verb is one transaction without interruption. After an error, no object has changed.
 
 Source: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/registry/store.go.
 """
@@ -25,7 +25,7 @@ def create_sent(context: WriteContext) -> tuple[Resource, int]:
     try:
         return create(context, fields), 201
     except ApiError as error:
-        # A real server looks for an object of the name, and at the resource version, last.
+        # A real server checks for an existing object and for the resource version last.
         if error.status.code in (409, 500):
             context.notes.sent += context.notes.advice
         raise
@@ -36,13 +36,8 @@ def create(
 ) -> Resource:
     """Store a new object.
 
-    Args:
-        context: The write. An update or an apply that creates has the name of the object.
-        fields: The object.
-        entries: ``managedFields`` of an object that is applied; None makes the manager the owner of all fields.
-
-    Raises:
-        ApiError: If the object cannot be created; nothing has changed then.
+    ``entries`` are the managed fields of an applied object. None makes the manager the owner of all fields. If ApiError
+    is raised, no object has changed.
     """
     applied = entries is not None
     sent = read_new(context, fields, "applied" if applied else "whole")

@@ -1,10 +1,10 @@
-"""The verb ``delete``: remove an object, mark it, or leave it.
+"""The verb ``delete``: remove an object or mark it for deletion.
 
-    nothing holds it, no grace        removed; an object of some kinds is marked first
-    finalizers, or a grace period     marked: deletionTimestamp and deletionGracePeriodSeconds
-    marked already                    nothing, unless grace is shortened or the propagation policy changes
+    no finalizers, no grace period    removed (some kinds are marked first)
+    finalizers or a grace period      marked: deletionTimestamp and deletionGracePeriodSeconds
+    already marked                    unchanged, unless grace is shortened or the propagation policy changes
 
-What holds an object besides its finalizers, and how long it has to end, is in the strategy of its kind.
+The kind's strategy determines the grace period and additional holders.
 
 Source: apiserver pkg/registry/rest/delete.go, pkg/registry/generic/registry/store.go.
 """
@@ -32,7 +32,7 @@ ORPHAN: Final = "orphan"
 
 
 class Fate(Enum):
-    """What becomes of the object."""
+    """Effect of a delete on the object."""
 
     REMOVED = auto()
     MARKED = auto()
@@ -40,7 +40,7 @@ class Fate(Enum):
 
 
 class DeleteResult(NamedTuple):
-    """The object of a delete, and whether it was removed."""
+    """Object of a delete, and whether it was removed."""
 
     object: Resource
     removed: bool
@@ -49,16 +49,11 @@ class DeleteResult(NamedTuple):
 def delete(
     context: WriteContext, options: DeleteOptions, *, admitted: bool = False, one_of_many: bool = False
 ) -> DeleteResult:
-    """Remove an object, or mark it to be removed when nothing holds it any more.
+    """Remove an object, or mark it for deletion.
 
-    Args:
-        context: The write.
-        options: Options of the delete.
-        admitted: Whether it is part of a write that has passed admission.
-        one_of_many: Whether the request is about a collection; admission sees no name then.
-
-    Raises:
-        ApiError: 404, 409 for preconditions, and what admission rejects.
+    ``admitted`` specifies that the delete is part of an admitted write. ``one_of_many`` specifies that the request is
+    for a collection, so that admission sees no name. Raises ApiError: 404, 409 for preconditions, and rejections by
+    admission.
     """
     served, strategy, objects = context.served, context.served.strategy, context.objects
     if options.policy is None and strategy.delete_warning:
@@ -81,11 +76,7 @@ def delete(
 
 
 def check_preconditions(served: ServedResource, current: dict[str, object], options: DeleteOptions) -> None:
-    """Refuse a delete that meant another object, or another state of it.
-
-    Raises:
-        ConflictError: Saying which precondition failed.
-    """
+    """Raise ConflictError if a delete has a wrong UID or resource version."""
     wanted, metadata = options.preconditions, mapping(current["metadata"])
     if wanted is None:
         return
@@ -108,20 +99,10 @@ def check_preconditions(served: ServedResource, current: dict[str, object], opti
 def delete_object(
     served: ServedResource, current: dict[str, object], options: DeleteOptions, *, now: float
 ) -> tuple[Fate, dict[str, object]]:
-    """Decide about one object.
+    """Decide about one object; ``options`` are valid, and ``now`` is in seconds since 1970.
 
-    Args:
-        served: The kind that the request names, as it is served.
-        current: The object as it is.
-        options: The ``DeleteOptions``, already checked.
-        now: Seconds since 1970.
-
-    Returns:
-        What becomes of it, and the object: to answer with, and to store unless it is as it was. What is marked when it
-        is removed is stored once more before, and its watchers see both.
-
-    Raises:
-        ConflictError: If a precondition fails.
+    Returns the effect and the object to return and to store. A removed object that was marked is stored before its
+    removal, so that watches see both events. Raises ConflictError if a precondition fails.
     """
     check_preconditions(served, current, options)
     metadata: dict[str, object] = {**mapping(current["metadata"]), "finalizers": _finalizers(served, current, options)}
@@ -150,7 +131,7 @@ def _again(
     if before:
         if grace is None or grace >= before:
             return Fate.UNCHANGED, current
-        # Grace counts from the first delete; if it is over, the pod still gets one second unless it gets none.
+        # The grace period starts at the first delete. If it is over, the pod gets one second, or none if requested.
         end = parse_time(text(metadata["deletionTimestamp"])).timestamp() - before + grace
         if end < now:
             end, grace = now, min(grace, 1)
@@ -179,12 +160,12 @@ def _finalizers(served: ServedResource, current: dict[str, object], options: Del
 
 
 def deletion_code(options: DeleteOptions, *, removed: bool) -> int:
-    """Return the HTTP status of a DELETE: 202 for an object that is still there, if its dependents are to go first."""
+    """Return the HTTP status of a DELETE: 202 if the object remains because of ``orphanDependents: false``, or 200."""
     return 202 if not removed and options.orphan_dependents is False else 200
 
 
 def deletion_answer(served: ServedResource, name: str, uid: str, *, removed: bool) -> Status | None:
-    """Return the Status that answers a DELETE; None if the object does: it is still there, or its kind returns it."""
+    """Return the Status of a DELETE, or None if the response is the object."""
     if not removed or served.flags.returned_when_deleted:
         return None
     kind = served.type

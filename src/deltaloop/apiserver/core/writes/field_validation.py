@@ -1,10 +1,10 @@
-"""``fieldValidation``: what to do about fields that are unknown or given twice.
+"""``fieldValidation``: handling of unknown and duplicate fields.
 
-    Ignore   drop them        Warn (also if nothing is said)   drop them, with a Warning header for each
-    Strict   refuse: 400 for a whole object, 422 naming ``patch`` for a patch
+    Ignore   drop them        Warn (default)   drop them, with a Warning header for each
+    Strict   reject: 400 for a complete object, 422 with the field ``patch`` for a patch
 
-Unknown fields of built-in kinds are dropped here in any case, as Go's decoding does; those of custom resources are
-dropped when the object is pruned.
+Unknown fields of built-in kinds are always dropped here, like by Go's decoder. Those of custom resources are dropped
+when the object is pruned.
 
 Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go.
 """
@@ -39,12 +39,11 @@ _SIGNS_OF_ONE: Final = 256
 def check_object(
     served: ServedResource, fields: dict[str, Any], body: SentBody, mode: FieldValidation
 ) -> tuple[str, ...]:
-    """Return the warnings about an object as sent, and drop the fields that its built-in type does not have.
+    """Return warnings about a sent object, and drop unknown fields of a built-in kind.
 
-    Raises:
-        BadRequestError: If the mode is ``STRICT`` and there would be any.
+    Raises BadRequestError if there are warnings in the mode ``STRICT``.
     """
-    # YAML is searched for repeated keys when it is decoded.
+    # Decoding YAML already detects duplicate keys.
     sent, repeated = (body.raw, ()) if body.repeated is None else (b"", body.repeated)
     found = served.codec.drop_unknown(fields, sent, "whole", told=mode is not FieldValidation.IGNORE)
     if mode is FieldValidation.IGNORE:
@@ -65,10 +64,9 @@ def _unmarshal_errors(repeated: Sequence[str]) -> tuple[str, ...]:
 def check_patched(
     served: ServedResource, fields: dict[str, Any], patch: bytes, mode: FieldValidation
 ) -> tuple[str, ...]:
-    """Return the warnings about an object after a patch.
+    """Return warnings about an object after a patch.
 
-    Raises:
-        InvalidError: If the mode is ``STRICT`` and there would be any; it names ``patch``, as the real server does.
+    Raises InvalidError for ``patch`` if there are warnings in the mode ``STRICT``, like the real server.
     """
     found = _patch_texts(patch, mode)
     if served.codec.is_read(fields):
@@ -84,19 +82,14 @@ def check_patched(
 
 
 def _check_readable(served: ServedResource, fields: dict[str, Any], *, as_sent: AsSent) -> None:
-    """Refuse an object that cannot be read at all: then nobody hears of fields that have no place."""
+    """Reject an unreadable object, whose unknown fields are not reported."""
     decode_sent(served, copied(fields), as_sent=as_sent)
 
 
 def check_applied(repeated: tuple[str, ...], mode: FieldValidation) -> tuple[str, ...]:
-    """Return the warnings about an object that is applied: only what is given twice can go unnoticed there.
+    """Return warnings about duplicate keys of an applied object; other faults are errors.
 
-    Args:
-        repeated: A sentence for each key that comes twice in it.
-        mode: What to do about them.
-
-    Raises:
-        BadRequestError: If the mode is ``STRICT`` and there would be any.
+    Raises BadRequestError if there are warnings in the mode ``STRICT``.
     """
     if mode is FieldValidation.IGNORE:
         return ()
@@ -107,7 +100,7 @@ def check_applied(repeated: tuple[str, ...], mode: FieldValidation) -> tuple[str
 
 
 def _patch_texts(patch: bytes, mode: FieldValidation) -> tuple[str, ...]:
-    """Return a sentence for each field of a patch that is twice, or that no operation of a JSON patch has."""
+    """Return messages about duplicate fields of a patch and unknown fields of JSON Patch operations."""
     if mode is FieldValidation.IGNORE:
         return ()
     twice = duplicate_field_texts(patch)
@@ -124,10 +117,10 @@ def _patch_texts(patch: bytes, mode: FieldValidation) -> tuple[str, ...]:
 
 
 def bounded_warnings(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return which warnings are sent: each once, and so many that clients can still read the headers.
+    """Return the unique warnings, limited to a size that clients can read in headers.
 
-    One with control characters, such as the end of a line, is not: no header may have them. If they have more signs
-    than ``4096`` together, each is cut to 256, and those that are too many are left out.
+    Warnings with control characters are dropped, because headers cannot contain them. If the total exceeds 4096
+    characters, each warning is truncated to 256, and the rest is dropped.
 
     Source: apiserver pkg/endpoints/filters/warning.go; apimachinery pkg/util/net/http.go (``NewWarningHeader``).
     """
@@ -138,7 +131,7 @@ def bounded_warnings(texts: Iterable[str]) -> tuple[str, ...]:
             once[text] = None
             shortened += min(len(text), _SIGNS_OF_ONE)
             if shortened > _MOST_SIGNS:
-                break  # no further one is sent, and there may be very many
+                break  # later warnings, possibly very many, would be dropped
     if sum(map(len, once)) <= _MOST_SIGNS:
         return tuple(once)
     kept: list[str] = []

@@ -1,7 +1,7 @@
-"""``metadata.managedFields`` of what this server serves: which types a resource has, and which fields do not count.
+"""Managed fields of served resources: types and ignored fields.
 
-A field that the endpoint resets belongs to nobody there: ``status`` where it is a subresource; on ``/status`` the spec,
-and metadata as far as that endpoint leaves it alone.
+Fields that an endpoint resets have no owner there: ``status`` if it is a subresource, and on ``/status`` the spec and
+the metadata that the endpoint does not change.
 
 Source: the ``GetResetFields`` of each kind's strategy in Kubernetes pkg/registry; apiextensions-apiserver
 pkg/registry/customresource/strategy.go, status_strategy.go.
@@ -41,7 +41,7 @@ _STATUS: Final = "f:status"
 def new_entries(
     registry: Registry, served: ServedResource, created: dict[str, object], writer: Writer
 ) -> list[dict[str, object]]:
-    """Return the entries of a new object; what the server itself has set belongs to nobody."""
+    """Return the entries of a new object. Fields that the server sets have no owner."""
     return created_entries(_target(registry, served, ""), created, writer)
 
 
@@ -53,28 +53,18 @@ def changed_entries(
     sent: object,
     writer: Writer,
 ) -> list[dict[str, object]]:
-    """Return the entries of a changed object.
-
-    Args:
-        registry: Knows the other versions of the resource.
-        served: The kind that the request names, as it is served.
-        before: The object as it was.
-        after: The object as it will be.
-        sent: ``managedFields`` of the object that was sent, or None.
-        writer: Manager, time and subresource of the write.
-    """
+    """Return the entries of a changed object; ``sent`` are the sent ``managedFields``, or None."""
     try:
         return updated_entries(_target(registry, served, writer.subresource), before, after, sent, writer)
     except ConversionError:
-        return entries_of(before)  # as on a real server: the write goes on, and owners stay
+        return entries_of(before)  # like on a real server, the write succeeds with unchanged owners
 
 
 def can_be_owned(registry: Registry, served: ServedResource, fields: dict[str, object]) -> bool:
-    """Tell whether an object as sent fits its type as far as owners need it; if not, a write changes no owners.
+    """Return whether a sent object matches its type as far as ownership requires; otherwise owners do not change.
 
-    Most that would not fit is refused for what is written. Here is what is sent beside that, of custom resources (a
-    status, or the rest of an object whose status is written), and what their schemas let pass, such as a list where a
-    text with a format belongs.
+    Most mismatches are rejected earlier. The remaining cases are ignored parts of custom resources (the status, or the
+    rest in a status write) and values that a schema accepts, for example a list for a string with a format.
 
     Source: apimachinery pkg/util/managedfields/fieldmanager.go (``UpdateNoErrors``).
     """
@@ -84,7 +74,7 @@ def can_be_owned(registry: Registry, served: ServedResource, fields: dict[str, o
 
 
 def with_old_times(before: dict[str, object], after: dict[str, object]) -> dict[str, object]:
-    """Return an applied object with the entries that it had, if their times are all that differs.
+    """Return an applied object with its old entries if only their times differ.
 
     Source: apiserver pkg/endpoints/handlers/fieldmanager/equality.go.
     """
@@ -112,20 +102,11 @@ def apply_fields(
     *,
     force: bool,
 ) -> dict[str, object]:
-    """Lay an applied object over the present one and return the result with its entries.
+    """Merge an applied object into the live object, and return the result with its entries.
 
-    Args:
-        registry: Knows the other versions of the resource.
-        served: The kind that the request names, as it is served.
-        live: The object as it is, None if there is none.
-        applied: The object as sent.
-        writer: Manager, time and subresource of the write.
-        force: Whether to take fields over from other managers.
-
-    Raises:
-        BadRequestError: If it is of another kind or version, or brings entries of its own.
-        ConflictError: If others own fields that would change.
-        ApiError: 500 if it does not fit its type, as the real server answers.
+    ``live`` is None for a create. Raises BadRequestError for a wrong kind or version, or for sent entries,
+    ConflictError if other managers own fields that would change, and ApiError 500 for type mismatches, like the real
+    server.
     """
     target = _target(registry, served, writer.subresource)
     _check_kind(served, applied)
@@ -146,7 +127,7 @@ def apply_fields(
 
 
 def _without_unreadable(served: ServedResource, applied: dict[str, object]) -> dict[str, object]:
-    """Return an applied object without entries that cannot be read, or refuse them in a built-in kind."""
+    """Drop unreadable entries of an applied object, or reject them for a built-in kind."""
     if mapping(applied.get("metadata")).get("managedFields") is None:
         return applied
     if not served.codec.says_kind:
@@ -155,7 +136,7 @@ def _without_unreadable(served: ServedResource, applied: dict[str, object]) -> d
 
 
 def _conflict(error: ConflictsError, *, shown_as: str) -> ApiError:
-    """Return the 409; ``shown_as`` is the version that all managers are shown to use, if there is one."""
+    """Return the 409 error. ``shown_as`` is an API version to show for all managers, if not empty."""
     conflicts = error.conflicts
     if shown_as:
         conflicts = tuple(replace(each, manager=replace(each.manager, api_version=shown_as)) for each in conflicts)
@@ -186,7 +167,7 @@ def _target(registry: Registry, served: ServedResource, subresource: str) -> Tar
 
 
 def _reset_by_status(served: ServedResource) -> tuple[str, FieldSet]:
-    """Return the one field that counts on ``/status``, or "" and the fields that do not."""
+    """Return the only written field of ``/status``, or an empty string and the ignored fields."""
     if not served.flags.status_metadata:
         return _STATUS, {}
     kept = {field_step(name): LEAF for name in CLIENTS_METADATA - served.flags.status_metadata}
@@ -197,7 +178,7 @@ def _reset_by_status(served: ServedResource) -> tuple[str, FieldSet]:
 
 
 def _types_of(registry: Registry, served: ServedResource) -> Callable[[str], TypeNode | None]:
-    """Return what finds the type of a resource by any version of it, or of another that has its objects, too."""
+    """Return a function that finds the type of any version of a resource, including those with shared storage."""
 
     def type_of(api_version: str) -> TypeNode | None:
         if api_version == served.type.api_version:

@@ -1,8 +1,8 @@
-"""What creating and updating make of an object, and what is wrong with that.
+"""Construction and validation of created and updated objects.
 
-The server owns uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, generation (where it counts),
-resourceVersion and managedFields (``managed_fields``). Where status is a subresource, the main endpoint
-leaves it alone and ``/status`` changes nothing else, but for metadata of most built-in kinds.
+The server sets uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, generation (if the kind has it),
+resourceVersion and managedFields (``managed_fields``). If status is a subresource, the main endpoint does not change
+it, and ``/status`` changes only the status, and for most built-in kinds also metadata.
 
 Source: apiserver pkg/registry/rest/create.go, update.go; apiextensions-apiserver
 pkg/registry/customresource/strategy.go.
@@ -48,7 +48,7 @@ _KEPT_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletio
 
 
 def new_object(context: WriteContext, fields: dict[str, object], metadata: dict[str, object]) -> dict[str, object]:
-    """Return the object that a create stores, without a name if it is to be generated."""
+    """Return the object to create, still without a generated name."""
     served = context.served
     kept = {name: value for name, value in metadata.items() if name not in _SERVER_FIELDS}
     kept["uid"] = context.uid
@@ -72,14 +72,9 @@ def updated_object(
     *,
     subresource: str,
 ) -> dict[str, object]:
-    """Return the object that an update stores.
+    """Return the object to store in an update.
 
-    Args:
-        served: The kind that the request names, as it is served.
-        current: The object as it is.
-        fields: The object as sent, or as patched.
-        metadata: Its normalized metadata.
-        subresource: "", ``status`` or ``finalize``.
+    ``fields`` is the sent or patched object with its normalized ``metadata``, and ``subresource`` can be empty.
     """
     old = mapping(current["metadata"])
     if subresource == "status":
@@ -109,27 +104,27 @@ def updated_object(
 
 
 def has_empty_part(served: ServedResource, fields: dict[str, object]) -> bool:
-    """Whether an object as sent has an empty list or map that counts as a change, although it is not stored."""
+    """Return whether a sent object has an empty list or map that counts as a change although it is not stored."""
     part = served.strategy.counts_empty
     return bool(part) and part in fields and has_empty(served.schema.tree.fields[part], fields[part])
 
 
 def counts_as_change(served: ServedResource, pruned: Iterable[str], *, subresource: str) -> bool:
-    """Whether fields that are not stored are in the part of an object that is written."""
+    """Return whether pruned fields are in the part of the object that is written."""
     if not served.status:
         return any(pruned)
     return any((path.split(".")[0] == "status") is (subresource == "status") for path in pruned)
 
 
 def count_change(before: dict[str, object], after: dict[str, object]) -> None:
-    """Raise the generation of a changed object, in place, unless another change has raised it."""
+    """Increment the generation of a changed object in place, unless it was already incremented."""
     metadata, old = mapping(after["metadata"]), mapping(before["metadata"]).get("generation")
     if metadata.get("generation") == old:
         metadata["generation"] = integer(old) + 1
 
 
 def _with_status_metadata(served: ServedResource, old: dict[str, object], sent: dict[str, object]) -> dict[str, object]:
-    """Return the metadata that a write to ``/status`` leaves."""
+    """Return the metadata after a write to ``/status``."""
     taken = served.flags.status_metadata
     if not taken:
         return old
@@ -138,7 +133,7 @@ def _with_status_metadata(served: ServedResource, old: dict[str, object], sent: 
 
 
 def told_by_status(served: ServedResource, errors: list[SchemaError]) -> list[SchemaError]:
-    """Return which errors in metadata count for a write to ``/status``: not those of what is put back before a look.
+    """Return the metadata errors that apply to ``/status``, which restores some metadata before validation.
 
     Source: Kubernetes pkg/registry (``PrepareForUpdate`` of status strategies), pkg/registry/core/pod/strategy.go.
     """
@@ -149,7 +144,7 @@ def told_by_status(served: ServedResource, errors: list[SchemaError]) -> list[Sc
 
 
 def new_errors(served: ServedResource, created: dict[str, object]) -> list[SchemaError]:
-    """Return what is wrong with a new object."""
+    """Return the errors of a new object."""
     errors = metadata_errors(served, mapping(created["metadata"]), new=True)
     strategy, rules = served.strategy, served.rules
     errors += [*rules.kept_errors(created, new=True), *strategy.validate(created), *strategy.validate_new(created)]
@@ -159,13 +154,9 @@ def new_errors(served: ServedResource, created: dict[str, object]) -> list[Schem
 def changed_errors(
     served: ServedResource, before: dict[str, object], after: dict[str, object], *, whole: bool
 ) -> list[SchemaError]:
-    """Return what is wrong with a changed object, and with changing it so.
+    """Return the errors of a changed object and of the change.
 
-    Args:
-        served: The object's kind, as it is served.
-        before: The object as it is.
-        after: The object as it is to be.
-        whole: Whether it was written as a whole, not through a subresource.
+    ``whole`` means that the write was not to a subresource.
     """
     errors = metadata_errors(served, mapping(after["metadata"]), new=whole and served.flags.base_rechecked)
     if whole:
@@ -182,26 +173,26 @@ def changed_errors(
 
 
 def new_warnings(strategy: Strategy, created: dict[str, object]) -> tuple[str, ...]:
-    """Return what the author of a new object is to be warned about."""
+    """Return warnings about a new object."""
     return (*strategy.warn_new(created), *strategy.warn_wanted(created), *strategy.warn(created))
 
 
 def changed_warnings(strategy: Strategy, before: dict[str, object], after: dict[str, object]) -> tuple[str, ...]:
-    """Return what the author of a change is to be warned about; the generation tells whether what is wanted changed."""
+    """Return warnings about a change. A new generation indicates that the spec changed."""
     wanted_otherwise = mapping(before["metadata"]).get("generation") != mapping(after["metadata"]).get("generation")
     about_wanted = strategy.warn_wanted(after) if wanted_otherwise else ()
     return (*strategy.warn_update(before, after), *about_wanted, *strategy.warn(after))
 
 
 def has_finalizers(served: ServedResource, fields: dict[str, object]) -> bool:
-    """Tell whether something still holds an object that is being deleted."""
+    """Return whether an object that is being deleted is still held."""
     if mapping(fields["metadata"]).get("finalizers"):
         return True
     return served.strategy.is_held(fields)
 
 
 def ends_with_update(served: ServedResource, fields: dict[str, object]) -> bool:
-    """Tell whether an update removed the last thing that held an object that is being deleted."""
+    """Return whether an update removed the last holder of an object that is being deleted."""
     metadata = mapping(fields["metadata"])
     if "deletionTimestamp" not in metadata or metadata.get("deletionGracePeriodSeconds", 0) != 0:
         return False
@@ -209,16 +200,16 @@ def ends_with_update(served: ServedResource, fields: dict[str, object]) -> bool:
 
 
 class New(NamedTuple):
-    """A new object that can be stored.
+    """New object that can be stored.
 
     Attributes:
-        fields: The object with its managed fields.
-        name: Its name.
-        key: Its key in the store.
-        existing: The object of that name; None if there is none.
-        version: Resource version that it was sent with.
-        is_versioned: Whether that is a number.
-        is_generated: Whether the server has generated the name.
+        fields: Object with its managed fields.
+        name: Name of the object.
+        key: Key in the store.
+        existing: Object of the same name, or None.
+        version: Resource version in the request.
+        is_versioned: Whether that version is a number other than 0.
+        is_generated: Whether the server generated the name.
     """
 
     fields: dict[str, object]
@@ -231,15 +222,10 @@ class New(NamedTuple):
 
 
 def make_new(context: WriteContext, sent: Sent, entries: list[dict[str, object]] | None) -> New:
-    """Return a new object with its name, its managed fields, and the fields that the server sets.
+    """Return a new object with its name, managed fields and server-side fields.
 
-    Args:
-        context: The write.
-        sent: The object as admission has left it.
-        entries: Its managed fields if they are known; None makes the manager the owner of all fields.
-
-    Raises:
-        InvalidError: If the object is invalid.
+    ``sent`` is the object after admission. ``entries`` are its managed fields if they are known, and None makes the
+    manager the owner of all fields. Raises InvalidError if the object is invalid.
     """
     served, strategy, objects = context.served, context.served.strategy, context.objects
     version = text(sent.metadata.pop("resourceVersion", ""))
@@ -263,7 +249,7 @@ def make_new(context: WriteContext, sent: Sent, entries: list[dict[str, object]]
 
 
 def _entries_of_new(context: WriteContext, created: dict[str, object], sent: Sent) -> list[dict[str, object]]:
-    """Return the managed fields of a new object; marks that it was sent with have an owner, although it lacks them."""
+    """Return the managed fields of a new object, including those of sent but dropped deletion marks."""
     by_author: dict[str, object] = {**without_zeros(context.served.schema.tree, created)}
     by_author["metadata"] = {**mapping(by_author["metadata"]), **sent.marks}
     return new_entries(context.registry, context.served, by_author, writer_of(context))
@@ -279,7 +265,7 @@ def _unused_name(context: WriteContext, base: str) -> str:
 
 
 class Changed(NamedTuple):
-    """A changed object that can be stored, and whether it is stored even if it equals the present one."""
+    """Changed object that can be stored, and whether to store it even if it equals the current object."""
 
     fields: dict[str, object]
     differs: bool
@@ -295,19 +281,16 @@ def make_changed(
     empty: bool,
     pruned: tuple[str, ...],
 ) -> Changed:
-    """Return a changed object with its managed fields and the fields that the server sets.
+    """Return a changed object with its managed fields and server-side fields, or raise ApiError if it is invalid.
 
     Args:
-        context: The write.
-        current: The present object.
-        before: The same, decoded.
-        sent: The object as admission has left it.
-        entries: Its managed fields if they are known; None makes the manager the owner of the fields that change.
-        empty: Whether it was sent with an empty part that counts as a change.
-        pruned: Paths of applied fields that are not stored; they count as changes, too.
-
-    Raises:
-        ApiError: If the object is invalid, or about another object or version.
+        context: Context of the write.
+        current: Current object.
+        before: Current object, decoded.
+        sent: Object after admission.
+        entries: Managed fields if they are known. None makes the manager the owner of the changed fields.
+        empty: Whether the request has an empty part that counts as a change.
+        pruned: Paths of applied fields that are not stored but count as changes.
     """
     served, strategy, written, part = context.served, context.served.strategy, context.subresource, part_of(context)
     fields, metadata = sent.fields, sent.metadata
@@ -350,23 +333,20 @@ def make_changed(
 
 
 def part_of(context: WriteContext) -> str:
-    """Return the part of the object that is written; a ``Scale`` changes the whole object."""
+    """Return the written part of the object, which is the whole object for a ``Scale``."""
     return "" if context.subresource == "scale" else context.subresource
 
 
 def writer_of(context: WriteContext) -> Writer:
-    """Return the writer as managed fields name it. A real server loses the time of a write through a ``Scale``."""
+    """Return the writer for managed fields. A real server does not record the time of a write through a ``Scale``."""
     time = "" if context.subresource == "scale" else context.time
     return Writer(context.manager, time, context.subresource)
 
 
 def entries_as_sent(context: WriteContext, before: dict[str, object] | None, sent: Sent) -> list[dict[str, object]]:
-    """Return the managed fields that a write leaves before admission, whose changes belong to nobody.
+    """Return the managed fields before admission, whose changes have no owner.
 
-    Args:
-        context: The write.
-        before: The present object, decoded; None for a new one.
-        sent: The object as sent.
+    ``before`` is the current object, or None for a new object.
     """
     served = context.served
     if not can_be_owned(context.registry, served, sent.fields):
@@ -386,7 +366,7 @@ def entries_as_sent(context: WriteContext, before: dict[str, object] | None, sen
 
 
 def _desired(fields: dict[str, object]) -> bytes:
-    # Where status is a subresource, both sides have the same one by now; elsewhere it counts like any other field.
+    # Both objects have the same status if it is a subresource. Otherwise it counts like other fields.
     return encode_sorted(
         {name: value for name, value in fields.items() if name not in ("kind", "apiVersion", "metadata")}
     )

@@ -1,4 +1,4 @@
-"""The verb ``patch``: change the present object by the patch in a body, then update it.
+"""The verb ``patch``: apply a patch to the current object, then update it.
 
 Source: apiserver pkg/endpoints/handlers/patch.go.
 """
@@ -18,7 +18,7 @@ from deltaloop.apiserver.core.writes.update import update, update_scale
 
 
 def patch_sent(context: WriteContext) -> tuple[Resource, int]:
-    """Change an object by the patch in the body, and return it with the HTTP status."""
+    """Apply the patch in the body, and return the object with the HTTP status."""
     served, body = context.served, context.body
     assert body is not None
 
@@ -35,11 +35,7 @@ def patch_sent(context: WriteContext) -> tuple[Resource, int]:
 
 
 def patch(context: WriteContext, change: Callable[[dict[str, object]], dict[str, object]]) -> Resource:
-    """Change an object by a function of its present state.
-
-    Raises:
-        ApiError: As ``update``, and whatever ``change`` raises.
-    """
+    """Change an object by a function of its current state. Raises ApiError like ``update`` and ``change``."""
     fields = change(decode_object(context.served, context.read()))
     if context.subresource == "scale":
         return update_scale(context, fields, as_sent="patched")

@@ -1,12 +1,12 @@
-"""PATCH: the content type chooses how a body changes an object.
+"""Application of patches by content type.
 
-    application/json-patch+json             RFC 6902, a list of operations; at most 10 000
+    application/json-patch+json             RFC 6902, at most 10 000 operations
     application/merge-patch+json            RFC 7386
     application/strategic-merge-patch+json  built-in kinds only (``strategic_merge``)
-    application/apply-patch+yaml            server-side apply: an object, not a change (``apply``)
+    application/apply-patch+yaml            server-side apply (``apply``)
 
-A body that cannot be read is a 400, one that cannot be applied a 422, another content type a 415 with the accepted
-ones.
+An unreadable body is a 400, a patch that does not apply is a 422, and another content type is a 415 with the accepted
+types.
 
 Source: apiserver pkg/endpoints/handlers/patch.go.
 """
@@ -41,7 +41,7 @@ def applies(content_type: str) -> bool:
 
 
 def patch_types(resource: ServedResource) -> tuple[str, ...]:
-    """Return the content types that a PATCH of a resource may have."""
+    """Return the patch content types of a resource."""
     if not resource.flags.strategic_merge:
         return (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
     return (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
@@ -50,19 +50,10 @@ def patch_types(resource: ServedResource) -> tuple[str, ...]:
 def apply_patch(
     content_type: str, current: dict[str, object], body: bytes, resource: ServedResource, *, of_kind: bool = True
 ) -> dict[str, object]:
-    """Apply the body of a PATCH to an object and return the result; ``current`` stays as it is.
+    """Apply a patch, except for server-side apply, and return the result. ``current`` is not changed.
 
-    Server-side apply is none of its business: what an object becomes by it depends on who owns which fields.
-
-    Args:
-        content_type: The request's ``Content-Type``; parameters such as a charset are passed over.
-        current: The object as stored, or the part of it that a subresource shows.
-        body: The patch as it was sent, unpacked.
-        resource: What is patched; it decides which content types there are and how lists merge.
-        of_kind: Whether ``current`` is an object of that resource's kind; a ``Scale`` is not.
-
-    Raises:
-        ApiError: If the content type, the body or the patch is refused.
+    ``of_kind`` specifies whether ``current`` has the resource's kind, which is false for a ``Scale``. Raises ApiError
+    if the content type, the body or the patch is rejected.
     """
     media_type = media_type_of(content_type)
     accepted = patch_types(resource)
@@ -89,10 +80,10 @@ def apply_patch(
 
 
 def merge_patch(current: dict[str, object], patch: dict[str, object]) -> dict[str, object]:
-    """Apply a JSON merge patch and return the result, which shares no part with ``current`` or ``patch``.
+    """Apply a JSON merge patch, and return a result that shares no part with the arguments.
 
-    As the real server has it, an object inside a new list loses its nulls, and one inside a list that replaces an
-    object keeps them.
+    Like on the real server, objects in a new list lose their nulls, and objects in a list that replaces an object keep
+    them.
 
     Source: RFC 7386, section 2; gopkg.in/evanphx/json-patch.v4 v4.13.0, merge.go.
     """
@@ -115,7 +106,7 @@ def _merge_into(target: dict[str, object], patch: dict[str, object]) -> None:
 
 
 def _without_nulls(value: object) -> object:
-    """Copy a value without the nulls of its objects; those of its lists stay."""
+    """Copy a value without the nulls of its objects. Nulls of lists stay."""
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
         return {name: _without_nulls(inner) for name, inner in fields.items() if inner is not None}
@@ -138,7 +129,7 @@ def _read(body: bytes) -> object:
     try:
         return decode_json(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        # msgspec names the position and what it expected, never the data.
+        # msgspec's message contains the position and the expected type but not the data.
         raise status_errors.bad_request(f"error decoding patch: {error}") from None
 
 
@@ -159,7 +150,7 @@ def _apply_strategic(
         return result
     if (fault := convert_object(resource.schema.tree, result)) is not None:
         raise _not_readable(converting_words(fault))
-    # The result is read as what the URL says, whatever it says that it is.
+    # The result is read as the kind of the URL, regardless of its own kind.
     return {**result, "kind": resource.type.kind, "apiVersion": resource.type.api_version}
 
 

@@ -1,4 +1,4 @@
-"""Bodies of requests, decoded and searched for unknown and repeated fields.
+"""Decoding of request bodies, with checks for unknown and duplicate fields.
 
 Source: apiserver pkg/endpoints/handlers/create.go, update.go.
 """
@@ -12,16 +12,15 @@ from deltaloop.apiserver.core.writes.field_validation import check_object
 
 
 def read_body(context: WriteContext) -> dict[str, object]:
-    """Return the object in the body of a create or an update, and note the warnings about it.
+    """Return the object in the body of a create or update, and record warnings.
 
-    Raises:
-        ApiError: If it cannot be decoded, has another kind, or has fields that the request does not permit.
+    Raises ApiError if it cannot be decoded, has another kind, or has forbidden fields.
     """
     served, body, notes = context.served, context.body, context.notes
     assert body is not None
     fields = body.decode()
     served.codec.check_kind(fields)
-    if served.codec.is_read(fields):  # otherwise it is rejected later, and its fields mean nothing here
+    if served.codec.is_read(fields):  # otherwise it is rejected later, and its fields have no meaning
         warnings = check_object(served, fields, body, context.validation)
         notes.sent = warnings + owner_warnings(mapping(fields.get("metadata")))
         note_advice(context, fields)
@@ -29,7 +28,7 @@ def read_body(context: WriteContext) -> dict[str, object]:
 
 
 def note_advice(context: WriteContext, fields: dict[str, object]) -> None:
-    """Note the warnings about the names of new finalizers."""
+    """Record warnings about the names of new finalizers."""
     sent = mapping(fields.get("metadata"))
     if sent.get("finalizers") and context.subresource != "status":
         current = context.find()

@@ -1,7 +1,6 @@
-"""An object as somebody sent it: read as its kind, and held against the one that is there.
+"""Decoding of sent objects, and comparison with the URL and the current object.
 
-How it came about decides in which words it is refused: as a ``whole``, ``patched`` (from the present object), or
-``applied``.
+Error messages depend on whether the object is ``whole``, ``patched`` (from the current object) or ``applied``.
 
 Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go; pkg/registry/rest/update.go.
 """
@@ -29,14 +28,14 @@ _MARKS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 class Sent(NamedTuple):
-    """An object as it was sent.
+    """Decoded object.
 
     Attributes:
-        fields: The object with its defaults.
-        metadata: Its normalized metadata.
-        as_sent: How it was sent.
-        dropped: By the names of metadata fields that were dropped, the reason.
-        marks: Marks of a deletion that a new object was sent with.
+        fields: Object with its defaults.
+        metadata: Normalized metadata.
+        as_sent: Origin of the object.
+        dropped: Reasons for dropped metadata fields by name.
+        marks: Deletion marks in a new object.
     """
 
     fields: dict[str, object]
@@ -47,10 +46,9 @@ class Sent(NamedTuple):
 
 
 def decode_sent(served: ServedResource, fields: dict[str, object], *, as_sent: AsSent) -> Mapping[str, str]:
-    """Read an object as its kind and fill in its defaults, in place; return what of metadata was dropped, and why.
+    """Decode an object in place and set defaults; return the reasons for dropped metadata fields.
 
-    Raises:
-        ApiError: If it cannot be read; which one depends on how it came about.
+    Raises ApiError if it cannot be read. The error depends on its origin.
     """
     try:
         served.codec.check_kind(fields)
@@ -64,11 +62,7 @@ def decode_sent(served: ServedResource, fields: dict[str, object], *, as_sent: A
 
 
 def read_sent(context: WriteContext, fields: dict[str, object], as_sent: AsSent) -> Sent:
-    """Read an object as its kind, and check that it is the object that the URL names.
-
-    Raises:
-        ApiError: If it cannot be read, or is another object.
-    """
+    """Decode an object, or raise ApiError if it is unreadable or does not match the URL."""
     dropped = decode_sent(context.served, fields, as_sent=as_sent)
     metadata = check_identity(
         context.served, fields, namespace=context.namespace, name=context.name, patched=as_sent == "patched"
@@ -77,10 +71,9 @@ def read_sent(context: WriteContext, fields: dict[str, object], as_sent: AsSent)
 
 
 def read_new(context: WriteContext, fields: dict[str, object], as_sent: AsSent) -> Sent:
-    """Read a new object. One that an update or an apply creates keeps the marks of a deletion that it was sent with.
+    """Decode a new object, which keeps its deletion marks if an update or apply creates it.
 
-    Raises:
-        ApiError: If it cannot be read, or was meant for an object that does not exist.
+    Raises ApiError if it is unreadable or has the UID of an object that does not exist.
     """
     sent = read_sent(context, fields, as_sent)
     if not context.name:
@@ -96,18 +89,10 @@ def read_new(context: WriteContext, fields: dict[str, object], as_sent: AsSent) 
 def check_identity(
     served: ServedResource, fields: dict[str, object], *, namespace: str, name: str = "", patched: bool = False
 ) -> dict[str, object]:
-    """Check that an object is what the URL says, and return its normalized metadata.
+    """Check that an object matches the URL, and return its normalized metadata.
 
-    Args:
-        served: The resource in the URL.
-        fields: The object; ``kind`` and ``apiVersion`` may be missing for built-in kinds.
-        namespace: Namespace in the URL; filled in where the object has none.
-        name: Name in the URL, or "" for a create.
-        patched: Whether a patch made the object; what it says of its version is then looked at later.
-
-    Raises:
-        BadRequestError: If kind, version, name or namespace do not fit.
-        InvalidError: If a custom resource has another kind.
+    ``name`` is empty for a create. ``patched`` postpones the check of the API version. Raises BadRequestError for a
+    different version, name or namespace, and InvalidError for another kind of custom resource.
     """
     api_version = fields.get("apiVersion") or ""
     if not patched and (api_version or served.codec.says_kind) and api_version != served.type.api_version:
@@ -119,7 +104,7 @@ def check_identity(
         check_said_kind(served, fields)
     unnamed = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
     if patched and name and not (served.codec.says_kind or api_version):
-        raise status_errors.bad_request(unnamed)  # without a version it is read as nothing at all
+        raise status_errors.bad_request(unnamed)  # without a version, it is decoded as an empty object
     metadata = normalized_metadata(fields)
     check_namespace(served, metadata, namespace)
     if name and "name" not in metadata:
@@ -134,10 +119,9 @@ def check_identity(
 
 
 def check_namespace(served: ServedResource, metadata: dict[str, object], namespace: str) -> None:
-    """Fill in the namespace of an object where it has none; without namespaces, take it away.
+    """Set a missing namespace, or remove it for a cluster-scoped resource.
 
-    Raises:
-        BadRequestError: If the object is of another namespace than the request.
+    Raises BadRequestError for a different namespace.
     """
     if not served.type.namespaced:
         metadata.pop("namespace", None)
@@ -148,11 +132,7 @@ def check_namespace(served: ServedResource, metadata: dict[str, object], namespa
 
 
 def check_said_kind(served: ServedResource, fields: dict[str, object]) -> None:
-    """Refuse another kind where an object has to say its own; in an update, the resource version is looked at before.
-
-    Raises:
-        InvalidError: If it is another.
-    """
+    """Raise InvalidError for another kind of custom resource. An update checks the resource version first."""
     if not served.codec.says_kind:
         return
     kind, api_version = text(fields.get("kind")), text(fields.get("apiVersion"))
@@ -167,10 +147,9 @@ def check_said_kind(served: ServedResource, fields: dict[str, object]) -> None:
 
 
 def _version_sent(metadata: dict[str, object]) -> int:
-    """Return the resource version that an update was sent with as a number, 0 for none.
+    """Return the resource version of an update as a number, 0 if it is empty.
 
-    Raises:
-        ApiError: 500 if it is no number, as the real server answers.
+    Raises ApiError 500 if it is not a number, like the real server.
     """
     wanted = text(metadata.get("resourceVersion"))
     number = parse_revision(wanted)
@@ -180,7 +159,7 @@ def _version_sent(metadata: dict[str, object]) -> int:
 
 
 def _uid_conflict(served: ServedResource, namespace: str, name: str, *, wanted: str, found: str) -> ApiError:
-    """409: an update names an object that is not there any more, or never was."""
+    """409: an update of an object that does not exist."""
     key = f"/registry/{served.etcd_prefix}/{served.key(namespace, name)}"
     return status_errors.precondition_conflict(
         served.type, name, storage_key=key, field="UID", wanted=wanted, found=found
@@ -190,21 +169,10 @@ def _uid_conflict(served: ServedResource, namespace: str, name: str, *, wanted: 
 def check_versions(
     served: ServedResource, current: Resource, metadata: dict[str, object], *, as_sent: AsSent
 ) -> list[SchemaError]:
-    """Hold what an update says of uid and resource version against the present object.
+    """Compare UID and resource version of an update with the current object.
 
-    Args:
-        served: The kind that the request names, as it is served.
-        current: The present object.
-        metadata: Of the object as sent, normalized.
-        as_sent: How it came about.
-
-    Returns:
-        What is wrong, to be told with whatever else may be.
-
-    Raises:
-        ConflictError: If it is about another object or another version.
-        InvalidError: If the kind must not be updated without a version.
-        ApiError: 500 if the version is no number, as the real server answers.
+    Returns errors to report together with others. Raises ConflictError for another object or version, InvalidError if
+    the kind requires a version, and ApiError 500 for an invalid version, like the real server.
     """
     uid = text(metadata.get("uid"))
     another = bool(uid) and uid != current.uid

@@ -1,7 +1,7 @@
-"""The state that writes read and change: the stored objects, the served resources, and the admission plugins.
+"""State of the server: stored objects, served resources and admission plugins.
 
-Verbs work on the state of the server, or on a draft of it that one write computes in a thread. A write that has effects
-on other objects makes further writes of the server itself here.
+Verbs use the state of the server, or a draft that one write computes in a thread. Side effects of a write on other
+objects are further writes of the server.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class ServerState:
 
     Attributes:
         store: Store of the server.
-        objects: Objects that writes read and change: the store, or the draft.
+        objects: Objects for writes: the store or the draft.
         registry: Served resources.
         admission: Admission plugins.
         crds: Custom resource definitions.
     """
 
     def __init__(self, store: RevisionStore, registry: Registry, admission: Admission | None = None) -> None:
-        """Use a store, a registry and admission plugins; the default plugins if None."""
+        """Use a store, a registry and admission plugins. None selects the default plugins."""
         self.store = store
         self.objects: Objects = store
         self.registry = registry
@@ -52,10 +52,9 @@ class ServerState:
         self._draft: Draft | None = None
 
     def draft(self, ask: Ask) -> ServerState:
-        """Return a draft for one write that is computed in a thread; ``commit`` carries it out.
+        """Return a draft for one write in a thread.
 
-        Args:
-            ask: Runs a function on the event loop; the thread waits for its result.
+        ``ask`` runs a function on the event loop and waits for its result.
         """
         drafted = ServerState(self.store, self.registry.branch(), self.admission)
         drafted.objects = drafted._draft = draft = Draft(self.store, ask=ask)
@@ -63,12 +62,12 @@ class ServerState:
         return drafted
 
     def is_current(self, drafted: ServerState) -> bool:
-        """Return whether nothing that a draft has read has changed since; otherwise its outcome means nothing."""
+        """Return whether the reads of a draft are still current. Otherwise its result is meaningless."""
         assert drafted._draft is not None
         return drafted._draft.is_current() and self.registry.is_current(drafted.registry)
 
     def commit(self, drafted: ServerState) -> Commit:
-        """Carry out the writes of a draft that is current."""
+        """Apply the writes of a draft that is current."""
         assert drafted._draft is not None
         self.registry.adopt(drafted.registry)
         commit = drafted._draft.commit()
@@ -95,17 +94,17 @@ class ServerState:
         dry_run: bool = False,
         force: bool = False,
     ) -> WriteContext:
-        """Return the context of a write of the server itself.
+        """Return the context of a write by the server itself.
 
         Args:
             served: Resource of the object.
-            namespace: Namespace of the object; "" if its resource has none.
-            name: Name of an object that exists or is applied; "" to create one.
-            moment: Time, uid and random number.
-            subresource: Subresource to write; "" for the object itself.
+            namespace: Namespace of the object. Empty for cluster-scoped resources.
+            name: Name of an existing or applied object. Empty for a create.
+            moment: Time, UID and random number.
+            subresource: Subresource to write. Empty for the object itself.
             manager: Field manager.
-            dry_run: Whether to do everything except storing the object.
-            force: Whether an apply takes fields over from other managers.
+            dry_run: Whether the write is a dry run.
+            force: Whether an apply takes over fields from other managers.
         """
         now, uid, random = moment
         return WriteContext(
@@ -126,35 +125,27 @@ class ServerState:
         )
 
     def read(self, served: ServedResource, namespace: str, name: str, *, revision: int | None = None) -> Resource:
-        """Return an object, as it is or as it was at a revision of the store's window.
-
-        Raises:
-            NotFoundError: If it does not exist.
-        """
+        """Return an object at the current or a past revision, or raise NotFoundError."""
         found = self.objects.get(served.storage, served.key(namespace, name), at=revision)
         if found is None:
             raise status_errors.not_found(served.type, name)
         return found
 
-    # -- writes that other writes bring with them (``strategy.Writes``)
+    # -- side effects of other writes (``strategy.Writes``)
 
     def fields_of(self, kind: ResourceType[Resource], namespace: str, name: str) -> dict[str, object]:
-        """Return an object.
-
-        Raises:
-            NotFoundError: If it does not exist.
-        """
+        """Return an object, or raise NotFoundError."""
         served = self._served(kind)
         return decode_object(served, self.read(served, namespace, name))
 
     def put(self, kind: ResourceType[Resource], fields: dict[str, object]) -> None:
-        """Store an object that exists as it is given."""
+        """Store an existing object without further processing."""
         served, metadata = self._served(kind), mapping(fields["metadata"])
         key = served.key(text(metadata.get("namespace")), text(metadata["name"]))
         self.objects.update(served.storage, key, served.codec.stored(fields))
 
     def update_status(self, kind: ResourceType[Resource], fields: dict[str, object], given: Given) -> None:
-        """Store an object with another status, as a write to its ``/status`` does."""
+        """Store an object with a changed status, like a write to ``/status``."""
         metadata = mapping(fields["metadata"])
         where = self._served(kind), text(metadata.get("namespace")), text(metadata["name"])
         update(self.own_write(*where, Moment(given.now), subresource="status"), fields)
@@ -169,30 +160,30 @@ class ServerState:
         now: float,
         dry_run: bool,
     ) -> DeleteResult:
-        """Delete an object, as a part of a write that has passed admission."""
+        """Delete an object as part of an admitted write."""
         context = self.own_write(self._served(kind), namespace, name, Moment(now), dry_run=dry_run)
         return delete(context, options, admitted=True)
 
     def create_beside(self, kind: ResourceType[Resource], fields: dict[str, object], *, uid: str, now: float) -> None:
-        """Create an object without a namespace that belongs to another one."""
+        """Create a cluster-scoped object that belongs to another object."""
         create(self.own_write(self._served(kind), "", "", Moment(now, uid)), fields)
 
     def remove_beside(self, kind: ResourceType[Resource], name: str) -> None:
-        """Remove such an object, which exists."""
+        """Remove an existing object of ``create_beside``."""
         self.objects.delete(kind.group_resource, name)
 
     def delete_all(self, resource: str, *, now: float) -> None:
-        """Delete all objects of a definition's resource, by its plural and group."""
+        """Delete all objects of a CRD's resource, named by plural and group."""
         served = self.crds.resource_of(resource)
         if served is None:
             return
-        # Some are deleted already when the next one is read, so it is too late to repeat this in a thread.
+        # The deletes cannot be repeated in a thread after some of them have succeeded.
         with unbounded_growth():
             for item in self.objects.list(served.storage).items:
                 context = self.own_write(served, item.namespace, item.name, Moment(now))
                 if item.finalizers:
                     delete(context, DeleteOptions(), admitted=True)
-                else:  # nothing holds it, and there may be very many: it need not be read
+                else:  # without finalizers, it need not be decoded, which matters for very many objects
                     remove(context, item)
 
     def _served(self, kind: ResourceType[Resource]) -> ServedResource:

@@ -1,4 +1,4 @@
-"""The end of a write: the last admission plugins, the store, and the writes of other objects that follow.
+"""Last step of a write: validating admission, store, and side effects on other objects.
 
 Source: apiserver pkg/registry/generic/registry/store.go.
 """
@@ -28,17 +28,13 @@ Fields = dict[str, object]
 
 
 def store_new(context: WriteContext, new: New, attributes: AdmissionAttributes, *, applied: bool) -> Resource:
-    """Store a new object.
-
-    Raises:
-        ApiError: If admission rejects it, it exists already, or it is too large.
-    """
+    """Store a new object. Raises ApiError if admission rejects it, it exists already, or it is too large."""
     served, request, name = context.served, context.request, new.name
-    if context.name and request is not None:  # an update or an apply needs the permission to create, too
+    if context.name and request is not None:  # an update or apply that creates needs this permission as well
         context.ask(partial(check_allowed, context.authorizer, replace(request, verb="create")))
     after: Fields = {"kind": served.type.kind, "apiVersion": served.type.api_version, **new.fields}
     effects = context.admission.validate(replace(attributes, after=after, name=name))
-    # A resource version that is not a number is ignored, like the other fields that the server sets.
+    # A resource version that is not a number is ignored like other server-side fields.
     if new.is_versioned and not context.dry_run and not context.name:
         raise status_errors.unexplained("resourceVersion should not be set on objects to be created")
     if new.existing is not None:
@@ -62,10 +58,9 @@ def store_changed(
     *,
     applied: bool,
 ) -> Resource:
-    """Store a changed object; remove it if the last of what held it was removed.
+    """Store a changed object, or remove it if its last holder was removed.
 
-    Raises:
-        ApiError: If admission rejects it, or it is too large.
+    Raises ApiError if admission rejects it or it is too large.
     """
     served, after = context.served, changed.fields
     metadata = {**mapping(after["metadata"]), "resourceVersion": current.resource_version}
@@ -84,7 +79,7 @@ def store_changed(
 
 
 def remove(context: WriteContext, current: Resource) -> int:
-    """Remove an object and whatever goes with it, and return the revision of its own removal."""
+    """Remove an object and run the side effects; return the revision of its removal."""
     context.objects.delete(context.served.storage, current.key)
     removed_at = context.objects.revision
     context.served.strategy.removed(context.served.storage, current, context.writes, context.now)
@@ -92,15 +87,14 @@ def remove(context: WriteContext, current: Resource) -> int:
 
 
 def unstored(context: WriteContext, fields: Fields, resource_version: str) -> Resource:
-    """Return an object as it would be stored."""
+    """Return the object as it would be stored."""
     return Resource.from_json(encode_object(context.served.codec.stored(fields), resource_version=resource_version))
 
 
 def _store(context: WriteContext, fields: Fields, write: Callable[..., Resource], *, applied: bool) -> Resource:
-    """Store an object. If it is too large, it loses its ``managedFields``, unless it was applied.
+    """Store an object. If it is too large, its ``managedFields`` are dropped unless it was applied.
 
-    Raises:
-        ApiError: 500 if it is too large, or if all objects together are.
+    Raises ApiError 500 if it is still too large or the store is full.
 
     Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go (``isTooLargeError``).
     """

@@ -1,19 +1,19 @@
-"""Strategic merge patch: a merge patch that knows which lists are merged, and by which key.
+"""Strategic merge patch: a merge patch that can merge lists by key.
 
-Objects merge field by field, null removes a field, everything else replaces. A list with a merge rule
-(``patch_key``) is merged item by item. Directives inside the patch change that:
+Objects merge field by field, null removes a field, and other values replace. Lists with a ``patch_key`` merge item by
+item. Directives in the patch change this:
 
-    $patch: replace                       in an object: it becomes exactly the rest of the patch;
-                                          as an item of a merged list: the list becomes the other items
-    $patch: delete                        in an object: it becomes empty; in an item: the items with its key go
-    $retainKeys: [a, b]                   fields of the object that are not named go before the merge
-    $setElementOrder/list: [...]          the order of the items after the merge
-    $deleteFromPrimitiveList/list: [...]  values that are taken out of a list of plain values
+    $patch: replace                       in an object: replace it by the rest of the patch; as an item of a merged
+                                          list: replace the list by the other items
+    $patch: delete                        in an object: empty it; in an item: remove the items with its key
+    $retainKeys: [a, b]                   remove all other fields of the object before the merge
+    $setElementOrder/list: [...]          set the order of the items after the merge
+    $deleteFromPrimitiveList/list: [...]  remove values from a list of scalars
 
-Order of a merged list: items that the patch names come in the patch's order (or that of ``$setElementOrder``), the
-others keep theirs. The two runs are zipped: an item of the server goes before the next one of the patch only if it
-stood before it in the list already. So a new item comes first unless ``$setElementOrder`` says otherwise. In an added
-field nothing is merged; nulls and directives in it are dropped.
+In a merged list, the items of the patch have the order of the patch (or of ``$setElementOrder``), and the other items
+keep their order. When both sequences are combined, an existing item precedes the next patch item only if it preceded it
+in the original list. A new item therefore comes first unless ``$setElementOrder`` is set. Added fields are not merged,
+and their nulls and directives are dropped.
 
 Source: apimachinery pkg/util/strategicpatch/patch.go; enhancement "preserve order in strategic merge patch".
 """
@@ -37,25 +37,21 @@ _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
 class StrategicMergeError(ValueError):
-    """A strategic merge patch cannot be applied.
+    """Strategic merge patch that cannot be applied.
 
     Attributes:
-        code: The HTTP status that the real server answers with.
+        code: HTTP status of the real server.
     """
 
     def __init__(self, message: str, *, code: int = 400) -> None:
-        """Keep the code with the message."""
         super().__init__(message)
         self.code = code
 
 
 def strategic_merge(current: dict[str, object], patch: dict[str, object], node: TypeNode) -> dict[str, object]:
-    """Apply a strategic merge patch and return the result; neither argument is changed.
+    """Apply a strategic merge patch, and return a result that can share parts with the unchanged arguments.
 
-    The result may share parts with both arguments.
-
-    Raises:
-        StrategicMergeError: If a directive is malformed, or an item of a merged list has no merge key.
+    Raises StrategicMergeError for a malformed directive, or for a list item without its merge key.
     """
     return _merge_object(current, patch, node)
 
@@ -142,7 +138,7 @@ def _list_or_none(value: object) -> list[object] | None:
 
 
 def _check_order(changes: list[object], order: list[object], node: TypeNode) -> None:
-    """Refuse changes whose order is not that of ``$setElementOrder``, or that it does not name."""
+    """Reject changes that ``$setElementOrder`` does not contain in the same order."""
     if not order:
         return
     key = node.patch_key or ""
@@ -178,7 +174,7 @@ def _merge_list(current: list[object], changes: list[object], node: TypeNode) ->
 
 
 def _deleted(item: dict[str, object], key: str) -> Hashable:
-    """Return what tells the items that a directive takes out of a list."""
+    """Return the identity of the items that a directive removes from a list."""
     directive = item[_PATCH]
     if directive == "merge":
         raise StrategicMergeError("merging lists cannot yet be specified in the patch", code=500)
@@ -188,7 +184,7 @@ def _deleted(item: dict[str, object], key: str) -> Hashable:
 
 
 def _arranged(merged: list[object], named: list[object], before: list[object], key: str) -> list[object]:
-    """Put a merged list in order: ``named`` gives that of its items, the others are as they were, ``before``."""
+    """Sort a merged list: ``named`` has the order of its items, and ``before`` the order of the others."""
     order = _places((item for item in named if not _has_directive(item)), key)
     places = _places(before, key)
     chosen: deque[tuple[Hashable, Any]] = deque()
@@ -207,7 +203,7 @@ def _arranged(merged: list[object], named: list[object], before: list[object], k
 
 
 def _places(values: Iterable[Any], key: str) -> dict[Hashable, int]:
-    """Return where each identity comes first."""
+    """Return the first position of each identity."""
     result: dict[Hashable, int] = {}
     for place, value in enumerate(values):
         result.setdefault(_identity(value, key), place)
@@ -215,7 +211,7 @@ def _places(values: Iterable[Any], key: str) -> dict[Hashable, int]:
 
 
 def _added(value: object) -> object:
-    """Return a value that was not there before: without nulls in objects and without directives."""
+    """Return an added value without nulls in objects and without directives."""
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
         if fields.get(_PATCH) == "delete":
@@ -246,7 +242,7 @@ def _has_directive(item: object) -> bool:
 
 
 def _identity(item: object, key: str) -> Hashable:
-    """Return what tells an item from others: its merge key's value, or itself in a list of plain values."""
+    """Return the identity of an item: the value of its merge key, or the value of a scalar."""
     if not isinstance(item, dict):
         return _token(item)
     fields = cast("dict[str, object]", item)
@@ -262,7 +258,7 @@ def _token_of(item: object, key: str) -> Hashable:
 
 
 def _token(value: object) -> Hashable:
-    """Return what is equal for equal values only, and can be looked up: true is not 1."""
+    """Return a hashable value that distinguishes true from 1."""
     if isinstance(value, dict | list):
         return "json", _encode(value)
     return isinstance(value, bool), value

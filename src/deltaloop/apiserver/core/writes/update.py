@@ -1,4 +1,4 @@
-"""The verb ``update``: read the object, admit it, hold it against the present object, store it if it differs.
+"""The verb ``update``: read an object, admit it, compare it with the current object, and store it if it differs.
 
 Source: apiserver pkg/endpoints/handlers/update.go, pkg/registry/generic/registry/store.go.
 """
@@ -21,7 +21,7 @@ from deltaloop.apiserver.core.writes.storing import store_changed
 
 
 def update_sent(context: WriteContext) -> tuple[Resource, int]:
-    """Store the object or the ``Scale`` in the body of a PUT, and return the object with the HTTP status."""
+    """Store the object or ``Scale`` in the body of a PUT, and return the object with the HTTP status."""
     if context.subresource == "scale":
         assert context.body is not None
         return update_scale(context, context.body.decode()), 200
@@ -39,17 +39,17 @@ def update(
     entries: list[dict[str, object]] | None = None,
     pruned: tuple[str, ...] = (),
 ) -> Resource:
-    """Store a changed object, if it differs from the present one.
+    """Store a changed object if it differs from the current object.
 
     Args:
-        context: The write.
-        fields: The whole object, also for a write to ``scale``.
-        as_sent: How the object was sent, which determines how errors of decoding are worded.
-        entries: ``managedFields`` of an object that is applied; None makes the manager own the fields that change.
-        pruned: Paths of applied fields that are not stored; they count as changes, too.
+        context: Context of the write.
+        fields: Complete object, also for a write to ``scale``.
+        as_sent: Origin of the object, which determines the messages of decoding errors.
+        entries: Managed fields of an applied object. None makes the manager the owner of the changed fields.
+        pruned: Paths of applied fields that are not stored but count as changes.
 
     Raises:
-        ApiError: If the object cannot be changed so; nothing has changed then.
+        ApiError: If the object cannot be changed. No object has changed then.
     """
     as_sent = "applied" if entries is not None else as_sent
     empty = not context.subresource and has_empty_part(context.served, fields)
@@ -62,11 +62,7 @@ def update(
 
 
 def update_scale(context: WriteContext, scale: dict[str, object], *, as_sent: AsSent = "whole") -> Resource:
-    """Store an object with the replicas of a ``Scale``, as ``update``.
-
-    Raises:
-        ApiError: As ``update``, and if the ``Scale`` cannot be read.
-    """
+    """Store an object with the replicas of a ``Scale``, or raise ApiError like ``update``."""
     check_scale(scale, patched=as_sent == "patched")
     fields = apply_scale(context.served, decode_object(context.served, context.read()), scale)
     return update(context, fields, as_sent=as_sent)

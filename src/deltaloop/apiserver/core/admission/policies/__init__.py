@@ -1,1 +1,1 @@
-"""Admission by policies: which apply, what their parameters are, and what their expressions say."""
+"""Admission policies with CEL expressions."""

@@ -1,15 +1,15 @@
-"""Policies, and the bindings that let them apply.
+"""Admission policies and their bindings.
 
-A binding says where, and with which objects as parameters, a policy applies; a policy without one never does. What is
-wrong with either when it is used is not the request's fault, and what the failure policy says happens.
+A binding specifies where a policy applies, and with which parameter objects. A policy without bindings does not apply.
+If a policy or binding cannot be used, the failure policy decides.
 
-    no params      the policy names no kind for them, or the binding no objects: it is asked once, without
-    by name        in the namespace that the binding says, or in the request's own
-    by selector    the same; it is asked once for each object
-    none found     nothing happens, or a refusal (``parameterNotFoundAction``)
+    no params      the policy has no paramKind or the binding no paramRef; the policy is evaluated once
+    by name        in the namespace of the binding, or of the request
+    by selector    in the same namespaces; the policy is evaluated once per object
+    none found     ignored or rejected, depending on ``parameterNotFoundAction``
 
-A real server has policies and bindings in no order; here they come by name. Which of them could concern a resource is
-worked out once, until one of them is written, so that many for other resources cost nothing.
+Policies and bindings are evaluated in the order of their names; the real server has no fixed order. The selection per
+resource is cached until a policy or binding changes, so policies for other resources cost nothing.
 
 Source: apiserver pkg/admission/plugin/policy/generic/policy_source.go, policy_dispatcher.go (``CollectParams``).
 """
@@ -40,19 +40,19 @@ _MOST_RESOURCES: Final = 4096
 
 
 class PolicyFaultError(Exception):
-    """A policy or a binding cannot be used; the message is the real server's."""
+    """Unusable policy or binding; the message is the real server's."""
 
 
 @lru_cache(maxsize=256)
 def fields_of(raw: bytes) -> Fields:
-    """Return a policy or a binding as an object, which is shared."""
+    """Return a policy or binding as a shared object."""
     return mapping(decode_in_parts(raw))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class BrokenPolicy:
-    """What keeps a policy, or one of its bindings, from being used."""
+    """Policy or binding that cannot be used, and the reason."""
 
     policy: Resource
     binding: Resource | None
@@ -60,7 +60,7 @@ class BrokenPolicy:
 
     @property
     def ignored(self) -> bool:
-        """Whether the policy says that nothing happens then."""
+        """Whether the failure policy is ``Ignore``."""
         return at(fields_of(self.policy.raw), "spec", "failurePolicy") == "Ignore"
 
     def __str__(self) -> str:
@@ -70,13 +70,13 @@ class BrokenPolicy:
 @final
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A policy that applies, by a binding.
+    """Policy that applies to a request because of a binding.
 
     Attributes:
-        policy: The policy.
-        binding: The binding.
-        served: The version of the resource in which it looks at the object.
-        params: The objects with which it is asked, one after the other; one of them may be None.
+        policy: Policy.
+        binding: Binding.
+        served: Version of the resource for the policy's expressions.
+        params: Parameter objects of the evaluations. An item can be None.
     """
 
     policy: Resource
@@ -88,18 +88,13 @@ class Invocation:
 def invocations(
     attributes: AdmissionAttributes, kind: Literal["validating", "mutating"]
 ) -> Iterator[Invocation | BrokenPolicy]:
-    """Yield the policies of a kind that apply to a request, and those that would and cannot.
-
-    Args:
-        attributes: The request.
-        kind: Which policies.
-    """
+    """Yield the policies of a kind that apply to a request, and those that are broken."""
     stored = attributes.objects
     bindings = stored.list(f"{kind}admissionpolicybindings.admissionregistration.k8s.io").items
     if not bindings:
         return
     policies = stored.list(f"{kind}admissionpolicies.admissionregistration.k8s.io").items
-    # Both come by their names.
+    # Both lists are sorted by name.
     table = _table(tuple(item.raw for item in policies), tuple(item.raw for item in bindings))
     for place, bound in table.concerning(attributes):
         yield from _of_policy(policies[place], [bindings[each] for each in bound], attributes)
@@ -107,15 +102,14 @@ def invocations(
 
 @final
 class _Table:
-    """All policies of a kind with their bindings, by their places in the lists, and which could concern a resource."""
+    """Policies of one kind and their bindings, as list indexes, with a cached selection per resource."""
 
     def __init__(self, bound: tuple[tuple[Mapping[str, object], tuple[int, tuple[int, ...]]], ...]) -> None:
-        """Hold policies: their constraints, their places and those of their bindings."""
         self._bound = bound
         self._concerning: dict[object, tuple[tuple[int, tuple[int, ...]], ...]] = {}
 
     def concerning(self, attributes: AdmissionAttributes) -> tuple[tuple[int, tuple[int, ...]], ...]:
-        """Return the places of the policies that could concern a request, and of their bindings."""
+        """Return the indexes of the policies, and of their bindings, that can match a request."""
         operation, kind, subresource = attributes.operation, attributes.served.type, attributes.subresource
         versions = tuple([each.type for each in attributes.equivalents()])
         key = operation, kind, subresource, versions
@@ -134,7 +128,7 @@ class _Table:
 
 @lru_cache(maxsize=16)
 def _table(policies: tuple[bytes, ...], bindings: tuple[bytes, ...]) -> _Table:
-    """Return which policies have which bindings; those without any are left out."""
+    """Return the policies that have bindings."""
     by_policy: dict[str, list[int]] = {}
     for place, raw in enumerate(bindings):
         by_policy.setdefault(text(at(fields_of(raw), "spec", "policyName")), []).append(place)
@@ -217,7 +211,7 @@ def _shown(kind: ServedResource, obj: Resource, attributes: AdmissionAttributes)
 def variables_of(
     spec: Mapping[str, object],
 ) -> tuple[dict[str, cel.CompiledExpression | str], dict[str, cel.Type]]:
-    """Return a policy's variables, compiled, and their types; each may use those before it."""
+    """Return a policy's compiled variables and their types; each variable can use the earlier variables."""
     types: dict[str, cel.Type] = {}
     variables: dict[str, cel.CompiledExpression | str] = {}
     uses = environment(is_stored=True, has_params=spec.get("paramKind") is not None, variables=types)
@@ -229,9 +223,9 @@ def variables_of(
 
 
 def conditions_of(spec: Mapping[str, object], bindings: Mapping[str, object]) -> tuple[bool, str]:
-    """Return whether a match condition of a policy is false, and else the faults of those that have no value.
+    """Return whether a match condition is false, and otherwise the errors of the conditions.
 
-    The resource is the one that was asked for, in whatever version the policy looks at the object.
+    ``request.resource`` is the requested resource, even if the policy sees another version of the object.
     """
     conditions = items(spec.get("matchConditions"))
     if not conditions:
@@ -243,11 +237,7 @@ def conditions_of(spec: Mapping[str, object], bindings: Mapping[str, object]) ->
 
 
 def namespace_of(attributes: AdmissionAttributes) -> Fields | None:
-    """Return the namespace of the object as expressions see it; None if it has none.
-
-    Raises:
-        ApiError: If it is not there.
-    """
+    """Return the namespace object for expressions, or None if the object has no namespace or it does not exist."""
     if not attributes.namespace or (attributes.served.storage == _NAMESPACES and not attributes.subresource):
         return None
     found = attributes.objects.get(_NAMESPACES, attributes.namespace)

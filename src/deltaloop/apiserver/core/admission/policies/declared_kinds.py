@@ -1,7 +1,7 @@
-"""What the schema of a kind declares to expressions that know the type of their objects.
+"""CEL type declarations of Kubernetes kinds.
 
-A field of which the real server's schema says no type has none here: a quantity is such a field, and so is a map of
-quantities. What may be a number or a text is taken for anything. A struct inside itself is an object without fields.
+Fields without a type in the real server's schema are not declared, for example quantities and maps of quantities. A
+field that can be a number or a string is dynamic. A struct inside itself is an object without fields.
 
 Source: apiserver pkg/cel/common/schemas.go, pkg/cel/openapi/resolver; apimachinery pkg/api/resource, pkg/util/intstr.
 """
@@ -39,12 +39,12 @@ _SCALARS: Final = {
     "micro_time": cel.TIMESTAMP,
     "intstr": cel.DYN,
 }
-_SCHEMA: Final = "JSONSchemaProps"  # what is any value in it has no type; elsewhere it is an object
+_SCHEMA: Final = "JSONSchemaProps"  # untyped values are undeclared in this type, and objects elsewhere
 _TEXT: Final = Declared(cel.STRING)
 
 
 def declared_kind(served: ServedResource) -> Declared | None:
-    """Return what the objects of a resource are declared as; None if nothing is said of their type."""
+    """Return the declaration of a resource's objects, or None if their type is unknown."""
     source = served.schema.source
     if served.schema == UNTYPED:
         return None

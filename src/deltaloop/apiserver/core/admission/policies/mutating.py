@@ -1,8 +1,8 @@
-"""The plugin that asks MutatingAdmissionPolicies: each changes the object, and the next one of its version sees that.
+"""MutatingAdmissionPolicy plugin: policies change the object one after another.
 
-A mutation is an object that is laid over the one that there is (``ApplyConfiguration``), or a list of operations
-(``JSONPatch``). What is wrong with one is a refusal, unless the failure policy ignores it; the mutations after it
-are made all the same. All refusals are told, the first one in the message.
+A mutation is an object to merge (``ApplyConfiguration``) or a list of operations (``JSONPatch``). A failed mutation
+rejects the request unless the failure policy ignores it. The remaining mutations still run. The error contains all
+failures, and its message is the first failure.
 
 Source: apiserver pkg/admission/plugin/policy/mutating/{dispatcher,compilation}.go, patch/{smd,json_patch}.go;
 pkg/admission/plugin/policy/generic/policy_dispatcher.go.
@@ -70,13 +70,13 @@ _POLICIES: Final = "mutatingadmissionpolicies.admissionregistration.k8s.io"
 
 
 class _FailedError(Exception):
-    """A mutation cannot be made: the failure policy decides."""
+    """Failed mutation; the failure policy decides."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Mutation:
-    """One mutation of a policy, compiled if it can be."""
+    """Mutation of a policy, with its compiled expression or the compilation error."""
 
     patch_type: str
     source: str
@@ -86,7 +86,7 @@ class _Mutation:
 @final
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """A policy whose expressions are compiled."""
+    """Policy with compiled expressions."""
 
     spec: Mapping[str, object]
     mutations: tuple[_Mutation, ...]
@@ -110,10 +110,10 @@ def _program(raw: bytes) -> _Program:
 
 @final
 class _Round:
-    """What policies make of one request's object, in one round.
+    """One round of all policies for one request.
 
-    For each version that policies are for there is an object of its own, and none is shown what the policies for
-    another one have made. What is kept in the end is the object of the version whose policy was asked last.
+    Each version of the resource has a separate object. Policies for one version do not see the changes for another
+    version. The result is the object of the version whose policy ran last.
     """
 
     def __init__(self, attributes: AdmissionAttributes) -> None:
@@ -126,11 +126,7 @@ class _Round:
         self._asked = attributes.reinvocation.of(_POLICIES)
 
     def run(self, found: list[Invocation | BrokenPolicy]) -> None:
-        """Let policies change the object.
-
-        Raises:
-            ApiError: If one of them refuses the request.
-        """
+        """Run the policies, and raise ApiError if one rejects the request."""
         rounds = self.attributes.reinvocation
         if rounds.is_second:
             self._asked.see(self.attributes.after)
@@ -151,7 +147,7 @@ class _Round:
         self._refuse()
 
     def _invoke(self, invocation: Invocation, params: Fields | None) -> bool:
-        """Ask a policy once; return whether it has made a mutation, though it may have changed nothing."""
+        """Evaluate a policy once and return whether a mutation succeeded, even without an effect."""
         version = invocation.served.type
         self.attributes = replace(self.attributes, after=self._made.get(version, self._sent))
         rounds, before = self.attributes.reinvocation, self.attributes.after
@@ -204,7 +200,7 @@ class _Round:
             raise status_errors.internal(str(error)) from None
         requested = self.attributes.served
         if served.type != requested.type and not served.codec.says_kind:
-            # Upstream asks for a conversion between two versions of which none is the internal one: there is none.
+            # The real server tries a conversion between two external versions, which always fails.
             kinds = [f"({each.type.version}.{each.type.kind})" for each in (served, requested)]
             raise _FailedError(f"converting {' to '.join(kinds)}: unknown conversion")
         self.attributes = replace(self.attributes, after=made)
@@ -230,7 +226,7 @@ def _denial(policy: Resource, binding: Resource | None, why: str) -> str:
 
 
 def _applied(attributes: AdmissionAttributes, served: ServedResource, value: object) -> Fields:
-    """Lay what an expression gave over the object, which keeps its owners."""
+    """Merge the result of an expression into the object, which keeps its apiVersion and kind."""
     live = mapping(in_version(attributes, served)[0])
     fields = applied_fields(value)
     fields |= {name: live[name] for name in ("apiVersion", "kind") if name in live}
@@ -250,11 +246,9 @@ def _applied(attributes: AdmissionAttributes, served: ServedResource, value: obj
 
 
 def _patched(attributes: AdmissionAttributes, served: ServedResource, value: object) -> Fields:
-    """Return an object with the operations of a patch; as it is, if a test of it fails.
+    """Return the patched object, or the unchanged object if a test operation fails.
 
-    Raises:
-        _FailedError: If they do not fit.
-        ApiError: 500 if what they make is no object of the kind.
+    Raises _FailedError if the patch does not apply, and ApiError 500 if the result is not a valid object.
     """
     operations = patch_operations(value)
     try:

@@ -1,7 +1,7 @@
-"""What the expression of a mutation gives, as plain data: fields to apply, or the operations of a patch.
+"""Conversion of mutation results to plain data: fields to apply or JSON Patch operations.
 
-What is in an object has to be of the type that is named by the way to it: in ``spec`` of an ``Object`` is an
-``Object.spec``, and so is each item of a list there.
+Object types must match their path. For example, ``spec`` in an ``Object`` contains an ``Object.spec``, and so do the
+items of a list.
 
 Source: apiserver pkg/cel/mutation/dynamic/objects.go, pkg/admission/plugin/policy/mutating/patch.
 """
@@ -21,11 +21,11 @@ from deltaloop.cel.values import LIST_KINDS, Duration, ObjectValue, OptionalValu
 from deltaloop.schemas.types import TypeNode
 
 _LISTS: Final = ("keyed", "set")
-# Whole doubles below are written without an exponent, as Go writes them.
+# Go writes whole doubles below this value without an exponent.
 _WHOLE: Final = 1e21
 _MOST_SAFE: Final = 2**53 - 1
 _UNFIT: Final = "JSONPath valueExpression evaluated to a type that could not marshal to JSON: "
-# What Go calls the types of libraries, in an expression's value and beneath.
+# Go type names of CEL library types: as the value of an expression, and inside an object.
 _GO_TYPES: Final = {
     "net.IP": ("IP", "netip.Addr"),
     "net.CIDR": ("CIDR", "netip.Prefix"),
@@ -47,30 +47,25 @@ _KEYS: Final[Mapping[type[object], str]] = {
 
 
 class WrongValueError(Exception):
-    """The value of an expression is no mutation; the message is the real server's."""
+    """Result that is not a valid mutation; the message is the real server's."""
 
 
 class NoNumberError(Exception):
-    """The value of an expression has a number that JSON has not; the message is the real server's."""
+    """Number that JSON cannot represent; the message is the real server's."""
 
 
 def applied_fields(value: object) -> dict[str, object]:
-    """Return the fields of an object that an expression gave.
+    """Return the fields to apply.
 
-    Raises:
-        WrongValueError: If there is an object in it whose type is another part's, a null, or what is no data.
-        NoNumberError: If there is a number in it that JSON has not.
+    Raises WrongValueError for mismatched object types, nulls and non-data values, and NoNumberError for numbers that
+    JSON cannot represent.
     """
     _check(value)
     return mapping(as_json(value, _applied, _key))
 
 
 def patch_operations(value: object) -> list[dict[str, object]]:
-    """Return the operations of a patch that an expression gave.
-
-    Raises:
-        WrongValueError: If one has a value that is no data.
-    """
+    """Return the patch operations, or raise WrongValueError if a value is not plain data."""
     found: list[dict[str, object]] = []
     for operation in map(mapping, items(value)):
         for name in ("op", "path", "from"):
@@ -88,7 +83,7 @@ def patch_operations(value: object) -> list[dict[str, object]]:
 
 
 def _applied(value: object, path: str) -> object:
-    """Return what is applied: what Go has a type of its own for is not."""
+    """Convert a value to apply, or reject values with a special Go type."""
     kind = kind_of(value)
     if kind is float:
         number = cast("float", value)
@@ -106,7 +101,7 @@ def _applied(value: object, path: str) -> object:
 
 
 def _in_patch(value: object) -> object:
-    """Return the value of an operation: integers that doubles have not are texts, but not in an object.
+    """Convert the value of an operation; integers beyond the double range become strings, except in objects.
 
     Source: cel-go common/types, ``ConvertToNative``; pkg/cel/mutation/dynamic/objects.go, ``ConvertToNative``.
     """
@@ -198,7 +193,7 @@ def _type_faults(value: object, path: str) -> Iterator[str]:
 
 
 def atomic_parts(kind: TypeNode, value: object, path: tuple[str, ...] = ()) -> Iterator[str]:
-    """Yield where a value to be applied would replace a whole list or object instead of merging with it."""
+    """Yield the paths where a value would replace a whole list or object instead of merging."""
     if is_mapping(value):
         if kind.merging == "scalar":
             yield shown(path)

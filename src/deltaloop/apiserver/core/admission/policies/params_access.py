@@ -1,10 +1,10 @@
-"""Who writes a policy or a binding has to be allowed to read its params: expressions could tell what is in them.
+"""Permission checks for the params of policies and bindings, because expressions can reveal their content.
 
-    a policy that names a kind       to get all objects of the kind
-    a binding that names an object   to get that object, or to list them for a selector
+    a policy with a paramKind       needs ``get`` on all objects of the kind
+    a binding with a paramRef       needs ``get`` on the object, or ``list`` for a selector
 
-If the kind cannot be found, everything has to be allowed. A change of something else asks for nothing. This is no
-plugin of a real server, which asks it while it checks the object.
+If the kind cannot be found, all permissions are necessary. Other changes need none. The real server checks this during
+validation and not in a plugin.
 
 Source: Kubernetes pkg/registry/admissionregistration/validatingadmissionpolicy/authz.go, and those beside it.
 """
@@ -27,7 +27,7 @@ _BINDINGS: Final = tuple(f"{kind}admissionpolicybindings.{_GROUP}" for kind in (
 
 
 def _check(attributes: AdmissionAttributes) -> None:
-    """Refuse, with 422, what refers to params that its writer may not read."""
+    """Reject, with 422, references to params that the user cannot read."""
     is_policy = attributes.served.storage in _POLICIES
     why = _missing_for_policy(attributes) if is_policy else _missing_for_binding(attributes)
     if why:
@@ -94,7 +94,7 @@ def _may(attributes: AdmissionAttributes, verb: str, kind: object, *, namespace:
 
 
 def _shown(user: User) -> str:
-    """Return a user as Go prints its struct."""
+    """Format a user like Go prints the struct."""
     extra = " ".join(f"{name}:[{' '.join(values)}]" for name, values in sorted(user.extra.items()))
     return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"
 
@@ -102,4 +102,4 @@ def _shown(user: User) -> str:
 PARAMS_ACCESS: Final = Plugin(
     operations=frozenset({"CREATE", "UPDATE"}), resources=frozenset({*_POLICIES, *_BINDINGS}), validate=_check
 )
-"""Comes before all plugins that look at what is to be stored, and cannot be switched off."""
+"""Plugin that runs before all validating plugins and cannot be disabled."""

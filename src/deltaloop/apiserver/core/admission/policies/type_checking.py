@@ -1,13 +1,12 @@
-"""What expressions of a ValidatingAdmissionPolicy say that cannot be said of the kinds that it is for.
+"""Type checking of ValidatingAdmissionPolicy expressions against the matched kinds.
 
-Only kinds that its rules name in full are looked at: a rule with a wildcard for groups or versions names none, nor does
-a subresource or a wildcard among resources. As on a real server:
+Only kinds that the rules name in full are checked, without wildcards and subresources. Like on the real server:
 
-    the version alone decides where the group is "", so ``v1`` ``events`` are those of both groups
-    ten kinds of one rule end the search
-    only validations and their messages are looked at; variables count where these use them
-    a kind that is not served is left out
-    ``authorizer.requestResource`` is unknown, though the policy itself may use it
+    for the group "" only the version matters, so ``v1`` ``events`` matches both groups
+    the search ends after ten kinds of one rule
+    only validations and their messages are checked, and the variables that they use
+    kinds that are not served are skipped
+    ``authorizer.requestResource`` is undeclared, although policies can use it
 
 Source: apiserver pkg/admission/plugin/policy/validating/typechecking.go; apimachinery pkg/api/meta/restmapper.go.
 """
@@ -29,7 +28,7 @@ _SUBRESOURCE_OR_ALL: Final = ("*", "/")
 
 
 class KindName(NamedTuple):
-    """A kind in one version; in the order in which kinds are told."""
+    """Kind in one version, in the sort order of warnings."""
 
     group: str
     version: str
@@ -40,19 +39,13 @@ class KindName(NamedTuple):
 
 
 FindKinds: TypeAlias = Callable[[str, str, str], Iterable[KindName]]
-"""Returns the kinds that are served by a group, a version and a resource; a group of "" means any."""
+"""Function that returns the served kinds for a group, version and resource. The group "" matches any group."""
 Declare: TypeAlias = Callable[[KindName], Declared | None]
-"""Returns what a kind's objects are declared as; None if nothing is known."""
+"""Function that returns the declaration of a kind's objects, or None if it is unknown."""
 
 
 def expression_warnings(policy: Mapping[str, object], find: FindKinds, declare: Declare) -> list[dict[str, str]]:
-    """Return what is wrong with a policy's expressions as its status has it: ``fieldRef`` and ``warning``.
-
-    Args:
-        policy: The policy as it is stored.
-        find: Finds the kinds of a resource.
-        declare: Says what a kind's objects are.
-    """
+    """Return the ``fieldRef`` and ``warning`` entries for the policy's status."""
     spec = mapping(policy.get("spec"))
     checkers = [_Checker(spec, kind, found, declare) for kind in _kinds(spec, find) if (found := declare(kind))]
     warnings: list[dict[str, str]] = []
@@ -64,7 +57,7 @@ def expression_warnings(policy: Mapping[str, object], find: FindKinds, declare: 
 
 
 def _expressions(spec: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Yield the expressions that are looked at, and where they are."""
+    """Yield the checked expressions with their field paths."""
     for place, validation in enumerate(items(spec.get("validations"))):
         path = f"spec.validations[{place}]"
         yield f"{path}.expression", text(at(validation, "expression"))
@@ -92,11 +85,11 @@ def _kinds(spec: Mapping[str, object], find: FindKinds) -> list[KindName]:
 
 @final
 class _Checker:
-    """Compiles the expressions of one policy for objects of one kind."""
+    """Compiler for the expressions of one policy and one kind."""
 
     def __init__(self, spec: Mapping[str, object], kind: KindName, found: Declared, declare: Declare) -> None:
         self.kind = kind
-        # The real server's names of types end in digits, too; expressions cannot name them.
+        # The real server also adds a digit to these type names, so that expressions cannot use them.
         own = DeclaredTypes(found, f"{kind.kind}0")
         providers: list[cel.TypeProvider] = [own]
         names = {"object": own.scope, "oldObject": own.scope}
@@ -115,7 +108,7 @@ class _Checker:
             variables[text(at(variable, "name"))] = variable_type(compiled)
 
     def fault(self, source: str) -> str:
-        """Return what is wrong with an expression; "" if nothing is."""
+        """Return the type error of an expression, or an empty string."""
         found = self._compiled(source)
         return found if isinstance(found, str) else ""
 
@@ -123,5 +116,5 @@ class _Checker:
         try:
             return self._uses.compile(source)
         except InvalidExpressionError as error:
-            # A constant that no program can be made of is no matter of types.
+            # An invalid constant is not a type error.
             return "" if error.checked else str(error)

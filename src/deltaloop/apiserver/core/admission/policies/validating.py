@@ -1,11 +1,11 @@
-"""The plugin that asks ValidatingAdmissionPolicies.
+"""ValidatingAdmissionPolicy plugin.
 
-Each validation that does not hold, and each that has no value if the failure policy is ``Fail``, is a failure of each
-binding; the binding says what comes of it.
+A failed validation counts as a failure for each binding. If the failure policy is ``Fail``, errors count as well. The
+binding's actions are:
 
-    Deny     the request is refused, in the words and for the reason of the first failure
-    Warn     the client is warned
-    Audit    the audit line has it
+    Deny     rejects the request, with message and reason of the first failure
+    Warn     returns a warning
+    Audit    adds an audit annotation
 
 Source: apiserver pkg/admission/plugin/policy/validating/dispatcher.go, validator.go, plugin.go (``compilePolicy``).
 """
@@ -59,7 +59,7 @@ _AUTHORIZERS: Final = ("authorizer", "authorizer.requestResource")
 @final
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """A policy whose expressions are compiled."""
+    """Policy with compiled expressions."""
 
     spec: Mapping[str, object]
     validations: Expressions
@@ -96,7 +96,7 @@ def _program(raw: bytes) -> _Program:
 @final
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """A validation that does not hold, or what keeps it from being looked at."""
+    """Failed validation, or an error that prevented validation."""
 
     message: str
     reason: str = _INVALID
@@ -106,7 +106,7 @@ class _Failure:
 @final
 @dataclass(frozen=True, slots=True)
 class _Annotation:
-    """What a policy adds to the audit line; or why it cannot, which is a refusal whatever the binding says."""
+    """Audit annotation, or the error that prevents it and rejects the request regardless of the binding."""
 
     key: str
     value: str
@@ -114,7 +114,7 @@ class _Annotation:
 
 
 def _judged(program: _Program, bindings: Mapping[str, object]) -> tuple[list[_Failure], list[_Annotation]]:
-    """Ask a policy once; what has no value is left out if the failure policy says so."""
+    """Evaluate a policy once; the failure policy ``Ignore`` drops errors."""
     is_unmet, fault = conditions_of(program.spec, bindings)
     if is_unmet:
         return [], []
@@ -124,7 +124,7 @@ def _judged(program: _Program, bindings: Mapping[str, object]) -> tuple[list[_Fa
         outcomes, left = program.validations.evaluate(bindings, OBJECT_BUDGET)
     except BudgetSpentError as error:
         return _unless_ignored(program, str(error)), []
-    # Only validations and match conditions are told who may do what.
+    # Only validations and match conditions can use the authorizer.
     bindings = {name: value for name, value in bindings.items() if name not in _AUTHORIZERS}
     spent = ""
     messages: list[ExpressionOutcome | None] = [None] * len(outcomes)
@@ -172,7 +172,7 @@ def _annotations(program: _Program, outcomes: list[ExpressionOutcome | None]) ->
 
 @final
 class _Judgement:
-    """What policies say of one request, and what comes of it."""
+    """Results of all policies for one request."""
 
     def __init__(self, attributes: AdmissionAttributes) -> None:
         self._attributes = attributes
@@ -181,7 +181,7 @@ class _Judgement:
         self._annotations: dict[str, list[str]] = {}
 
     def take(self, found: Invocation | BrokenPolicy) -> None:
-        """Ask a policy once for each of its params, or take that it cannot be used."""
+        """Evaluate a policy for each of its params, or record that it is broken."""
         if isinstance(found, BrokenPolicy):
             if not found.ignored:
                 self._deny(found.policy, found.binding, _Failure(str(found)))
@@ -232,11 +232,7 @@ class _Judgement:
             self._refusal = message, failure.reason
 
     def finish(self) -> None:
-        """Write what the audit line gets.
-
-        Raises:
-            ApiError: If the request is refused.
-        """
+        """Write the audit annotations, and raise ApiError if the request is rejected."""
         annotate = self._attributes.context.notes.annotations.setdefault
         for key, values in self._annotations.items():
             annotate(key, ", ".join(values))

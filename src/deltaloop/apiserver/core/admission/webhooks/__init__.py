@@ -1,1 +1,1 @@
-"""Admission by webhooks: which are asked, what they are asked, and what their answers mean."""
+"""Admission webhooks."""

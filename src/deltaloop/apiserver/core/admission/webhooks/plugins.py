@@ -1,12 +1,12 @@
-"""The plugins that ask webhooks: mutating ones one after another, validating ones at the same time.
+"""Admission webhook plugins: mutating webhooks are called in sequence, validating webhooks concurrently.
 
-A question ends the write, which begins again with the answer (``core/external_answers.py``). So this code runs once for
-each question, and comes to the same place each time.
+A call interrupts the write, which restarts with the response (see ``core/external_answers.py``). This code therefore
+runs once per call and must be deterministic.
 
-    failure    the webhook cannot be asked, or its answer is none: what the failure policy says, 500 or nothing
-    refusal    it says no: that is the answer to the client
-    patch      of mutating ones; the object is read anew with its defaults after each
-    again      if one has changed the object, those before it that want to know (``IfNeeded``) are asked once more
+    failure    no valid response; the failure policy decides between 500 and ignoring it
+    denial     the error for the client
+    patch      only from mutating webhooks; the object is read again with defaults after each patch
+    repeat     after a change, earlier webhooks with the policy ``IfNeeded`` are called once more
 
 Source: apiserver pkg/admission/plugin/webhook/mutating/dispatcher.go, validating/dispatcher.go.
 """
@@ -67,13 +67,13 @@ _SECONDS: Final = 10
 
 
 class _FailedError(Exception):
-    """A webhook could not be asked, or its answer is none: the failure policy decides."""
+    """Failed call or invalid response; the failure policy decides."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Invocation:
-    """A webhook that is to be asked, and the version of the resource in which it is."""
+    """Webhook to call, and the version of the resource for the call."""
 
     hook: Mapping[str, object]
     served: ServedResource
@@ -106,7 +106,7 @@ def _invocation(hook: Mapping[str, object], attributes: AdmissionAttributes) -> 
     if conditions:
         variables = expression_variables(attributes, served)
         request = mapping(variables["request"])
-        # The object may be in another version; the resource stays the one that was asked for.
+        # The object can be in another version, but the resource is the requested resource.
         request["resource"] = request["requestResource"]
         is_unmet, faults = unmet(conditions, variables)
         if is_unmet or (faults and hook.get("failurePolicy") == "Ignore"):
@@ -118,11 +118,10 @@ def _invocation(hook: Mapping[str, object], attributes: AdmissionAttributes) -> 
 
 
 def _call(invocation: _Invocation, attributes: AdmissionAttributes) -> WebhookCall:
-    """Return the question to a webhook.
+    """Return the call of a webhook.
 
-    Raises:
-        _FailedError: If it cannot be asked in any form that this server has.
-        ApiError: If nothing may happen, and the webhook does not promise that.
+    Raises _FailedError if the server does not support the webhook's versions, and ApiError for a dry run that the
+    webhook does not support.
     """
     hook = invocation.hook
     if attributes.dry_run and hook.get("sideEffects") not in _NO_SIDE_EFFECTS:
@@ -151,11 +150,7 @@ def _ask(attributes: AdmissionAttributes, calls: tuple[WebhookCall, ...]) -> tup
 
 
 def _response(call: WebhookCall, called: Called, *, mutating: bool) -> AdmissionResponse:
-    """Return what a webhook says.
-
-    Raises:
-        _FailedError: If it says nothing that can be understood.
-    """
+    """Return the webhook's response, or raise _FailedError if it is not valid."""
     version = call.api_version.rpartition("/")[2]
     try:
         return read_response(read_answer(call, called), version=version, uid=called.uid, mutating=mutating)
@@ -166,7 +161,7 @@ def _response(call: WebhookCall, called: Called, *, mutating: bool) -> Admission
 
 
 def _note(invocation: _Invocation, attributes: AdmissionAttributes, response: AdmissionResponse) -> None:
-    """Tell the client and the audit line what a webhook says beside yes or no."""
+    """Record the warnings and audit annotations of a response."""
     attributes.context.notes.stored.extend(response.warnings)
     for name, value in response.annotations.items():
         key = f"{invocation.name}/{name}"
@@ -179,13 +174,13 @@ def _fail(invocation: _Invocation, error: _FailedError) -> ApiError:
 
 
 def _is_asked(attributes: AdmissionAttributes, resource: str) -> bool:
-    """Tell whether there is somebody to ask about a write, and may be."""
+    """Return whether webhooks exist and can be called for a write."""
     configured = attributes.objects.count(resource) > 0
     return configured and attributes.context.answers is not None and not is_exempt(attributes)
 
 
 def _mutate(attributes: AdmissionAttributes) -> dict[str, object] | None:
-    """Ask the webhooks of MutatingWebhookConfigurations one after another; None if none changes the object."""
+    """Call the mutating webhooks in sequence, and return the changed object or None."""
     if not _is_asked(attributes, _MUTATING):
         return None
     configurations = attributes.objects.list(_MUTATING).items
@@ -212,7 +207,7 @@ def _mutate(attributes: AdmissionAttributes) -> dict[str, object] | None:
 def _ask_one(
     hook: Mapping[str, object], attributes: AdmissionAttributes, turn: int
 ) -> tuple[AdmissionAttributes, bool, bool]:
-    """Ask one webhook; return the request as it is then, whether it was asked, and whether it has changed it."""
+    """Call one webhook; return the new attributes, whether it was called, and whether the object changed."""
     invocation = _invocation(hook, attributes)
     if invocation is None:
         return attributes, False, False
@@ -250,11 +245,7 @@ def _operations(response: AdmissionResponse) -> list[object]:
 def _patched(
     invocation: _Invocation, attributes: AdmissionAttributes, operations: Sequence[object]
 ) -> dict[str, object]:
-    """Return an object with a webhook's patch, read as its kind, in the version that was requested.
-
-    Raises:
-        ApiError: If the patch does not fit, or what it makes is no object of the kind.
-    """
+    """Return the patched object in the requested version, or raise ApiError if the patch is not valid."""
     shown, _ = in_version(attributes, invocation.served)
     try:
         result = apply_operations(copied(mapping(shown)), operations)
@@ -271,7 +262,7 @@ def _patched(
 
 
 def _validate(attributes: AdmissionAttributes) -> None:
-    """Ask the webhooks of ValidatingWebhookConfigurations, all at the same time; the first refusal counts."""
+    """Call the validating webhooks concurrently; the first denial counts."""
     if not _is_asked(attributes, _VALIDATING):
         return
     configurations = attributes.objects.list(_VALIDATING).items

@@ -1,4 +1,4 @@
-"""An AdmissionReview: the question that a webhook gets, and what its answer says.
+"""AdmissionReview requests and responses.
 
 Source: apiserver pkg/admission/plugin/webhook/request/admissionreview.go, errors/statuserror.go.
 """
@@ -30,21 +30,21 @@ _LOWEST_REFUSAL: Final = 400
 
 
 class InvalidResponseError(DeltaloopError):
-    """A webhook's answer is none; the message is the real server's."""
+    """Invalid webhook response; the message is the real server's."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionResponse:
-    """What a webhook says.
+    """Response of a webhook.
 
     Attributes:
-        allowed: Whether the request may go on.
-        patch: A JSON patch, as bytes; empty for none.
-        patch_type: What kind of patch it is.
-        result: Why not, as a Status.
-        warnings: What the client is to be warned of.
-        annotations: What is to be noted in the audit line.
+        allowed: Whether the request is allowed.
+        patch: JSON Patch in bytes, or empty.
+        patch_type: Type of the patch.
+        result: Status of a denial.
+        warnings: Warnings for the client.
+        annotations: Audit annotations.
     """
 
     allowed: bool
@@ -56,11 +56,9 @@ class AdmissionResponse:
 
 
 def read_response(fields: object, *, version: str, uid: str, mutating: bool) -> AdmissionResponse:
-    """Return what an answer says.
+    """Parse a response.
 
-    Raises:
-        FailedCallError: If a part of it cannot be read.
-        InvalidResponseError: If it is not an answer to this question.
+    Raises FailedCallError if a field has the wrong type, and InvalidResponseError if it does not match the request.
     """
     review = mapping(fields)
     response = review.get("response")
@@ -84,7 +82,7 @@ def read_response(fields: object, *, version: str, uid: str, mutating: bool) -> 
         for fault in _patch_faults(patch, patch_type, mutating=mutating):
             raise InvalidResponseError(fault)
     elif mutating and patch:
-        patch_type = "JSONPatch"  # what it says is not looked at in this version
+        patch_type = "JSONPatch"  # v1beta1 ignores the response's patchType
     return AdmissionResponse(
         allowed=response.get("allowed") is True,
         patch=patch if mutating else b"",
@@ -96,7 +94,7 @@ def read_response(fields: object, *, version: str, uid: str, mutating: bool) -> 
 
 
 _OTHER: Final = {"v1": "v1beta1", "v1beta1": "v1"}
-# Of each field, what it has to be, and what Go calls that.
+# Allowed JSON type of each field, and its Go type.
 _TYPES: Final[Mapping[str, tuple[type, str]]] = {
     "uid": (str, "types.UID"),
     "allowed": (bool, "bool"),
@@ -110,7 +108,7 @@ _ALPHABET: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 
 
 def _first_fault(encoded: str) -> int:
-    """Return where base64 goes wrong: at the first sign that it does not have, or at its end."""
+    """Return the position of the first invalid base64 character."""
     match = _ALPHABET.match(encoded)
     return match.end() if match is not None else 0
 
@@ -140,11 +138,7 @@ def _patch_faults(patch: bytes, patch_type: object, *, mutating: bool) -> Iterat
 
 
 def patch_of(response: AdmissionResponse) -> list[object]:
-    """Return the operations of a patch.
-
-    Raises:
-        InvalidResponseError: If it is none.
-    """
+    """Return the operations of a patch, or raise InvalidResponseError if it is not valid."""
     if not response.patch:
         return []
     try:
@@ -164,7 +158,7 @@ def patch_of(response: AdmissionResponse) -> list[object]:
 
 
 def denied(name: str, result: Mapping[str, object]) -> ApiError:
-    """Return the refusal of a webhook that said no, with what it says of it."""
+    """Return the error for a denied request, with the webhook's status."""
     message, reason = text(result.get("message")), text(result.get("reason"))
     why = f": {message or reason}" if message or reason else " without explanation"
     try:
