@@ -17,8 +17,8 @@ ForgetsWhatOnlyWaits = edited(
     "ForgetsWhatOnlyWaits",
     DeltaQueue[Resource],
     (
-        "            if key not in listed\n",
-        "            if key not in listed and self._known.get_by_key(key) is not None\n",
+        " if key not in listed",
+        " if key not in listed and self._known.get_by_key(key) is not None",
     ),
     what="A list makes no deletion of what only waits: the fault of client-go 0.26, kubernetes#115658.",
 )
@@ -37,13 +37,13 @@ KeepsBothDeletions = edited(
 JumpsTheLine = edited(
     "JumpsTheLine",
     DeltaQueue[Resource],
-    ("deltas.append(delta)", "deltas.append(delta); self._items.move_to_end(key)"),
+    ("deltas.append(delta)", "deltas.append(delta); self.items.move_to_end(key)"),
     what="A key goes to the end of the line whenever something is added to it.",
 )
 ResyncsBehindNewerThings = edited(
     "ResyncsBehindNewerThings",
     DeltaQueue[Resource],
-    ("if obj is not None and key not in self._items:", "if obj is not None:"),
+    ("if obj is not None and key not in self.items:", "if obj is not None:"),
     what="A resync is queued behind something newer, too.",
 )
 CountsOnlyTheListed = edited(
@@ -55,7 +55,7 @@ CountsOnlyTheListed = edited(
 DropsNothing = edited(
     "DropsNothing",
     DeltaQueue[Resource],
-    ("if key not in self._items and not known:", "if False:"),
+    ("if key not in self.items and not known:", "if False:"),
     what="The deletion of what nobody ever heard of is queued.",
 )
 ForgetsWhatWasPutBack = edited(
@@ -67,15 +67,15 @@ ForgetsWhatWasPutBack = edited(
 PromisesWhatWaits = edited(
     "PromisesWhatWaits",
     DeltaQueue[Resource],
-    ("if not self._items:\n            return self._version", "return self._version"),
+    ("if not self.items:\n            return self._version", "return self._version"),
     what="The version reached is that of what still waits.",
 )
 OverwritesOnRequeue = edited(
     "OverwritesOnRequeue",
     DeltaQueue[Resource],
     (
-        "if key not in self._items and deltas:\n            self._items[key] = list(deltas)",
-        "self._items.pop(key, None)\n        if deltas:\n            self._items[key] = list(deltas[:1])",
+        "if key not in self.items and deltas:\n            self.items[key] = list(deltas)",
+        "self.items.pop(key, None)\n        if deltas:\n            self.items[key] = list(deltas[:1])",
     ),
     what="What is put back overwrites what is newer, and is cut short.",
 )
@@ -90,7 +90,7 @@ SyncsByWhatWasInterrupted = edited(
 LosesWhatCameMeanwhile = edited(
     "LosesWhatCameMeanwhile",
     DeltaQueue[Resource],
-    ("key, newer = popped.key, self._items.get(popped.key, [])", "key, newer = popped.key, []"),
+    ("key, newer = popped.key, self.items.get(popped.key, [])", "key, newer = popped.key, []"),
     what="What is put back after an interruption takes the place of what has come since.",
 )
 HISTORIES: dict[type[DeltaQueue[Resource]], list[Step]] = {

@@ -17,22 +17,22 @@ PART = "in-order FIFO"
 MixesStatesOfOneKey = edited(
     "MixesStatesOfOneKey",
     InOrderQueue[Resource],
-    ("if not key or key in keys:", "if not key:"),
+    ("if delta is None or key in keys:", "if delta is None:"),
     what="A batch has two states of one object.",
 )
 TakesListsAlong = edited(
     "TakesListsAlong",
     InOrderQueue[Resource],
     (
-        "        return taken, ",
-        "        taken += [self._entries.popleft() for e in [*self._entries][:1] if e.listing]\n        return taken, ",
+        "        return Batch(with_keys(",
+        "        self._processing += tuple([entries.popleft() for e in [*entries][:1] if e.listing])\n        return Batch(with_keys(",  # noqa: E501
     ),
     what="A list is popped together with what waited before it.",
 )
 SyncsBeforeItIsProcessed = edited(
     "SyncsBeforeItIsProcessed",
     InOrderQueue[Resource],
-    ("first = self._entries.popleft()", "self._initial_waits, first = False, self._entries.popleft()"),
+    ("first = entries[0]", "self._initial_waits, first = False, entries[0]"),
     what="It has synced as soon as the first list is popped, before anybody has processed it.",
 )
 FindsDeletionsTooEarly = edited(
@@ -40,7 +40,7 @@ FindsDeletionsTooEarly = edited(
     InOrderQueue[Resource],
     (
         "initial=first))\n",
-        "initial=first))\n        self._entries[-1].listing = Listing((), self._deltas_of_all(self._entries[-1]), ())\n",  # noqa: E501
+        "initial=first))\n        self.entries[-1].listing = Listing((), self._deltas_of_all(self.entries[-1]), ())\n",
     ),
     (
         "Batch(self._deltas_of_all(first), ",
@@ -51,7 +51,7 @@ FindsDeletionsTooEarly = edited(
 PutsBackBehind = edited(
     "PutsBackBehind",
     InOrderQueue[Resource],
-    ("self._entries.extendleft(reversed(batch.entries))", "self._entries.extend(batch.entries)"),
+    ("self.entries.extendleft(reversed(batch.entries))", "self.entries.extend(batch.entries)"),
     what="What could not be processed goes to the end of the line.",
 )
 ForgetsTombstones = edited(
@@ -63,7 +63,7 @@ ForgetsTombstones = edited(
 TakesMoreThanThereIsRoomFor = edited(
     "TakesMoreThanThereIsRoomFor",
     InOrderQueue[Resource],
-    ("islice(self._entries, max(0, limit - 1))", "islice(self._entries, limit)"),
+    ("islice(entries, max(1, min(limit", "islice(entries, 1 + max(1, min(limit"),
     what="A batch has one more than the consumer has room for.",
 )
 LosesVersions = edited(

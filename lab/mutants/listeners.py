@@ -16,28 +16,28 @@ PART = "listeners"
 KeepsOnlyTheLast = edited(
     "KeepsOnlyTheLast",
     CoalescingBuffer[Resource],
-    ("merged = self._merge(entry.notification, notification)", "merged = notification"),
+    ("merged = self._merge(entry, notification, is_initial=counted > 0)", "merged = notification"),
     what="What comes overwrites what waits: an update before its addition.",
 )
 ForgetsADeletion = edited(
     "ForgetsADeletion",
     CoalescingBuffer[Resource],
     (
-        "return UpdateNotification(waits.old if",
-        "return comes if isinstance(waits, DeleteNotification) else UpdateNotification(waits.old if",
+        "return UpdateNotification(old, new",
+        "return comes if isinstance(waits, DeleteNotification) else UpdateNotification(old, new",
     ),
     what="Takes a deletion and a new object for an addition.",
 )
 DropsEveryDeletion = edited(
     "DropsEveryDeletion",
     CoalescingBuffer[Resource],
-    ("return None if isinstance(waits, AddNotification) else comes", "return None"),
+    ("            if isinstance(waits, AddNotification):\n                return None\n", "            return None\n"),
     what="Takes an object that came and went for nothing, even if it was told before.",
 )
 ForgetsWhatWasTold = edited(
     "ForgetsWhatWasTold",
     CoalescingBuffer[Resource],
-    ("return counted - entry.initial", "entry.told = None; return counted - entry.initial"),
+    ("return counted - (counted > 0)", "entry.told = None; return counted - (counted > 0)"),
     what="Tells a new object from the deleted state, which the handler never heard of.",
 )
 
@@ -46,7 +46,7 @@ MiscountsTheInitialList = edited(
     "MiscountsTheInitialList",
     CoalescingBuffer[Resource],
     ("return counted\n", "return 0\n"),
-    ("return counted - entry.initial", "return 0"),
+    ("return counted - (counted > 0)", "return 0"),
     what="An item of the initial list that will never be delivered is waited for.",
 )
 PUT = step("put", name="a", initial=False)

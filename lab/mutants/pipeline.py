@@ -75,7 +75,7 @@ class MutantInformer(Informer[Resource]):  # type: ignore[misc]  # a mutant of a
         for notification in self._mutation.told(told, deltas):
             if not (isinstance(notification, UpdateNotification) and notification.is_unchanged):
                 for listener in self._mutation.listeners([*self._processor._listeners]):
-                    listener.add(notification)
+                    listener.add_all([notification], initial=int(notification.is_in_initial_list))
 
     def add_event_handler(
         self, handler: ResourceEventHandler[Resource], *, name: str = "", options: HandlerOptions | None = None
@@ -101,7 +101,7 @@ class ReplaysTwice(Mutation):
 
     def added(self, informer: MutantInformer, listener: Listener[Resource], policy: BufferPolicy) -> None:
         for obj in informer.indexer.list():
-            listener.add(AddNotification(obj, is_in_initial_list=True))
+            listener.add_all([AddNotification(obj, is_in_initial_list=True)], initial=1)
 
 
 class ForgetsToRemove(Mutation):
@@ -136,8 +136,14 @@ class TakesRelistsForOldNews(Mutation):
 class TellsTheLastFirst(Mutation):
     """What happened to an object is told in the wrong order."""
 
+    held: list[Told] | None = None
+
     def told(self, told: list[Told], deltas: Deltas[Resource]) -> Iterable[Told]:
-        return reversed(told)
+        if self.held is None and told and isinstance(told[0], UpdateNotification):
+            self.held = told
+            return ()
+        held, self.held = self.held or [], None
+        return [*told, *held]
 
 
 class SkipsToTheLastDelta(Mutation):
@@ -184,11 +190,8 @@ class DropsWhenFull(Mutation):
 
 
 class _Dropping(FifoBuffer[Resource]):  # type: ignore[misc]  # of a final class
-    def put(self, notification: Told) -> int:
-        return 0 if self.is_full else super().put(notification)
-
     def put_all(self, notifications: Sequence[Told]) -> int:
-        return sum(map(self.put, notifications))
+        return sum([super(_Dropping, self).put_all([each]) for each in notifications if not self.is_full])
 
 
 class KeepsTheFirstUpdate(Mutation):
@@ -202,7 +205,10 @@ class KeepsTheFirstUpdate(Mutation):
 _Keeping = edited(
     "_Keeping",
     CoalescingBuffer[Resource],
-    ("waits.old if isinstance(waits, UpdateNotification) else waits.obj, new", "waits.old, waits.new"),
+    (
+        "old is not None\n        return UpdateNotification(old, new",
+        "old is not None\n        return UpdateNotification(old, waits.new",
+    ),
 )
 
 
@@ -240,7 +246,7 @@ HISTORIES: dict[type[Mutation], list[Step]] = {
     TellsTheFirstHandlerOnly: [start(), QUICK_HANDLER, WAIT, PUT, QUIET],
     HidesTombstones: [start(), PUT, WAIT, unseen(gone="a"), QUIET],
     TakesRelistsForOldNews: [start(), PUT, WAIT, unseen(made="a"), QUIET],
-    TellsTheLastFirst: [start(), WAIT, PUT, PUT, WAIT],
+    TellsTheLastFirst: [start(), WAIT, PUT, PUT, PUT, WAIT],
     SkipsToTheLastDelta: [start(), WAIT, PUT, WAIT, step("remove", name="a", again=True), WAIT],
     LosesChanges: [start(), PUT, LONGER, PUT, QUIET],
     TellsDeletionsOfTheUnheardOf: [

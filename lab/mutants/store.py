@@ -21,7 +21,7 @@ NeverForgetsOldValues = edited(
 KeepsEmptySets = edited(
     "KeepsEmptySets",
     StoreIndex[str],
-    ("if not keys:\n                del sets[value]", "pass"),
+    ("if not keys:\n                del sets[value]\n                self._singles.pop(value, None)", "pass"),
     what="A value without objects is still listed.",
 )
 ComparesOnlyTheFirstValue = edited(

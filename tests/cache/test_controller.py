@@ -270,7 +270,7 @@ async def test_a_consumer_without_room_holds_up_pops_and_events() -> None:
         source.put("b")
         source.put("c")
         await asyncio.sleep(1)
-        assert seen == ["a", "b"], "one pop had begun to wait while there was room"
+        assert seen == ["a"], "nothing is processed while there is no room"
         assert controller.last_sync_resource_version == "12", "and no further event was read"
 
 

@@ -165,9 +165,11 @@ def test_every_method_waits_for_its_turn() -> None:
     ]
     threads = [threading.Thread(target=call, daemon=True) for call in calls]
     with store._lock:
+        store.is_writing = True  # as several writes do, which are one step to each reader
         for thread in threads:
             thread.start()
         threads[-1].join(0.1)
+        store.is_writing = False
         assert [place for place, thread in enumerate(threads) if not thread.is_alive()] == []
     for thread in threads:
         thread.join(5.0)

@@ -586,6 +586,7 @@ async def test_what_fails_before_a_run_begins_is_told_as_it_is(
             raise OSError("a tracer of somebody else's fails")
 
         monkeypatch.setattr(a.loop._observer, "begins", fails)
+        a.loop._observer.tracing.is_on = True
         a.add()
         await asyncio.sleep(0.1)
         assert a.hooks.told[2:] == [("active", 1), ("active", 0)]

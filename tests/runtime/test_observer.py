@@ -24,7 +24,7 @@ from deltaloop.runtime.reconcile import observing
 from deltaloop.runtime.reconcile.execution import Execution
 from deltaloop.runtime.reconcile.metrics import GuardedControllerMetrics
 from deltaloop.runtime.reconcile.observing import Observer
-from deltaloop.runtime.reconcile.tracing import Tracing, end, make_current, reasons
+from deltaloop.runtime.reconcile.tracing import Tracing, end, reasons
 from tests.client.fake_transport import FakeTransport, json_answer
 from tests.runtime.reconcile.test_context import context
 from tests.runtime.reconcile.test_metrics import Hooks
@@ -401,15 +401,18 @@ async def test_spans_that_nobody_collects_are_not_linked_to(monkeypatch: pytest.
     assert tracer.spans[1].asked["links"] == []
 
 
-async def test_a_span_is_the_current_one_and_ends_by_its_result_alone() -> None:
-    span = Span(1)
+async def test_a_span_is_the_current_one_and_ends_by_its_result_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    tracer = Tracer()
+    tracing = traced(monkeypatch, tracer)
 
     async def begins() -> object:
-        make_current(span)  # type: ignore[arg-type]
+        tracing.start(context(), name="maps")
         await asyncio.sleep(0.0)
         return trace.get_current_span()
 
-    assert await asyncio.create_task(begins()) is span
+    [span] = [await asyncio.create_task(begins())]
+    assert span is tracer.spans[0]
+    assert isinstance(span, Span)
     assert span.did == [], "it is told at its end only"
     assert trace.get_current_span() is not span
     end(span, result="success", error=None)

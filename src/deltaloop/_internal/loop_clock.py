@@ -1,4 +1,4 @@
-"""The clock of the running event loop."""
+"""The clock of an event loop."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 
 
-def loop_clock() -> Callable[[], float]:
-    """Return a function that returns the time of the running loop.
-
-    It is ``time.monotonic`` where asyncio's own method only calls that.
-    """
-    loop = asyncio.get_running_loop()
+def clock_of(loop: asyncio.AbstractEventLoop) -> Callable[[], float]:
+    """Return the function behind ``loop.time``, which is ``time.monotonic`` for asyncio's own loops."""
     return time.monotonic if type(loop).time is asyncio.BaseEventLoop.time else loop.time
+
+
+def loop_clock() -> Callable[[], float]:
+    """Return a function that returns the time of the running loop."""
+    return clock_of(asyncio.get_running_loop())

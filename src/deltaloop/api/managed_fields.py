@@ -97,7 +97,7 @@ def decode_stripped(raw: bytes, start: int, end: int, resource_type: ResourceTyp
             metadata = _decode_marked(kept).metadata
             if metadata.managed_fields is not msgspec.UNSET:
                 return None
-            return make_resource(kept, metadata, resource_type) if is_text(kept) else None
+            return make_resource(kept, metadata, resource_type) if kept.isascii() or is_text(kept) else None
         place = _place_of(raw, member, end)
         if place is None:
             return None
@@ -107,7 +107,7 @@ def decode_stripped(raw: bytes, start: int, end: int, resource_type: ResourceTyp
     if metadata.managed_fields is msgspec.UNSET:
         return None
     kept = raw[start : place[0]] + raw[place[1] : end]
-    return make_resource(kept, metadata, resource_type) if is_text(kept) else None
+    return make_resource(kept, metadata, resource_type) if kept.isascii() or is_text(kept) else None
 
 
 def _place_of(raw: bytes, member: int, end: int) -> tuple[int, int, int] | None:

@@ -119,9 +119,7 @@ DECODE_ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError
 
 
 def is_text(raw: bytes) -> bool:
-    """Tell whether JSON is UTF-8: decoding only the metadata does not look at the rest."""
-    if raw.isascii():
-        return True
+    """Tell whether JSON that is not ASCII is UTF-8: decoding only the metadata does not look at the rest."""
     try:
         raw.decode()
     except UnicodeDecodeError:
@@ -176,7 +174,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
                 it but its name.
         """
         kept = bytes(raw)
-        if not is_text(kept):
+        if not (kept.isascii() or is_text(kept)):
             raise _malformed(_NOT_TEXT, kept, resource_type)
         try:
             metadata = decode_envelope(kept).metadata

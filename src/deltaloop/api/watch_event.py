@@ -109,7 +109,7 @@ def decode_watch_event_in(
                 raw = data[start + length : end - 1]
                 try:
                     metadata = decode_envelope(raw).metadata
-                    if is_text(raw):
+                    if raw.isascii() or is_text(raw):
                         return WatchEvent(event_type, make_resource(raw, metadata, resource_type))
                 except DECODE_ERRORS:
                     pass

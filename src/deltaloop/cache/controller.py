@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -19,13 +19,12 @@ from deltaloop.api.resource import Resource
 from deltaloop.cache.core.deltas import Deltas
 from deltaloop.cache.core.reflector.reactions import Reaction
 from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
-from deltaloop.cache.errors import FifoClosedError, RequeueError
+from deltaloop.cache.errors import RequeueError
 from deltaloop.cache.listwatch import ListerWatcher
 from deltaloop.cache.metrics import CacheMetrics
-from deltaloop.cache.queue import Queue
+from deltaloop.cache.queue import Process, Queue
 from deltaloop.cache.reflector import Reflector
 from deltaloop.cache.reflector_options import ReflectorOptions
-from deltaloop.cache.waiting_queue import Process
 
 _logger: Final = logging.getLogger("deltaloop.cache")
 _POPS_PER_TURN: Final = 100
@@ -95,6 +94,10 @@ class Controller:
             random=config.random,
         )
         self.name: str = self._reflector.name
+        self._process: Process[Resource] = self._process_again if config.retry_on_error else config.process
+        self._until: Awaitable[None] | None = None  # what the process loop must await before it goes on
+        self._has_room = False
+        self._queue.consume = self._consume
 
     @property
     def has_synced(self) -> bool:
@@ -132,44 +135,81 @@ class Controller:
             task.result()
 
     async def _process_loop(self) -> None:
-        popped, room = 0, self._config.room
-        while True:
-            if room is not None and (until_room := room()) is not None:
-                await until_room
-            try:
-                await self._queue.pop(self._process)
-            except FifoClosedError:
-                return
-            except Exception as error:  # noqa: BLE001 - it is logged, and processing goes on
-                extra = {"controller": self.name, "retried": self._config.retry_on_error}
-                now = asyncio.get_running_loop().time()
-                self._errors.log(_logger, logging.ERROR, "processing deltas failed", error, now=now, extra=extra)
-                if self._config.retry_on_error:
-                    await asyncio.sleep(_RETRY_DELAY)
-            popped += 1
-            if popped % _POPS_PER_TURN == 0:
-                await asyncio.sleep(0)  # a long queue must not starve other tasks
-
-    def _process(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> Awaitable[None] | None:
+        """Process what waits; between, ``_consume`` does that in the step of each write."""
         try:
-            unfinished = self._config.process(deltas, is_in_initial_list)
-        except Exception as error:
-            if self._loses(error):
-                raise
-            raise RequeueError(error) from error
-        return None if unfinished is None else self._finish(unfinished)
+            while True:
+                until, self._until = self._until, None
+                if until is None:
+                    until = self._drain()
+                if until is not None:
+                    await until
+                elif self._queue.closed:
+                    return
+                else:
+                    await self._queue.arrival()
+        finally:
+            if isinstance(self._until, Coroutine):
+                self._until.close()
+
+    def _consume(self) -> bool:
+        self._until = self._drain()
+        return self._until is None
+
+    def _drain(self) -> Awaitable[None] | None:
+        """Process what waits; return what must be awaited before the rest can be processed."""
+        queue, room, popped = self._queue, self._config.room, 0
+        while queue.waiting:
+            if popped == _POPS_PER_TURN:
+                return asyncio.sleep(0)  # a long queue must not starve other tasks
+            if room is not None and not self._has_room and (until_room := room()) is not None:
+                return self._wait_for_room(until_room)
+            self._has_room = False
+            popped += 1
+            try:
+                unfinished = queue.process_next(self._process)
+            except Exception as error:  # noqa: BLE001 - it is logged, and processing goes on
+                self._lost(error)
+                if self._config.retry_on_error:
+                    return asyncio.sleep(_RETRY_DELAY)
+            else:
+                if unfinished is not None:
+                    return self._finish(unfinished)
+        return None
+
+    async def _wait_for_room(self, until_room: Awaitable[None]) -> None:
+        await until_room
+        self._has_room = True
 
     async def _finish(self, unfinished: Awaitable[None]) -> None:
         try:
             await unfinished
-        except Exception as error:
-            if self._loses(error):
-                raise
-            raise RequeueError(error) from error
+        except Exception as error:  # noqa: BLE001 - it is logged, and processing goes on
+            self._lost(error)
+            if self._config.retry_on_error:
+                await asyncio.sleep(_RETRY_DELAY)
 
-    def _loses(self, error: Exception) -> bool:
-        """Whether what ``process`` raised is raised as it is: the deltas are lost, or it says itself what happens."""
-        return isinstance(error, RequeueError) or not self._config.retry_on_error
+    def _lost(self, error: Exception) -> None:
+        extra = {"controller": self.name, "retried": self._config.retry_on_error}
+        now = asyncio.get_running_loop().time()
+        self._errors.log(_logger, logging.ERROR, "processing deltas failed", error, now=now, extra=extra)
+
+    def _process_again(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> Awaitable[None] | None:
+        """Call ``process``; what it raises puts the deltas back."""
+        try:
+            unfinished = self._config.process(deltas, is_in_initial_list)
+        except RequeueError:
+            raise
+        except Exception as error:
+            raise RequeueError(error) from error
+        return None if unfinished is None else self._await_again(unfinished)
+
+    async def _await_again(self, unfinished: Awaitable[None]) -> None:
+        try:
+            await unfinished
+        except RequeueError:
+            raise
+        except Exception as error:
+            raise RequeueError(error) from error
 
     async def _resync_loop(self) -> None:
         period = max(self._config.resync_period, MINIMUM_RESYNC_PERIOD)

@@ -1,7 +1,4 @@
-"""Drives core/deltas.py: the queue between a reflector and a controller, with a ``pop`` that waits.
-
-``pop`` hands the deltas to a plain function before anything else can run, so that no reader sees the moment in which an
-object is neither in the queue nor in the store.
+"""The queue of deltas by key between a reflector and a controller; the decisions are in core/deltas.py.
 
 Source: client-go tools/cache/delta_fifo.go.
 """
@@ -9,24 +6,25 @@ Source: client-go tools/cache/delta_fifo.go.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, final
+from typing import Any, TypeVar, final
 
-from deltaloop.cache.core.deltas import DeltaQueue, Deltas, KnownObjects, deletion_handling_key
-from deltaloop.cache.errors import RequeueError
-from deltaloop.cache.waiting_queue import Process, WaitingQueue
+from deltaloop.cache.core.deltas import DeltaQueue, Deltas, KnownObjects, Popped, deletion_handling_key
+from deltaloop.cache.queue import Queue
 
 V = TypeVar("V")
 
 
 @final
-class DeltaFIFO(WaitingQueue[V]):
-    """A queue of deltas by key; see the core for what is merged, dropped and made up.
+class DeltaFIFO(Queue[V]):
+    """A queue of deltas by key, which pops all deltas of one key.
 
-    A deletion is dropped if neither the queue nor the consumer ever heard of the object. A resync leaves out what has
-    something newer waiting.
+    A deletion is dropped if neither the queue nor the consumer has seen the object. A resync leaves out objects for
+    which something newer waits. What could not be processed goes behind everything else. Several tasks may pop; each
+    key goes to one.
     """
 
     _counted = "keys"
+    _core: DeltaQueue[V]
 
     def __init__(
         self,
@@ -36,64 +34,44 @@ class DeltaFIFO(WaitingQueue[V]):
         transform: Callable[[V], V] | None = None,
         on_version: Callable[[str], None] | None = None,
     ) -> None:
-        """Begin empty.
+        """Make an empty queue.
 
         Args:
-            known_objects: What the consumer holds (its ``Store``): deletions that the watch missed are found by it, and
-                ``resync`` tells it again.
-            key_func: Gives the key of an object.
-            transform: Makes the object that is kept out of the one that comes; called once for each.
-            on_version: Called with a version when everything up to it was processed.
+            known_objects: The objects that the consumer holds (its ``Store``): deletions that the watch missed are
+                found by it, and ``resync`` queues them again.
+            key_func: Function that returns the key of an object.
+            transform: Function called once for each object that comes; returns the object that is kept.
+            on_version: Function called with a version when everything up to it was processed.
         """
-        self._deltas = DeltaQueue[V](known_objects=known_objects, key_func=key_func, transform=transform)
+        core = DeltaQueue[V](known_objects=known_objects, key_func=key_func, transform=transform)
+        super().__init__(core, core.items, on_version=on_version)
         self._processing = 0
-        super().__init__(self._deltas, on_version=on_version)
 
     def add_if_not_present(self, key: str, deltas: Deltas[V]) -> None:
         """Put popped deltas back at the end of the line, unless something newer waits for that key."""
-        self._deltas.add_if_not_present(key, deltas)
-        self._wake()
-
-    async def pop(self, process: Process[V]) -> Deltas[V]:
-        """Wait for a key, give its deltas to ``process``, and return them.
-
-        Several may wait; each key goes to one. Cancelled while waiting, nothing has been taken; cancelled while
-        ``process`` is awaited, what was taken is put back to the front, since how far it came is not known.
-
-        Args:
-            process: Called with the deltas and with whether they belong to the initial list. What it raises is raised
-                here, and the deltas are gone, unless it is a ``RequeueError``: then they are put back and its cause
-                is raised.
-
-        Raises:
-            FifoClosedError: If the queue is closed and nothing waits.
-        """
-        while (popped := self._deltas.pop()) is None:
-            await self._change()
-        self._processing += 1
-        try:
-            unfinished = process(popped.deltas, popped.is_in_initial_list)
-            if unfinished is not None:
-                await unfinished
-        except RequeueError as error:
-            self._deltas.add_if_not_present(popped.key, popped.deltas)
-            raise error.cause from error
-        except Exception:
-            raise
-        except BaseException:  # cancelled: not processed, and so nothing has synced by it
-            self._deltas.put_back(popped)
-            raise
-        finally:
-            self._processing -= 1
-            self._wake()
-        return popped.deltas
+        self._core.add_if_not_present(key, deltas)
+        self._came()
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing waits, and nothing is being processed."""
-        return not self._processing and not len(self)
+        return not self._processing and not self.waiting
 
-    @property
-    def has_synced(self) -> bool:
-        """Whether everything of the initial list was popped and processed; may be read from any thread."""
-        return self._deltas.has_synced and not self._processing
+    def _take(self) -> Any:
+        popped = self._core.pop()
+        self._processing += 1
+        return popped
+
+    def _processed(self, popped: Popped[V]) -> None:  # noqa: ARG002 - the other queue needs it
+        self._processing -= 1
+
+    def _put_back(self, popped: Popped[V]) -> None:
+        self._core.put_back(popped)
+        self._processing -= 1
+
+    def _requeue(self, popped: Popped[V]) -> None:
+        self._core.add_if_not_present(popped.key, popped.deltas)
+        self._processing -= 1
+
+    def _is_synced(self) -> bool:
+        return self._core.has_synced and not self._processing

@@ -157,7 +157,7 @@ class Informer(Generic[T_co]):
 
         Handlers may be behind: ask their registrations.
         """
-        return self._controller.has_synced
+        return self._queue.has_synced
 
     @property
     def last_sync_resource_version(self) -> str:
@@ -405,34 +405,35 @@ class Informer(Generic[T_co]):
             self._options.on_error(reaction)
 
     def _process(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> Awaitable[None] | None:
+        if is_keyed(deltas):  # both keys are the default ones
+            told = process_keyed(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
+            self._processor.distribute(told, is_initial=is_in_initial_list)
+            return None
         if is_whole_list(deltas) and len(deltas) > BATCH_SIZE:  # a short one is done in one go
             return self._process_list(deltas, is_in_initial_list)
-        if is_keyed(deltas):  # both keys are the default ones
-            self._processor.distribute(process_keyed(deltas, self.indexer, is_in_initial_list=is_in_initial_list))
-            return None
-        told: list[Notification[Resource]] = []
+        told = []
         try:
             for notification in process_deltas(deltas, self.indexer, is_in_initial_list=is_in_initial_list):
-                if not isinstance(notification, UpdateNotification) or not notification.is_unchanged:
-                    told.append(notification)  # noqa: PERF401 - what was processed before an error is told, too
+                if _is_news(notification):
+                    told.append(notification)
         finally:  # those whose deltas were processed are told, even if one of the others has no key
-            self._processor.distribute(told)
+            self._processor.distribute(told, is_initial=is_in_initial_list)
         return None
 
     async def _process_list(self, deltas: WholeList[Resource], is_in_initial_list: bool) -> None:
         listed = ListProcessing(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
         await in_turns(listed.fill())
         listed.commit()
-        await self._processor.distribute_in_turns(
-            notification
-            for notification in listed.tell()
-            if not isinstance(notification, UpdateNotification) or not notification.is_unchanged
-        )
+        await self._processor.distribute_in_turns(filter(_is_news, listed.tell()))
 
     def __repr__(self) -> str:
         state = "stopped" if self._stopped else "running" if self._started else "not started"
         synced = "synced" if self.has_synced else "not synced"
         return f"<Informer {self.name}: {len(self.indexer)} objects, {state}, {synced}>"
+
+
+def _is_news(notification: Notification[Resource]) -> bool:
+    return not (isinstance(notification, UpdateNotification) and notification.is_unchanged)
 
 
 def new_indexer_informer(

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar, final
 
+from deltaloop._internal.loop_clock import loop_clock
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource, as_it_came
@@ -99,7 +100,7 @@ class Listener(Generic[T]):
         self._is_bounded = options.buffer is BufferPolicy.BOUNDED
         self._on_room = on_room
         self._metrics = metrics
-        self._filled = asyncio.Event()
+        self._idle: asyncio.Event | None = None  # there while it waits for something to do
         self._closed = False
         self._failures = 0
 
@@ -133,49 +134,44 @@ class Listener(Generic[T]):
         """How many more notifications a bounded buffer takes before it is full; 0 for others."""
         return self._buffer.room
 
-    def add(self, notification: Notification[Resource]) -> None:
-        """Put a notification into the buffer."""
-        self.add_all((notification,))
-
-    def add_all(self, notifications: Sequence[Notification[Resource]]) -> None:
-        """Put notifications into the buffer."""
+    def add_all(self, notifications: Sequence[Notification[Resource]], *, initial: int = 0) -> None:
+        """Put notifications into the buffer, of which ``initial`` are items of the initial list."""
         if self._closed or not notifications:
             return
-        for notification in notifications:
-            if type(notification) is AddNotification and notification.is_in_initial_list:
-                self._tracker.start()
-        for _ in range(self._buffer.put_all(notifications)):
-            self._tracker.finished()
-        self._filled.set()
+        if initial:
+            self._tracker.start(initial)
+        if lost := self._buffer.put_all(notifications):
+            self._tracker.finished(lost)
+        if self._idle is not None:
+            self._idle.set()
+            self._idle = None
 
     def resync(self, objects: Iterable[Resource]) -> None:
         """Tell objects again, except those for which something waits: that is newer, or the same."""
         waiting = self._buffer.keys()
-        for obj in objects:
-            if obj.key not in waiting:
-                self.add(UpdateNotification(obj, obj))
+        self.add_all([UpdateNotification(obj, obj) for obj in objects if obj.key not in waiting])
 
     def close(self) -> None:
         """Deliver nothing more; what waits is dropped. A call that the handler is in goes on to its end."""
         self._closed = True
         self._buffer.clear()
-        self._filled.set()
+        if self._idle is not None:
+            self._idle.set()
         self._on_room()
 
     async def run(self) -> None:
         """Deliver until closed or cancelled; cancellation reaches a handler that waits, and drops the rest."""
-        handled = 0
-        clock, counts = asyncio.get_running_loop().time, self._metrics.counts
+        buffer, counts, handled = self._buffer, self._metrics.counts, 0
+        clock = loop_clock()
         began: float | None = None  # the end of the last call, if nothing but this has run since
         while not self._closed:
-            was_full = self._is_bounded and self._buffer.is_full
-            taken = self._buffer.take()
-            if taken is None:
-                self._filled.clear()
-                await self._filled.wait()
+            if not buffer:
+                self._idle = asyncio.Event()
+                await self._idle.wait()
                 began = None
                 continue
-            notification, initial = taken
+            was_full = self._is_bounded and buffer.is_full
+            notification = buffer.popleft()
             if was_full:
                 self._on_room()
             failures = self._failures
@@ -193,11 +189,11 @@ class Listener(Generic[T]):
                     self._metrics.handled(
                         handler=self._name,
                         seconds=clock() - began,
-                        waiting=len(self._buffer),
+                        waiting=len(buffer),
                         failed=self._failures > failures,
                     )
             began = ended if waiting is None else None
-            if initial:  # not if a cancellation has broken it off: that was not delivered
+            if notification.is_in_initial_list:  # not if a cancellation has broken it off: that was not delivered
                 self._tracker.finished()
             handled += 1
             if handled % _ITEMS_PER_TURN == 0:
@@ -205,10 +201,10 @@ class Listener(Generic[T]):
                 began = None
 
     def _tell(self, notification: Notification[Resource]) -> Awaitable[object] | None:
-        """Call the handler; return what is to be awaited, if it gives something like that."""
+        """Call the handler; return its result if that must be awaited."""
         handler, decode = self._handler, self._decode
         try:
-            if isinstance(notification, UpdateNotification):
+            if type(notification) is UpdateNotification:
                 old: Any = notification.old
                 new: Any = notification.new
                 if decode is not None:
@@ -216,12 +212,12 @@ class Listener(Generic[T]):
                     is_resync, old = old is new, decode(old)
                     new = old if is_resync else decode(new)
                 result = handler.on_update(old, new)
-            elif isinstance(notification, AddNotification):
-                obj: Any = notification.obj if decode is None else decode(notification.obj)
-                result = handler.on_add(obj, is_in_initial_list=notification.is_in_initial_list)
             else:
-                obj = notification.obj if decode is None else decode(notification.obj)
-                result = handler.on_delete(obj, final_state_known=notification.final_state_known)
+                obj: Any = notification.obj if decode is None else decode(notification.obj)
+                if type(notification) is AddNotification:
+                    result = handler.on_add(obj, is_in_initial_list=notification.is_in_initial_list)
+                else:
+                    result = handler.on_delete(obj, final_state_known=notification.final_state_known)
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a handler may raise anything; it is reported
             self._lost(notification, error)
             return None

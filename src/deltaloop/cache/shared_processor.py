@@ -30,6 +30,10 @@ _logger: Final = logging.getLogger("deltaloop.cache")
 _UNBOUNDED: Final = sys.maxsize
 
 
+def _count_initial(notifications: Iterable[Notification[Resource]]) -> int:
+    return sum([notification.is_in_initial_list for notification in notifications])
+
+
 @final
 class SharedProcessor(Generic[T]):
     """Distributes notifications to handlers. It belongs to one event loop."""
@@ -85,8 +89,8 @@ class SharedProcessor(Generic[T]):
             on_room=self._has_room.set,
             metrics=self._metrics,
         )
-        for obj in self._objects():
-            listener.add(AddNotification(obj, is_in_initial_list=True))
+        replay = [AddNotification(obj, is_in_initial_list=True) for obj in self._objects()]
+        listener.add_all(replay, initial=len(replay))
         self._listeners[listener] = self._run(listener) if self._started else None
         if options.buffer is BufferPolicy.BOUNDED:
             self._bounded.add(listener)
@@ -110,10 +114,11 @@ class SharedProcessor(Generic[T]):
                 self._ending.add(task)
                 task.add_done_callback(self._ending.discard)
 
-    def distribute(self, notifications: Sequence[Notification[Resource]]) -> None:
+    def distribute(self, notifications: Sequence[Notification[Resource]], *, is_initial: bool = False) -> None:
         """Put notifications into every handler's buffer."""
+        initial = _count_initial(notifications) if is_initial else 0
         for listener in self._listeners:
-            listener.add_all(notifications)
+            listener.add_all(notifications, initial=initial)
 
     async def distribute_in_turns(self, notifications: Iterable[Notification[Resource]]) -> None:
         """Put notifications into the buffers of the handlers that are there now, letting others run in between.
@@ -130,8 +135,9 @@ class SharedProcessor(Generic[T]):
                     for notification in islice(to_come, TURN):
                         together.append(notification)  # noqa: PERF402 - what came before an error is told, too
                 finally:
+                    initial = _count_initial(together)
                     for listener in listeners:
-                        listener.add_all(together)
+                        listener.add_all(together, initial=initial)
                 if len(together) < TURN:
                     break
                 await asyncio.sleep(0)

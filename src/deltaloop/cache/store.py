@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar, final
 
 from deltaloop.api.keys import HasObjectName
 from deltaloop.cache.core.deltas import NOTHING_UNREAD, Unread, deletion_handling_key
-from deltaloop.cache.core.store import Indexers, Replacement, StoreWrite
+from deltaloop.cache.core.store import FOLLOWS_NAME, Indexers, Replacement, StoreWrite
 from deltaloop.cache.errors import TransactionError
 from deltaloop.cache.thread_safe_store import ThreadSafeStore
 
@@ -31,15 +31,20 @@ def namespace_index_func(obj: HasObjectName) -> list[str]:
 class Store(Generic[V]):
     """Objects by the key that a function gives them."""
 
-    def __init__(self, key_func: Callable[[V], str] = deletion_handling_key, *, name: str = "store") -> None:
+    def __init__(
+        self,
+        key_func: Callable[[V], str] = deletion_handling_key,
+        *,
+        name: str = "store",
+    ) -> None:
         """Begin empty.
 
         Args:
-            key_func: Gives the key of an object; by default ``namespace/name``, or the name alone.
-            name: What to call this store in the log.
+            key_func: Function that returns the key of an object; by default ``namespace/name``, or the name alone.
+            name: Name of this store in the log.
         """
         self._key_func = key_func
-        self._items = ThreadSafeStore[V](name=name)
+        self._items = ThreadSafeStore[V](name=name, is_by_name=key_func is deletion_handling_key)
         self._last_sync_resource_version = ""
 
     def key_of(self, obj: V) -> str:
@@ -136,7 +141,8 @@ class Store(Generic[V]):
 
     def get_by_key(self, key: str) -> V | None:
         """Return one object, or None."""
-        return self._items.get(key)
+        items = self._items
+        return items.get(key) if items.is_writing else items.state.objects.get(key)
 
     def list(self) -> builtins.list[V]:
         """Return all objects as a new list."""
@@ -154,6 +160,9 @@ class Store(Generic[V]):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._items.name}: {len(self)} objects>"
+
+
+setattr(namespace_index_func, FOLLOWS_NAME, True)
 
 
 @final
@@ -175,7 +184,7 @@ class Indexer(Store[V]):
             name: What to call this store in the log.
         """
         super().__init__(key_func, name=name)
-        self._items = ThreadSafeStore(indexers, name=name)
+        self._items.add_indexers(indexers or {})
 
     def index(self, name: str, obj: V) -> builtins.list[V]:
         """Return the stored objects that share an index value with ``obj``.

@@ -29,26 +29,34 @@ _logger: Final = logging.getLogger("deltaloop.cache")
 
 @final
 class ThreadSafeStore(Generic[V]):
-    """Objects by key, with indexes."""
+    """Objects by key, with indexes.
 
-    __slots__ = ("__weakref__", "_items", "_lock", "name")
+    Attributes:
+        name: Name of this store in the log.
+        state: The objects and their indexes; only to be looked at.
+        is_writing: Whether several writes are being done in one step, so that a look at one key must wait for the lock.
+    """
 
-    def __init__(self, indexers: Indexers[V] | None = None, *, name: str = "store") -> None:
+    __slots__ = ("__weakref__", "_lock", "is_writing", "name", "state")
+
+    def __init__(self, indexers: Indexers[V] | None = None, *, name: str = "store", is_by_name: bool = False) -> None:
         """Begin empty.
 
         Args:
             indexers: Index functions by name: object to a list of strings; a ``Path`` is one.
-            name: What to call this store in the log.
+            name: Name of this store in the log.
+            is_by_name: Whether keys are ``namespace/name`` of the objects, so that an index by these needs no update.
         """
         self.name: str = name
         self._lock = fork_safe(threading.RLock(), self._in_child)
-        self._items = IndexedItems[V](indexers)
+        self.state: IndexedItems[V] = IndexedItems[V](indexers, is_by_name=is_by_name)
+        self.is_writing: bool = False
 
     def _in_child(self, held: bool) -> None:
         """Refuse every use in a forked process, if another thread was changing it at the fork."""
         if held:
             torn: Any = Torn(f"the store {self.name!r}")
-            self._items = torn
+            self.state = torn
 
     def add(self, key: str, obj: V) -> None:
         """Store an object, whether or not there is one under that key.
@@ -57,7 +65,7 @@ class ThreadSafeStore(Generic[V]):
         index.
         """
         with self._lock:
-            failures = self._items.put(key, obj)
+            failures = self.state.put(key, obj)
         self._report(failures)
 
     def update(self, key: str, obj: V) -> None:
@@ -67,12 +75,12 @@ class ThreadSafeStore(Generic[V]):
     def delete(self, key: str) -> None:
         """Take an object out; an unknown key is no error."""
         with self._lock:
-            self._items.delete(key)
+            self.state.delete(key)
 
     def replace(self, items: Mapping[str, V]) -> None:
         """Hold these objects and no others, in one step."""
         with self._lock:
-            failures = self._items.replace(items)
+            failures = self.state.replace(items)
         self._report(failures)
 
     def transaction(self, writes: Iterable[tuple[str, V | None]]) -> builtins.list[V | None]:
@@ -86,14 +94,19 @@ class ThreadSafeStore(Generic[V]):
         """
         failures: builtins.list[IndexFailure] = []
         with self._lock:
-            before = self._items.write(writes, failures)
-        self._report(failures)
+            self.is_writing = True
+            try:
+                before = self.state.write(writes, failures)
+            finally:
+                self.is_writing = False
+        if failures:
+            self._report(failures)
         return before
 
     def begin_replacement(self) -> Replacement[V]:
         """Return an empty state with the same indexes, to be filled at leisure by one thread."""
         with self._lock:
-            return Replacement[V](dict(self._items.index.functions))
+            return Replacement[V](self.state.index)
 
     def commit_replacement(self, replacement: Replacement[V]) -> Mapping[str, V]:
         """Put a state in the place of what is there, in one step; return what was there, by key.
@@ -101,34 +114,36 @@ class ThreadSafeStore(Generic[V]):
         Indexes that were added meanwhile are added to it now.
         """
         with self._lock:
-            replacement.failures += replacement.items.add_indexers(self._items.index.functions)
-            before = self._items
-            self._items = replacement.items
+            replacement.failures += replacement.items.add_indexers(self.state.index.functions)
+            before = self.state
+            self.state = replacement.items
         self._report(replacement.failures)
-        return before.as_mapping()
+        return before.objects
 
     def get(self, key: str) -> V | None:
         """Return one object, or None."""
-        with self._lock:
-            return self._items.get(key)
+        if self.is_writing:
+            with self._lock:
+                return self.state.objects.get(key)
+        return self.state.objects.get(key)
 
     def list(self) -> builtins.list[V]:
         """Return all objects."""
         with self._lock:
-            return self._items.values()
+            return [*self.state.objects.values()]
 
     def list_keys(self) -> builtins.list[str]:
         """Return all keys."""
         with self._lock:
-            return [*self._items]
+            return [*self.state.objects]
 
     def __len__(self) -> int:
         with self._lock:
-            return len(self._items)
+            return len(self.state)
 
     def __contains__(self, key: object) -> bool:
         with self._lock:
-            return key in self._items
+            return key in self.state.objects
 
     def index(self, name: str, obj: V) -> builtins.list[V]:
         """Return the stored objects that share an index value with ``obj``, by key.
@@ -138,11 +153,11 @@ class ThreadSafeStore(Generic[V]):
             Exception: What the index function raises for ``obj``.
         """
         with self._lock:
-            index = self._items.index
+            index = self.state.index
             keys: set[str] = set()
             for value in index.values_of(name, obj):
                 keys |= index.keys(name, value)
-            return self._items.with_keys(sorted(keys))
+            return self.state.with_keys(sorted(keys))
 
     def by_index(self, name: str, value: str) -> builtins.list[V]:
         """Return the objects filed under an index value, by key.
@@ -151,7 +166,7 @@ class ThreadSafeStore(Generic[V]):
             UnknownIndexError: If there is no such index.
         """
         with self._lock:
-            return self._items.with_keys(sorted(self._items.index.keys(name, value)))
+            return self.state.with_keys(sorted(self.state.index.keys(name, value)))
 
     def index_keys(self, name: str, value: str) -> builtins.list[str]:
         """Return the keys filed under an index value, sorted.
@@ -160,7 +175,7 @@ class ThreadSafeStore(Generic[V]):
             UnknownIndexError: If there is no such index.
         """
         with self._lock:
-            return sorted(self._items.index.keys(name, value))
+            return sorted(self.state.index.keys(name, value))
 
     def list_index_func_values(self, name: str) -> builtins.list[str]:
         """Return all values of an index, sorted.
@@ -169,12 +184,12 @@ class ThreadSafeStore(Generic[V]):
             UnknownIndexError: If there is no such index.
         """
         with self._lock:
-            return self._items.index.values(name)
+            return self.state.index.values(name)
 
     def get_indexers(self) -> Indexers[V]:
         """Return the index functions by name."""
         with self._lock:
-            return dict(self._items.index.functions)
+            return dict(self.state.index.functions)
 
     def add_indexers(self, indexers: Indexers[V]) -> None:
         """Add indexes at any time; what is stored is filed under them at once.
@@ -185,7 +200,7 @@ class ThreadSafeStore(Generic[V]):
             IndexerConflictError: If a name is taken by another function; nothing is added then.
         """
         with self._lock:
-            failures = self._items.add_indexers(indexers)
+            failures = self.state.add_indexers(indexers)
         self._report(failures)
 
     def __repr__(self) -> str:

@@ -118,7 +118,11 @@ class Enqueue:
             return
         if not self._unmapped.changes or _key_of(old, new) not in self._unmapped.changes:
             try:
-                self._map(verb, old, new)
+                keys, trigger = requests_for(self._mapper, self._source, verb, old, new, self._clock())
+                for key in keys:
+                    self._queue.add(key, trigger=trigger)
+                    if self._on_trigger is not None:
+                        self._on_trigger(trigger.source, trigger.verb)
             except Exception:
                 if not self._can_retry():
                     raise
@@ -128,13 +132,6 @@ class Enqueue:
         key = _key_of(old, new)
         self._unmapped.add(key, Change(verb=verb, old=old, new=new))
         self._failed_mappings().add(key)
-
-    def _map(self, verb: str, old: Resource | None, new: Resource | None) -> None:
-        keys, trigger = requests_for(self._mapper, self._source, verb, old=old, new=new, now=self._clock())
-        for key in keys:
-            self._queue.add(key, trigger=trigger)
-            if self._on_trigger is not None:
-                self._on_trigger(trigger.source, trigger.verb)
 
     # -- mappings that failed
 
@@ -166,7 +163,13 @@ class Enqueue:
             with work:
                 while (change := self._unmapped.first(work.key)) is not None:
                     try:
-                        self._map(change.verb, change.old, change.new)
+                        keys, trigger = requests_for(
+                            self._mapper, self._source, change.verb, change.old, change.new, self._clock()
+                        )
+                        for key in keys:
+                            self._queue.add(key, trigger=trigger)
+                            if self._on_trigger is not None:
+                                self._on_trigger(trigger.source, trigger.verb)
                     except Exception as error:
                         if is_terminal(error):
                             self._unmapped.mapped(work.key)  # given up; those behind it have their turn

@@ -32,12 +32,13 @@ A1, A2, A3, A4, B1 = pod("a", 1), pod("a", 2), pod("a", 3), pod("a", 4), pod("b"
 def put_all(
     buffer: NotificationBuffer[Resource], *notifications: Notification[Resource]
 ) -> list[tuple[Notification[Resource], bool]]:
-    counts = [buffer.put(notification) for notification in notifications]
+    counts = [buffer.put_all([notification]) for notification in notifications]
     assert min(counts, default=0) >= 0
     lost = sum(counts)
     taken: list[tuple[Notification[Resource], bool]] = []
-    while (item := buffer.take()) is not None:
-        taken.append(item)
+    while len(buffer):
+        notification = buffer.popleft()
+        taken.append((notification, notification.is_in_initial_list))
     initial = sum(isinstance(each, AddNotification) and each.is_in_initial_list for each in notifications)
     assert lost + sum(is_initial for _, is_initial in taken) == initial, "every item of the initial list is counted out"
     return taken
@@ -53,7 +54,7 @@ def put_all(
         (UpdateNotification(A1, A2), UpdateNotification(A2, A3), UpdateNotification(A1, A3)),
         (UpdateNotification(A1, A2), DeleteNotification(A3), DeleteNotification(A3)),
         (DeleteNotification(A1), AddNotification(A2), UpdateNotification(A1, A2)),
-        (DeleteNotification(A1), AddNotification(A2, True), UpdateNotification(A1, A2)),
+        (DeleteNotification(A1), AddNotification(A2, True), UpdateNotification(A1, A2, is_in_initial_list=True)),
         (DeleteNotification(A1), UpdateNotification(A1, A2), UpdateNotification(A1, A2)),
         (DeleteNotification(A1), DeleteNotification(A2, False), DeleteNotification(A2, False)),
         (AddNotification(A1, True), AddNotification(A2, True), AddNotification(A2, True)),
@@ -101,9 +102,9 @@ def test_several_are_put_as_one_after_the_other(policy: BufferPolicy) -> None:
     ]
     lost = 1 if policy is BufferPolicy.COALESCING else 0
     one, other = make_buffer(policy, 2), make_buffer(policy, 2)
-    assert one.put_all(several) == sum(other.put(each) for each in several) == lost
+    assert one.put_all(several) == sum(other.put_all([each]) for each in several) == lost
     assert (len(one), one.room) == (len(other), 0)
-    assert [one.take() for _ in several] == [other.take() for _ in several]
+    assert [one.popleft() for _ in range(len(one))] == [other.popleft() for _ in range(len(other))]
 
 
 def test_keys_keep_their_place_in_line() -> None:
@@ -116,18 +117,18 @@ def test_a_bounded_buffer_says_when_it_is_full_and_refuses_nothing() -> None:
     buffer = FifoBuffer[Resource](2)
     assert not buffer.is_full
     assert (buffer.room, FifoBuffer[Resource]().room) == (2, 0)
-    buffer.put(AddNotification(A1))
-    buffer.put(UpdateNotification(A1, A2))
+    buffer.put_all([AddNotification(A1)])
+    buffer.put_all([UpdateNotification(A1, A2)])
     assert buffer.is_full
     assert buffer.room == 0
-    buffer.put(UpdateNotification(A2, A3))
+    buffer.put_all([UpdateNotification(A2, A3)])
     assert (len(buffer), buffer.keys()) == (3, {"default/a"})
-    buffer.take()
+    buffer.popleft()
     assert buffer.is_full
-    buffer.take()
+    buffer.popleft()
     assert not buffer.is_full
     buffer.clear()
-    assert buffer.take() is None
+    assert len(buffer) == 0
 
 
 def test_each_policy_has_its_buffer() -> None:
@@ -135,8 +136,8 @@ def test_each_policy_has_its_buffer() -> None:
         policy: make_buffer(policy, 1) for policy in BufferPolicy
     }
     for buffer in kinds.values():
-        buffer.put(AddNotification(A1))
-        buffer.put(AddNotification(B1))
+        buffer.put_all([AddNotification(A1)])
+        buffer.put_all([AddNotification(B1)])
     assert {policy for policy, buffer in kinds.items() if buffer.is_full} == {BufferPolicy.BOUNDED}
     for buffer in kinds.values():
         assert buffer.keys() == {"default/a", "default/b"}
@@ -178,15 +179,14 @@ def make_machine(make: Callable[[], NotificationBuffer[Resource]]) -> type[RuleB
                 self.tell(DeleteNotification(obj, known))
 
         def tell(self, notification: Notification[Resource]) -> None:
-            self.initial -= self.buffer.put(notification)
+            self.initial -= self.buffer.put_all([notification])
 
         @rule()
         def take(self) -> None:
-            item = self.buffer.take()
-            if item is None:
+            if not len(self.buffer):
                 return
-            notification, initial = item
-            self.initial -= initial
+            notification = self.buffer.popleft()
+            self.initial -= notification.is_in_initial_list
             match notification:
                 case AddNotification(obj):
                     assert obj.name not in self.picture, "added twice"

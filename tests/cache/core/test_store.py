@@ -99,7 +99,7 @@ def test_a_function_that_raises_is_reported_and_costs_only_its_own_index() -> No
     items.put("k", "a b")
     (failure,) = items.put("k", "x y")
     assert (failure.index, failure.key, type(failure.error)) == ("first", "k", ValueError)
-    assert items.get("k") == "x y"
+    assert items.objects.get("k") == "x y"
     assert items.index.values("first") == []
     assert items.index.values("words") == ["x", "y"]
     assert items.put("k", "b") == []
@@ -178,7 +178,7 @@ def make_machine(make: Callable[[], IndexedItems[str]]) -> type[RuleBasedStateMa
 
         @invariant()
         def indexes_equal_what_is_computed_anew(self) -> None:
-            assert {key: self.items.get(key) for key in self.items} == self.model
+            assert self.items.objects == self.model
             for name in self.indexes:
                 expected: dict[str, set[str]] = {}
                 for key, text in self.model.items():
@@ -249,7 +249,7 @@ def test_what_an_index_function_returns_is_taken_the_same_way_by_every_write(
         kind = type(returned).__name__
         text = "; one item is int" if isinstance(returned, list) else f", not {kind}"
         assert str(failures[0].error) == f"an index function returns a list of strings{text}"
-    assert items.get("k") == "new"
+    assert items.objects.get("k") == "new"
 
 
 def test_objects_are_found_by_keys_in_their_order_and_unknown_keys_are_passed_over() -> None:

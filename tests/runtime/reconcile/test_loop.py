@@ -377,6 +377,7 @@ async def test_whatever_fails_before_a_reconcile_begins_gives_its_slot_back(monk
             return begins(context, now=now)
 
         monkeypatch.setattr(manager.loops[0]._observer, "begins", fails_once)
+        manager.loops[0]._observer.tracing.look_at = 0.0
         await w.put("a")
         await asyncio.sleep(1.0)
         assert seen == ["default/a"]

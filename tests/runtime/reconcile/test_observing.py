@@ -20,7 +20,6 @@ from deltaloop.metrics import ProgramMetrics
 from deltaloop.runtime import Context, HotLoopOptions, Request, controller
 from deltaloop.runtime.core.history import History
 from deltaloop.runtime.core.hot_loop import Cause, HotLoop, HotLoops
-from deltaloop.runtime.core.outcomes import ROWS, Case, KeyDecision
 from deltaloop.runtime.program.pages import BindAddress
 from deltaloop.runtime.reconcile.metrics import GuardedControllerMetrics
 from deltaloop.runtime.reconcile.observing import Observer
@@ -153,16 +152,11 @@ def test_a_fight_with_somebody_unknown_is_told_as_a_fight(caplog: pytest.LogCapt
         other="", strikes=10, seconds=5.0, interval=1.0,
     )  # fmt: skip
 
-    class Told(HotLoops):  # type: ignore[misc]  # of a final class
-        def observe(self, key: str, **_: object) -> tuple[HotLoop, ...]:
-            return (fight,)
-
     @controller("v1/ConfigMap", name="maps")
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
     observer = Observer(reconcile, GuardedControllerMetrics(None, "maps"), history=History(), tracing=Tracing())
-    decision = KeyDecision(case=Case.NOTHING, row=ROWS[Case.NOTHING])
-    observer._observe_heat(Told(HOT), "default/a", [], [], decision, 0.0)
+    observer._tell("default/a", fight)
     [told] = caplog.records
     assert "two writers fight" in told.getMessage()
     assert (vars(told)["cause"], vars(told)["other"]) == ("fight", "unknown")

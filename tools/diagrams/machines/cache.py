@@ -174,7 +174,7 @@ def _store() -> IndexedItems[_Object]:
 
 
 def _store_view(store: IndexedItems[_Object]) -> str:
-    obj = store.get(KEY)
+    obj = store.objects.get(KEY)
     if obj is None:
         return "absent"
     return f"stored, indexed under {obj.node}" if obj.node else "stored, not indexed"
@@ -240,18 +240,15 @@ class _Heard:
 
     def put(self, notification: Notification[_Object]) -> None:
         self.there = not isinstance(notification, DeleteNotification)
-        self.buffer.put(notification)
+        self.buffer.put_all([notification])
 
     def take(self) -> None:
-        taken = self.buffer.take()
-        assert taken is not None
-        self.heard = not isinstance(taken[0], DeleteNotification)
+        self.heard = not isinstance(self.buffer.popleft(), DeleteNotification)
 
     @property
     def waits(self) -> str:
         names = {AddNotification: "Added", UpdateNotification: "Updated", DeleteNotification: "Deleted"}
-        taken = copy.deepcopy(self.buffer).take()
-        return names[type(taken[0])] if taken else ""
+        return names[type(copy.deepcopy(self.buffer).popleft())] if len(self.buffer) else ""
 
 
 def _heard_view(machine: _Heard) -> str:

@@ -225,21 +225,21 @@ class DeltaQueue(Generic[V]):
         self._since: dict[str, tuple[int, str]] = {}  # key -> when its oldest delta came, and the version before
         self._popped_since: dict[str, tuple[int, str]] = {}  # of what was popped last
         self._out_of_order = False
-        self._items: OrderedDict[str, list[Delta[V]]] = OrderedDict()
+        self.items: Final[OrderedDict[str, list[Delta[V]]]] = OrderedDict()
         self._populated = False
         self._initial_left = 0
         self._closed = False
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self.items)
 
     def list_keys(self) -> list[str]:
         """Return the keys that wait, first in line first."""
-        return list(self._items)
+        return list(self.items)
 
     def deltas_of(self, key: str) -> Deltas[V]:
         """Return what waits for a key; empty if nothing does."""
-        return tuple(self._items.get(key, ()))
+        return tuple(self.items.get(key, ()))
 
     @property
     def has_synced(self) -> bool:
@@ -260,16 +260,16 @@ class DeltaQueue(Generic[V]):
     @property
     def processed_version(self) -> str:
         """The version that everything popped amounts to; "" before the first one."""
-        if not self._items:
+        if not self.items:
             return self._version
         if self._out_of_order:
             return min(self._since.values())[1]
-        return self._since[next(iter(self._items))][1]
+        return self._since[next(iter(self.items))][1]
 
     def update_resource_version(self, resource_version: str) -> bool:
         """Everything up to this version has come; return whether it is processed, too."""
         self._version = resource_version
-        return not self._items
+        return not self.items
 
     def add(self, obj: V) -> None:
         """An object came into being."""
@@ -285,7 +285,7 @@ class DeltaQueue(Generic[V]):
         """An object went away; dropped if neither the queue nor the consumer ever heard of it."""
         key = self.key_of(obj)
         known = self._known is not None and self._known.get_by_key(key) is not None
-        if key not in self._items and not known:
+        if key not in self.items and not known:
             self._populated = True
             return
         if isinstance(obj, DeletedFinalStateUnknown):
@@ -323,14 +323,14 @@ class DeltaQueue(Generic[V]):
             return
         for key in self._known.list_keys():
             obj = self._known.get_by_key(key)
-            if obj is not None and key not in self._items:
+            if obj is not None and key not in self.items:
                 self._append(key, Delta(DeltaType.SYNC, obj))
 
     def add_if_not_present(self, key: str, deltas: Deltas[V]) -> None:
         """Put popped deltas back at the end of the line, unless something newer waits for that key."""
         self._populated = True
-        if key not in self._items and deltas:
-            self._items[key] = list(deltas)
+        if key not in self.items and deltas:
+            self.items[key] = list(deltas)
             self._since[key] = self._popped_since.get(key, self._arrival())
             self._out_of_order = True
 
@@ -340,26 +340,26 @@ class DeltaQueue(Generic[V]):
         Raises:
             FifoClosedError: If nothing waits and the queue is closed.
         """
-        if not self._items:
+        if not self.items:
             if self._closed:
                 raise FifoClosedError("the queue is closed and empty")
             return None
         is_in_initial_list = not self.has_synced
-        key, deltas = self._items.popitem(last=False)
+        key, deltas = self.items.popitem(last=False)
         since = self._since.pop(key)
         self._popped_since = {key: since}
-        self._out_of_order = self._out_of_order and bool(self._items)
+        self._out_of_order = self._out_of_order and bool(self.items)
         if self._initial_left:
             self._initial_left -= 1
         return Popped(key, tuple(deltas), is_in_initial_list, since)
 
     def put_back(self, popped: Popped[V]) -> None:
         """What was popped has to be popped again, as if it never had been, with what has come for that key since."""
-        key, newer = popped.key, self._items.get(popped.key, [])
+        key, newer = popped.key, self.items.get(popped.key, [])
         first = next(iter(self._since.values()), popped.since)
         self._out_of_order = self._out_of_order or first < popped.since
-        self._items[key] = [*popped.deltas]
-        self._items.move_to_end(key, last=False)
+        self.items[key] = [*popped.deltas]
+        self.items.move_to_end(key, last=False)
         self._since[key] = popped.since
         for delta in newer:
             self._append(key, delta)
@@ -372,13 +372,11 @@ class DeltaQueue(Generic[V]):
 
     def _gone(self, listed: set[str]) -> list[DeletedFinalStateUnknown[V]]:
         gone = [
-            DeletedFinalStateUnknown(key, _state(deltas[-1]))
-            for key, deltas in self._items.items()
-            if key not in listed
+            DeletedFinalStateUnknown(key, _state(deltas[-1])) for key, deltas in self.items.items() if key not in listed
         ]
         if self._known is not None:
             for key in self._known.list_keys():
-                if key in self._items:  # as all that is listed is
+                if key in self.items:  # as all that is listed is
                     continue
                 obj = self._known.get_by_key(key)
                 if obj is not None:
@@ -397,9 +395,9 @@ class DeltaQueue(Generic[V]):
         return self._arrivals, self._version
 
     def _append(self, key: str, delta: Delta[V]) -> None:
-        deltas = self._items.get(key)
+        deltas = self.items.get(key)
         if deltas is None:
-            self._items[key] = [delta]
+            self.items[key] = [delta]
             self._since[key] = self._arrival()
             return
         if delta.type is DeltaType.DELETED and deltas[-1].type is DeltaType.DELETED:

@@ -68,11 +68,6 @@ def key_of(notification: Notification[K]) -> str:
     return notification.new.key if isinstance(notification, UpdateNotification) else notification.obj.key
 
 
-def is_initial(notification: Notification[K]) -> bool:
-    """Tell whether a notification is an item of the initial list."""
-    return type(notification) is AddNotification and notification.is_in_initial_list
-
-
 class NotificationBuffer(Protocol[K]):
     """Notifications on their way to one handler."""
 
@@ -86,16 +81,12 @@ class NotificationBuffer(Protocol[K]):
         """How many more it takes before it is full; 0 for one that is full, or never will be."""
         ...
 
-    def put(self, notification: Notification[K]) -> int:
-        """Let a notification wait; return how many items of the initial list will not be delivered because of it."""
-        ...
-
     def put_all(self, notifications: Sequence[Notification[K]]) -> int:
-        """Do what ``put`` does with several, in order."""
+        """Let notifications wait; return how many items of the initial list will not be delivered because of them."""
         ...
 
-    def take(self) -> tuple[Notification[K], bool] | None:
-        """Take what is first in line, and whether it stands for an item of the initial list; None if nothing waits."""
+    def popleft(self) -> Notification[K]:
+        """Take the first one in line; there must be one."""
         ...
 
     def keys(self) -> set[str]:
@@ -117,56 +108,37 @@ def make_buffer(policy: BufferPolicy, size: int) -> NotificationBuffer[Resource]
 
 
 @final
-class FifoBuffer(Generic[K]):
+class FifoBuffer(deque[Notification[K]]):
     """Every notification, in the order it came; with a size, it says when it is full."""
+
+    __slots__ = ("_size",)
 
     def __init__(self, size: int | None = None) -> None:
         """Begin empty."""
         self._size = size
-        self._waiting: deque[Notification[K]] = deque()
 
     @property
     def is_full(self) -> bool:
         """Whether as many wait as it has room for."""
-        return self._size is not None and len(self._waiting) >= self._size
+        return self._size is not None and len(self) >= self._size
 
     @property
     def room(self) -> int:
         """How many more it takes before it is full."""
-        return 0 if self._size is None else max(0, self._size - len(self._waiting))
-
-    def put(self, notification: Notification[K]) -> int:
-        """Let it wait at the end; nothing is ever merged."""
-        self._waiting.append(notification)
-        return 0
+        return 0 if self._size is None else max(0, self._size - len(self))
 
     def put_all(self, notifications: Sequence[Notification[K]]) -> int:
-        """Let them wait at the end."""
-        self._waiting.extend(notifications)
+        """Let them wait at the end; nothing is ever merged."""
+        self.extend(notifications)
         return 0
-
-    def take(self) -> tuple[Notification[K], bool] | None:
-        """Take the oldest one."""
-        if not self._waiting:
-            return None
-        notification = self._waiting.popleft()
-        return notification, type(notification) is AddNotification and notification.is_in_initial_list
 
     def keys(self) -> set[str]:
         """Return the keys for which something waits."""
-        return {key_of(notification) for notification in self._waiting}
-
-    def clear(self) -> None:
-        """Drop everything that waits."""
-        self._waiting.clear()
-
-    def __len__(self) -> int:
-        return len(self._waiting)
+        return {key_of(notification) for notification in self}
 
 
 class _Entry(msgspec.Struct, Generic[K]):
     notification: Notification[K]
-    initial: bool
     told: K | None = None  # once an update has waited: the state that the handler knows
 
 
@@ -188,38 +160,28 @@ class CoalescingBuffer(Generic[K]):
         """None that is counted."""
         return 0
 
-    def put(self, notification: Notification[K]) -> int:
-        """Let it wait, merged with what waits for the same object."""
+    def _put(self, notification: Notification[K]) -> int:
         key = key_of(notification)
-        initial = is_initial(notification)
         entry = self._waiting.get(key)
         if entry is None:
-            self._waiting[key] = _Entry(notification, initial)
+            self._waiting[key] = _Entry(notification)
             return 0
-        counted = entry.initial + initial
-        merged = self._merge(entry.notification, notification)
+        waits = entry.notification
+        counted = waits.is_in_initial_list + notification.is_in_initial_list
+        merged = self._merge(entry, notification, is_initial=counted > 0)
         if merged is None:
             del self._waiting[key]
             return counted
-        waits = entry.notification
-        if isinstance(waits, UpdateNotification):
-            entry.told = waits.old
-        if isinstance(merged, UpdateNotification) and entry.told is not None:
-            merged = UpdateNotification(entry.told, merged.new)
         entry.notification = merged
-        entry.initial = counted > 0
-        return counted - entry.initial
+        return counted - (counted > 0)
 
     def put_all(self, notifications: Sequence[Notification[K]]) -> int:
         """Let them wait, each merged with what waits for the same object."""
-        return sum(map(self.put, notifications))
+        return sum(map(self._put, notifications))
 
-    def take(self) -> tuple[Notification[K], bool] | None:
+    def popleft(self) -> Notification[K]:
         """Take the one whose object has waited longest."""
-        if not self._waiting:
-            return None
-        _, entry = self._waiting.popitem(last=False)
-        return entry.notification, entry.initial
+        return self._waiting.popitem(last=False)[1].notification
 
     def keys(self) -> set[str]:
         """Return the keys for which something waits."""
@@ -232,10 +194,17 @@ class CoalescingBuffer(Generic[K]):
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def _merge(self, waits: Notification[K], comes: Notification[K]) -> Notification[K] | None:
+    def _merge(self, entry: _Entry[K], comes: Notification[K], *, is_initial: bool) -> Notification[K] | None:
+        waits = entry.notification
+        if isinstance(waits, UpdateNotification):
+            entry.told = waits.old
         if isinstance(comes, DeleteNotification):
-            return None if isinstance(waits, AddNotification) else comes
+            if isinstance(waits, AddNotification):
+                return None
+            return DeleteNotification(comes.obj, comes.final_state_known, is_initial)
         new = comes.new if isinstance(comes, UpdateNotification) else comes.obj
         if isinstance(waits, AddNotification):
-            return AddNotification(new, waits.is_in_initial_list)
-        return UpdateNotification(waits.old if isinstance(waits, UpdateNotification) else waits.obj, new)
+            return AddNotification(new, is_initial)
+        old = waits.obj if entry.told is None and isinstance(waits, DeleteNotification) else entry.told
+        assert old is not None
+        return UpdateNotification(old, new, is_in_initial_list=is_initial)

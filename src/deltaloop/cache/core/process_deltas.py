@@ -25,12 +25,12 @@ Source: client-go tools/cache/controller.go, ``processDeltas``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, final
 
 import msgspec
 
-from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, Deltas, DeltaType, KeyedDeltas
+from deltaloop.cache.core.deltas import DeletedFinalStateUnknown, Delta, Deltas, DeltaType, KeyedDeltas, with_keys
 from deltaloop.cache.errors import TransactionError
 
 V = TypeVar("V")
@@ -40,6 +40,7 @@ M = TypeVar("M", bound="Versioned")
 _DELETED, _REPLACED = DeltaType.DELETED, DeltaType.REPLACED
 
 
+@final
 class AddNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
     """An object is new here."""
 
@@ -47,23 +48,30 @@ class AddNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
     is_in_initial_list: bool = False
 
 
+@final
 class UpdateNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
-    """An object changed, or is told again (``old is new``: a resync).
+    """An object changed, or is delivered again (``old is new``: a resync).
 
-    ``is_unchanged`` says that a relist brought the very state that was known: same uid, same resource version. There
-    is nothing to tell.
+    Attributes:
+        old: State before.
+        new: State after.
+        is_unchanged: Whether a relist brought the known state: same uid, same resource version. No handler is called.
+        is_in_initial_list: Whether it stands for an object of the initial list, merged with a later change.
     """
 
     old: V
     new: V
     is_unchanged: bool = False
+    is_in_initial_list: bool = False
 
 
+@final
 class DeleteNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
     """An object is gone; ``obj`` is its last known state, its very last one if ``final_state_known``."""
 
     obj: V
     final_state_known: bool = True
+    is_in_initial_list: bool = False
 
 
 Notification: TypeAlias = AddNotification[V] | UpdateNotification[V] | DeleteNotification[V]
@@ -107,12 +115,20 @@ def process_deltas(
         TransactionError: At the end, if some objects have no key.
     """
     failures: dict[int, Exception] = {}
-    kept, writes = _writes_of(deltas, store, failures)
-    for start, end in _runs_of_different_keys(writes):
-        olds = store.transaction_by_key(writes[start:end])
-        for delta, old in zip(kept[start:end], olds, strict=True):
-            if old is not None or not _is_plain_deletion(delta):
-                yield notification_of(delta, old, is_in_initial_list=is_in_initial_list)
+    run: dict[str, Delta[M]] = {}
+    key_of = store.key_of
+    for place, delta in enumerate(deltas):
+        obj = delta.object
+        try:
+            key = obj.key if isinstance(obj, DeletedFinalStateUnknown) else key_of(obj)
+        except Exception as error:  # noqa: BLE001 - a key function may raise anything; it is reported at the end
+            failures[place] = error
+            continue
+        if key in run:
+            yield from process_keyed(with_keys(run.values(), [*run]), store, is_in_initial_list=is_in_initial_list)
+            run = {}
+        run[key] = delta
+    yield from process_keyed(with_keys(run.values(), [*run]), store, is_in_initial_list=is_in_initial_list)
     if failures:
         raise TransactionError(failures, len(deltas))
 
@@ -120,56 +136,16 @@ def process_deltas(
 def process_keyed(
     deltas: KeyedDeltas[M], store: WritableStore[M], *, is_in_initial_list: bool
 ) -> list[Notification[M]]:
-    """Do the same with single events of different objects, where the queue's keys are the store's: in one step.
-
-    It is called for all that a watch brings, so it asks nothing twice.
-    """
+    """Apply deltas of different keys in one step, and return what there is to tell."""
     states: list[Any] = [None if delta.type is _DELETED else delta.object for delta in deltas]
     olds = store.transaction_by_key(zip(deltas.keys, states, strict=True))
-    told: list[Notification[M]] = []
-    for delta, state, old in zip(deltas, states, olds, strict=True):
-        if state is not None and old is not None:
-            told.append(UpdateNotification(old, state))
-        elif old is not None or not _is_plain_deletion(delta):
-            told.append(notification_of(delta, old, is_in_initial_list=is_in_initial_list))
-    return told
-
-
-def _writes_of(
-    deltas: Deltas[M], store: WritableStore[M], failures: dict[int, Exception]
-) -> tuple[list[Delta[M]], list[tuple[str, M | None]]]:
-    """Return the deltas whose objects have keys, and what each means for the store: its key, and the object or None."""
-    kept: list[Delta[M]] = []
-    writes: list[tuple[str, M | None]] = []
-    key_of = store.key_of
-    for place, delta in enumerate(deltas):
-        obj = delta.object
-        try:
-            if isinstance(obj, DeletedFinalStateUnknown):
-                key, state = obj.key, obj.obj
-            else:
-                key, state = key_of(obj), obj
-        except Exception as error:  # noqa: BLE001 - a key function may raise anything; it is reported at the end
-            failures[place] = error
-            continue
-        kept.append(delta)
-        writes.append((key, None if delta.type is _DELETED else state))
-    return kept, writes
-
-
-def _runs_of_different_keys(writes: Sequence[tuple[str, M | None]]) -> Iterator[tuple[int, int]]:
-    if len(dict(writes)) == len(writes):
-        yield 0, len(writes)
-        return
-    keys: set[str] = set()
-    start = 0
-    for place, (key, _) in enumerate(writes):
-        if key in keys:
-            yield start, place
-            start = place
-            keys.clear()
-        keys.add(key)
-    yield start, len(writes)
+    return [
+        UpdateNotification(old, state, delta.type is _REPLACED and _is_same_state(old, state))
+        if state is not None and old is not None
+        else notification_of(delta, old, is_in_initial_list=is_in_initial_list)
+        for delta, state, old in zip(deltas, states, olds, strict=True)
+        if old is not None or not _is_plain_deletion(delta)
+    ]
 
 
 def _is_plain_deletion(delta: Delta[M]) -> bool:

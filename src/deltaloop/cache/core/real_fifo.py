@@ -31,6 +31,7 @@ from typing import Final, Generic, TypeVar, cast, final
 
 import msgspec
 
+from deltaloop.api.resource import Resource
 from deltaloop.cache.core.deltas import (
     NOTHING_UNREAD,
     Change,
@@ -109,19 +110,19 @@ class InOrderQueue(Generic[V]):
         self._key_func = key_func
         self._transform = transform
         self._batch_size = batch_size
-        self._entries: deque[_Entry[V]] = deque()
+        self.entries: Final[deque[_Entry[V]]] = deque()
         self._populated = False
         self._initial_waits = False
         self._processing: tuple[_Entry[V], ...] = ()
-        self._version = ""
+        self.processed_version: str = ""
         self._closed = False
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.entries)
 
     def list_keys(self) -> list[str]:
         """Return the keys that wait, each once, in the order of their oldest entries; lists have none."""
-        return list(dict.fromkeys(entry.key for entry in self._entries if entry.key))
+        return list(dict.fromkeys(entry.key for entry in self.entries if entry.key))
 
     @property
     def has_synced(self) -> bool:
@@ -134,14 +135,9 @@ class InOrderQueue(Generic[V]):
         return self._closed
 
     @property
-    def processed_version(self) -> str:
-        """The version that everything processed amounts to; "" before the first one."""
-        return self._version
-
-    @property
     def is_idle(self) -> bool:
         """Whether nothing waits, and nothing that was popped is still being dealt with."""
-        return not self._entries and not self._processing
+        return not self.entries and not self._processing
 
     def key_of(self, obj: V | DeletedFinalStateUnknown[V]) -> str:
         """Return the key of an object or of a stand-in for a deleted one."""
@@ -149,11 +145,11 @@ class InOrderQueue(Generic[V]):
 
     def add(self, obj: V) -> None:
         """An object came into being."""
-        self._write(DeltaType.ADDED, obj)
+        self.write_all([(DeltaType.ADDED, obj, "")])
 
     def update(self, obj: V) -> None:
         """An object changed."""
-        self._write(DeltaType.UPDATED, obj)
+        self.write_all([(DeltaType.UPDATED, obj, "")])
 
     def delete(self, obj: V | DeletedFinalStateUnknown[V]) -> None:
         """An object went away."""
@@ -161,13 +157,14 @@ class InOrderQueue(Generic[V]):
             tombstone = cast("DeletedFinalStateUnknown[V]", obj)
             self._put(_Entry(tombstone.key, Delta(DeltaType.DELETED, tombstone)))
         else:
-            self._write(DeltaType.DELETED, obj)
+            self.write_all([(DeltaType.DELETED, obj, "")])
 
     def write_all(self, changes: Iterable[Change[V]]) -> None:
         """Write several changes, each with its version; what is before one that raises is written."""
-        key_func, transform, append = self._key_func, self._transform, self._entries.append
+        key_func, transform, append = self._key_func, self._transform, self.entries.append
+        by_name = key_func is deletion_handling_key
         for delta_type, obj, version in changes:
-            key = key_func(obj)
+            key = obj.key if by_name and isinstance(obj, Resource) and obj.name else key_func(obj)
             kept = obj if transform is None else transformed(key, obj, transform=transform, key_func=key_func)
             self._populated = True
             append(_Entry(key, Delta(delta_type, kept), version))
@@ -209,13 +206,13 @@ class InOrderQueue(Generic[V]):
 
     def update_resource_version(self, resource_version: str) -> bool:
         """Everything up to this version has come; return whether it is processed, too."""
-        if self._entries:
-            self._entries[-1].version = resource_version
+        if self.entries:
+            self.entries[-1].version = resource_version
             return False
         if self._processing:
             self._processing[-1].version = resource_version
             return False
-        self._version = resource_version
+        self.processed_version = resource_version
         return True
 
     def pop(self, limit: int = BATCH_SIZE) -> Batch[V] | None:
@@ -227,46 +224,41 @@ class InOrderQueue(Generic[V]):
         Raises:
             FifoClosedError: If nothing waits and the queue is closed.
         """
-        if not self._entries:
+        if not self.entries:
             if self._closed:
                 raise FifoClosedError("the queue is closed and empty")
             return None
-        first = self._entries.popleft()
+        entries = self.entries
+        first = entries[0]
         if first.delta is None:
-            self._processing = (first,)
+            self._processing = (entries.popleft(),)
             return Batch(self._deltas_of_all(first), first.initial, self._processing)
-        taken, keys = self._take_along(first, min(limit, self._batch_size))
-        self._processing = tuple(taken)
-        deltas = [entry.delta for entry in taken if entry.delta is not None]
-        return Batch(with_keys(deltas, keys), first.initial, self._processing)
+        keys: dict[str, Delta[V]] = {}
+        for entry in islice(entries, max(1, min(limit, self._batch_size))):
+            key, delta = entry.key, entry.delta
+            if delta is None or key in keys:
+                break
+            keys[key] = delta
+        self._processing = tuple([entries.popleft() for _ in keys])
+        return Batch(with_keys(keys.values(), [*keys]), first.initial, self._processing)
 
     def processed(self, batch: Batch[V]) -> None:
         """What was popped has been dealt with, well or not."""
         self._processing = ()
-        self._version = next((entry.version for entry in reversed(batch.entries) if entry.version), self._version)
+        for entry in reversed(batch.entries):
+            if entry.version:
+                self.processed_version = entry.version
+                break
         self._initial_waits = self._initial_waits and not batch.is_in_initial_list
 
     def put_back(self, batch: Batch[V]) -> None:
         """What was popped has to be popped again, before everything else."""
         self._processing = ()
-        self._entries.extendleft(reversed(batch.entries))
+        self.entries.extendleft(reversed(batch.entries))
 
     def close(self) -> None:
         """Take nothing new to wait for: once empty, ``pop`` raises."""
         self._closed = True
-
-    def _take_along(self, first: _Entry[V], limit: int) -> tuple[list[_Entry[V]], list[str]]:
-        """Take what goes with the first one, and return all keys: single deltas of other keys, nothing of a list."""
-        taken, keys = [first], {first.key: None}
-        for entry in islice(self._entries, max(0, limit - 1)):
-            key = entry.key
-            if not key or key in keys:
-                break
-            keys[key] = None
-            taken.append(entry)
-        for _ in range(len(taken) - 1):
-            self._entries.popleft()
-        return taken, [*keys]
 
     def _deltas_of_all(self, entry: _Entry[V]) -> Deltas[V]:
         listing = entry.listing
@@ -283,13 +275,6 @@ class InOrderQueue(Generic[V]):
                 gone.append(Delta(DeltaType.DELETED, DeletedFinalStateUnknown(key, obj)))
         return WholeList([*gone, *listing.deltas, *kept])
 
-    def _write(self, delta_type: DeltaType, obj: V) -> None:
-        key = self._key_func(obj)
-        if self._transform is not None:
-            obj = transformed(key, obj, transform=self._transform, key_func=self._key_func)
-        self._populated = True
-        self._entries.append(_Entry(key, Delta(delta_type, obj)))
-
     def _put(self, entry: _Entry[V]) -> None:
         self._populated = True
-        self._entries.append(entry)
+        self.entries.append(entry)

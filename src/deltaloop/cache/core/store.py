@@ -18,14 +18,17 @@ Source: client-go tools/cache/thread_safe_store.go (``storeIndex``, ``threadSafe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Generic, TypeAlias, TypeVar, cast, final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Generic, TypeAlias, TypeVar, cast, final
 
 import msgspec
 
 from deltaloop.cache.errors import IndexerConflictError, UnknownIndexError
 
 V = TypeVar("V")
+
+FOLLOWS_NAME: Final = "_deltaloop_follows_name"
+"""Attribute of index functions whose values follow from the namespace and name of an object."""
 
 IndexFunc: TypeAlias = Callable[[V], Iterable[str]]
 Indexers: TypeAlias = Mapping[str, IndexFunc[V]]
@@ -56,10 +59,18 @@ class StoreWrite(msgspec.Struct, Generic[V], frozen=True):
 class StoreIndex(Generic[V]):
     """The inverted indexes of one store."""
 
-    __slots__ = ("_functions", "_sets", "_values")
+    __slots__ = ("_functions", "_sets", "_singles", "_values", "follows_names", "is_by_name")
 
-    def __init__(self) -> None:
-        """Begin without indexes."""
+    def __init__(self, *, is_by_name: bool = False) -> None:
+        """Begin without indexes.
+
+        Args:
+            is_by_name: Whether keys are namespaces and names, so that values that follow from those never change.
+        """
+        self.is_by_name: bool = is_by_name
+        self.follows_names: bool = is_by_name
+        """Whether an update of an object changes none of its values."""
+        self._singles: dict[str, tuple[str]] = {}  # one tuple for all keys with this one value
         self._functions: dict[str, IndexFunc[V]] = {}
         self._values: dict[str, dict[str, tuple[str, ...]]] = {}
         self._sets: dict[str, dict[str, set[str]]] = {}
@@ -81,8 +92,9 @@ class StoreIndex(Generic[V]):
         new = {name: function for name, function in indexers.items() if name not in self._functions}
         failures: list[IndexFailure] = []
         for name, function in new.items():
-            filed = [(key, _evaluate(name, function, key, obj, failures)) for key, obj in items.items()]
+            filed = [(key, self._evaluate(name, function, key, obj, failures)) for key, obj in items.items()]
             self._functions[name] = function
+            self.follows_names = self.follows_names and getattr(function, FOLLOWS_NAME, False) is True
             self._values[name], self._sets[name] = {}, {}
             for key, values in filed:
                 self._file(name, key, values)
@@ -91,23 +103,11 @@ class StoreIndex(Generic[V]):
     def update(self, key: str, obj: V) -> list[IndexFailure]:
         """File ``key`` under the values of ``obj``, and no longer under those of what it was before."""
         failures: list[IndexFailure] = []
-        changed: list[tuple[str, tuple[str, ...]]] | None = None
-        for name, function in self._functions.items():
-            filed = self._values[name].get(key, ())
-            try:
-                result: Any = function(obj)
-                if result.__class__ is list and len(result) == 1 and result[0].__class__ is str:  # nearly always
-                    values: tuple[str, ...] = filed if len(filed) == 1 and filed[0] == result[0] else (result[0],)
-                else:
-                    values = _strings_of(result)
-            except Exception as error:  # noqa: BLE001 - as in ``_evaluate``
-                failures.append(IndexFailure(name, key, error))
-                values = ()
-            if values is not filed and values != filed:
-                changed = [(name, values)] if changed is None else [*changed, (name, values)]
-        if changed is not None:
-            for name, values in changed:
-                self._file(name, key, values)
+        evaluated = [
+            (name, self._evaluate(name, function, key, obj, failures)) for name, function in self._functions.items()
+        ]
+        for name, values in evaluated:
+            self._file(name, key, values)
         return failures
 
     def delete(self, key: str) -> None:
@@ -119,7 +119,7 @@ class StoreIndex(Generic[V]):
         """File these items and no others."""
         failures: list[IndexFailure] = []
         evaluated = [
-            (name, key, _evaluate(name, function, key, obj, failures))
+            (name, key, self._evaluate(name, function, key, obj, failures))
             for name, function in self._functions.items()
             for key, obj in items.items()
         ]
@@ -161,6 +161,16 @@ class StoreIndex(Generic[V]):
             raise UnknownIndexError(name, self._functions)
         return index
 
+    def _evaluate(
+        self, name: str, function: IndexFunc[V], key: str, obj: V, failures: list[IndexFailure]
+    ) -> tuple[str, ...]:
+        try:
+            values = _strings_of(function(obj))
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything; it is reported with its key
+            failures.append(IndexFailure(name, key, error))
+            return ()
+        return self._singles.setdefault(values[0], (values[0],)) if len(values) == 1 else values
+
     def _file(self, name: str, key: str, values: tuple[str, ...]) -> None:
         filed, sets = self._values[name], self._sets[name]
         before = filed.get(key, ())
@@ -171,6 +181,7 @@ class StoreIndex(Generic[V]):
             keys.discard(key)
             if not keys:
                 del sets[value]
+                self._singles.pop(value, None)
         for value in values:
             sets.setdefault(value, set()).add(key)
         if values:
@@ -183,42 +194,29 @@ class StoreIndex(Generic[V]):
 class IndexedItems(Generic[V]):
     """Objects by key together with their indexes; every write returns the index functions that failed."""
 
-    __slots__ = ("_items", "index")
+    __slots__ = ("index", "objects")
 
-    def __init__(self, indexers: Indexers[V] | None = None) -> None:
-        """Begin empty, with the given indexes."""
-        self._items: dict[str, V] = {}
-        self.index: StoreIndex[V] = StoreIndex[V]()
+    def __init__(self, indexers: Indexers[V] | None = None, *, is_by_name: bool = False) -> None:
+        """Begin empty, with the given indexes; ``is_by_name`` as for ``StoreIndex``."""
+        self.objects: dict[str, V] = {}
+        """The objects by key; only to be looked at."""
+        self.index: StoreIndex[V] = StoreIndex[V](is_by_name=is_by_name)
         self.index.add_indexers(indexers or {}, {})
 
     def __len__(self) -> int:
-        return len(self._items)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._items
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._items)
-
-    def get(self, key: str) -> V | None:
-        """Return one object, or None."""
-        return self._items.get(key)
-
-    def values(self) -> list[V]:
-        """Return all objects as a new list."""
-        return list(self._items.values())
+        return len(self.objects)
 
     def put(self, key: str, obj: V) -> list[IndexFailure]:
         """Store an object under a key, whether or not there was one."""
         failures = self.index.update(key, obj)
-        self._items[key] = obj
+        self.objects[key] = obj
         return failures
 
     def delete(self, key: str) -> None:
         """Take an object out; an unknown key is no error."""
-        if key in self._items:
+        if key in self.objects:
             self.index.delete(key)
-            del self._items[key]
+            del self.objects[key]
 
     def write(self, writes: Iterable[tuple[str, V | None]], failures: list[IndexFailure]) -> list[V | None]:
         """Store objects under keys, or take out what is there for None, in order.
@@ -230,23 +228,24 @@ class IndexedItems(Generic[V]):
         Returns:
             For each write what was there right before it.
         """
-        items, update = self._items, self.index.update
+        objects, index = self.objects, self.index
         before: list[V | None] = []
         for key, obj in writes:
-            before.append(items.get(key))
+            old = objects[key] if key in objects else None  # noqa: SIM401 - without a call
+            before.append(old)
             if obj is None:
                 self.delete(key)
-            else:
-                if failed := update(key, obj):
-                    failures += failed
-                items[key] = obj
+                continue
+            if old is None or not index.follows_names:
+                failures += index.update(key, obj)
+            objects[key] = obj
         return before
 
     def replace(self, items: Mapping[str, V]) -> list[IndexFailure]:
         """Hold these objects and no others."""
         kept = dict(items)
         failures = self.index.replace(kept)
-        self._items = kept
+        self.objects = kept
         return failures
 
     def add_indexers(self, indexers: Indexers[V]) -> list[IndexFailure]:
@@ -255,15 +254,11 @@ class IndexedItems(Generic[V]):
         Raises:
             IndexerConflictError: If a name is taken by another function; nothing is added then.
         """
-        return self.index.add_indexers(indexers, self._items)
-
-    def as_mapping(self) -> Mapping[str, V]:
-        """Return the objects by key; what is written later shows in it."""
-        return self._items
+        return self.index.add_indexers(indexers, self.objects)
 
     def with_keys(self, keys: Iterable[str]) -> list[V]:
         """Return the objects of these keys, in the order of the keys; unknown keys are passed over."""
-        return [self._items[key] for key in keys if key in self._items]
+        return [self.objects[key] for key in keys if key in self.objects]
 
 
 @final
@@ -272,25 +267,14 @@ class Replacement(Generic[V]):
 
     __slots__ = ("failures", "items")
 
-    def __init__(self, indexers: Indexers[V]) -> None:
+    def __init__(self, index: StoreIndex[V]) -> None:
         """Begin empty, with the indexes of the state that it is to replace."""
-        self.items: IndexedItems[V] = IndexedItems[V](indexers)
+        self.items: IndexedItems[V] = IndexedItems[V](dict(index.functions), is_by_name=index.is_by_name)
         self.failures: list[IndexFailure] = []
 
     def put(self, key: str, obj: V) -> None:
         """Add an object; index functions that fail are remembered for the report."""
         self.failures += self.items.put(key, obj)
-
-
-def _evaluate(name: str, function: IndexFunc[V], key: str, obj: V, failures: list[IndexFailure]) -> tuple[str, ...]:
-    try:
-        result: Any = function(obj)
-        if result.__class__ is list and len(result) == 1 and result[0].__class__ is str:  # nearly always
-            return (result[0],)
-        return _strings_of(result)
-    except Exception as error:  # noqa: BLE001 - a user's function may raise anything; it is reported with its key
-        failures.append(IndexFailure(name, key, error))
-        return ()
 
 
 def _strings_of(result: object) -> tuple[str, ...]:

@@ -24,19 +24,19 @@ class SingleFileTracker:
         self._upstream_has_synced = upstream_has_synced
         self._on_the_way = 0
 
-    def start(self) -> None:
-        """An item of the initial list was handed out."""
-        self._on_the_way += 1
+    def start(self, count: int = 1) -> None:
+        """Count items of the initial list that were handed out."""
+        self._on_the_way += count
 
-    def finished(self) -> None:
-        """An item of the initial list was delivered, well or not.
+    def finished(self, count: int = 1) -> None:
+        """Count items of the initial list that were delivered, well or not.
 
         Raises:
             RuntimeError: If none was on the way: a bug of the caller.
         """
-        if self._on_the_way == 0:
+        if self._on_the_way < count:
             raise RuntimeError("an item was delivered that was never handed out")
-        self._on_the_way -= 1
+        self._on_the_way -= count
 
     @property
     def has_synced(self) -> bool:

@@ -119,7 +119,7 @@ class History:
         while self._bytes > MOST_BYTES:
             write, size = self._changes.popleft()
             self._bytes -= size
-            write.forget()
+            write.before, write.after, write.forgotten = None, None, True
 
     def latest(self, controller: str, key: str) -> Reconciled | None:
         """Return the last reconcile of a key by a controller; None if none is remembered."""

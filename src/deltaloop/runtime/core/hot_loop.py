@@ -288,12 +288,14 @@ class HotLoops:
     def _wrote(
         self, key: str, known: _Key, write: OwnWrite, triggers: Sequence[Trigger], *, own: bool, now: float
     ) -> HotLoop | None:
-        subject = write.subject
+        subject = write.subject if write.verb == "create" else (write.kind, write.key)
         last = known.objects.pop(subject, None)
         present = known.objects[subject] = last or _Written()
         if len(known.objects) > _OBJECTS:
             del known.objects[next(iter(known.objects))]
-        contested = () if last is None else self._contested(last, write, own=own or known.hot is not None, now=now)
+        contested: tuple[PathParts, ...] = ()
+        if last is not None and (own or write.before is None or write.before.resource_version != last.version):
+            contested = self._contested(last, write, own=own or known.hot is not None, now=now)
         theirs = present.after
         present.verb, present.uid, present.version, present.after = write.verb, write.uid, write.version, write.after
         if not own and not contested:

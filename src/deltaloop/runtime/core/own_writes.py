@@ -70,10 +70,6 @@ class OwnWrite(msgspec.Struct, kw_only=True):
             return None
         return tuple(map(path_text, changed_paths(self.before, self.after, limit=_PATHS))) if self.effective else ()
 
-    def forget(self) -> None:
-        """Make room: drop both objects."""
-        self.before, self.after, self.forgotten = None, None, True
-
     @property
     def subject(self) -> tuple[str, str]:
         """Kind and key of what was written; objects with generated names count as one."""

@@ -145,7 +145,7 @@ def keys_by_index(obj: Resource, lookup: Callable[[str], Iterable[Resource]]) ->
 
 
 def requests_for(
-    mapper: Mapper, source: str, verb: str, *, old: Resource | None, new: Resource | None, now: float
+    mapper: Mapper, source: str, verb: str, old: Resource | None, new: Resource | None, now: float
 ) -> tuple[Iterable[str], Trigger]:
     """Return the keys that a change concerns, each once, and the trigger that all of them get.
 

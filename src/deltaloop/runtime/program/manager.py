@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import MappingProxyType
@@ -265,7 +266,9 @@ class Manager:
         if self._used:
             raise RuntimeError("a manager runs once; make a new one")
         self._used = True
-        self._clock = asyncio.get_running_loop().time
+        running = asyncio.get_running_loop()
+        # Asyncio's own clock, without a call in between.
+        self._clock = time.monotonic if type(running).time is asyncio.BaseEventLoop.time else running.time
         async with self._signals(enabled=handle_signals), LoopWatchdog(self.options.loop_block_threshold):
             life = asyncio.create_task(self._live(), name="manager")
             cancelled = await self._supervise(life)

@@ -53,7 +53,7 @@ from deltaloop.runtime.reconcile.finalizing import FinalizedRuns
 from deltaloop.runtime.reconcile.metrics import ControllerMetrics, GuardedControllerMetrics
 from deltaloop.runtime.reconcile.observing import Observer
 from deltaloop.runtime.reconcile.remedies import note_missing_right
-from deltaloop.runtime.reconcile.tracing import Tracing, make_current
+from deltaloop.runtime.reconcile.tracing import Tracing
 from deltaloop.workqueue import RateLimitingQueue, Work
 from deltaloop.workqueue.errors import QueueShutDownError, TerminalError, decided
 
@@ -301,23 +301,31 @@ class ReconcileLoop:
                 self._finish(run, ended)
         except (asyncio.CancelledError, QueueShutDownError):
             goes_on = False  # it has waited for a key
-        except BaseException as error:  # what means the program goes on from ``run``
-            self._fatal, goes_on = error, False
-            self._interrupt()
-            if isinstance(error, KeyboardInterrupt | SystemExit):
-                raise
+        except BaseException as error:  # noqa: BLE001 - it means the program, and goes on from ``run``
+            goes_on = False
+            self._give_up(error)
         finally:
             if task in self._idle:
                 del self._idle[task]
             if goes_on and not self._stopping and not self._interrupted:
                 self._start(worker)
-            self._worker_has_ended(task)
+            del self._workers[task]
+            if not self._workers:
+                _wake(self._end)
 
     def _call(self, run: Execution) -> Awaitable[Returned | Raised]:
         return run.call(self.controller.function)
 
-    def _worker_has_ended(self, task: asyncio.Task[None]) -> None:
-        self._workers.pop(task, None)
+    def _give_up(self, error: BaseException) -> None:
+        self._fatal = error
+        self._interrupt()
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            raise error
+
+    def _never_began(self, task: asyncio.Task[None]) -> None:
+        """Forget a worker that was cancelled before its first step."""
+        if task in self._workers:
+            del self._workers[task]
         if not self._workers:
             _wake(self._end)
 
@@ -334,8 +342,10 @@ class ReconcileLoop:
         return not self._stopping
 
     def _begin(self, work: Work[str], triggers: tuple[Trigger, ...], task: asyncio.Task[None]) -> Execution:
-        key, now = work.key, self._clock()
-        request = _request_of(key)
+        key, now, tracing = work.key, self._clock(), self._observer.tracing
+        namespace, _, name = key.rpartition("/")
+        if not name or "/" in namespace:
+            raise TerminalError(f"nothing is reconciled: {InvalidKeyError(key)}")  # it will never be a key
         run = self.runs.begin(key, now)
         if self.metrics.is_on:
             self.metrics.active_workers(len(self.runs))
@@ -343,7 +353,7 @@ class ReconcileLoop:
             assert self._guarded is not None
             run.work, run.task, run.pool = work, task, self._pool
             run.context = Context(
-                request,
+                Request(namespace, name),
                 self.shared,
                 key=key,
                 number=run.number,
@@ -354,7 +364,7 @@ class ReconcileLoop:
                     controller=self.controller.name,
                     number=run.number,
                     key=key,
-                    namespace=request.namespace,
+                    namespace=namespace,
                     write_check=run.check,
                 ),
                 triggers=triggers,
@@ -364,9 +374,8 @@ class ReconcileLoop:
                 check=run.check,
             )
             RECONCILE.set(run.context)
-            run.span = self._observer.begins(run.context, now=now)
-            if run.span is not None:
-                make_current(run.span)
+            if tracing.is_on or now >= tracing.look_at:
+                run.span = self._observer.begins(run.context, now=now)
         except BaseException:
             self._free(run)  # a slot that nothing runs in would be lost for good
             raise
@@ -378,12 +387,16 @@ class ReconcileLoop:
 
     def _finish(self, run: Execution, ended: Returned | Raised | None) -> None:
         """Take the end of a run; None says that it returned None, and forgot nothing."""
-        self._free(run, ended.error if isinstance(ended, Raised) else None)
-        if not run.abandoned:
-            if run.reason is not None:
-                self._conclude(run, self._decision_of_stopped(run))
-            else:
-                self._conclude(run, NOTHING if ended is None else decide(ended, declared=self._declared))
+        if run.reason is not None:
+            self._free(run, ended.error if isinstance(ended, Raised) else None)
+            if not run.abandoned:
+                timed_out = run.reason is StopReason.TIMEOUT
+                self._conclude(run, decide(TimedOut(self.controller.timeout or 0.0) if timed_out else Stopped()))
+            return
+        self.runs.ended(run)
+        if self.metrics.is_on:
+            self.metrics.active_workers(len(self.runs))
+        self._conclude(run, NOTHING if ended is None else decide(ended, declared=self._declared))
 
     def _free(self, run: Execution, error: BaseException | None = None) -> None:
         """Free the slot of a run that has really ended; log what it raised after it was told to stop."""
@@ -414,7 +427,7 @@ class ReconcileLoop:
         """Have all workers end: leadership is lost, or the program ends."""
         self._interrupted = True
         for task in self._workers:
-            task.add_done_callback(self._worker_has_ended)  # one that was cancelled before its first step runs none
+            task.add_done_callback(self._never_began)
         for task in self._idle:
             task.cancel()
         self.runs.interrupt()
@@ -442,10 +455,6 @@ class ReconcileLoop:
     def _about(self, run: Execution) -> dict[str, object]:
         reason = "" if run.reason is None else run.reason.value
         return {"controller": self.controller.name, "key": run.key, "reconcile": run.number, "reason": reason}
-
-    def _decision_of_stopped(self, run: Execution) -> KeyDecision:
-        timed_out = run.reason is StopReason.TIMEOUT
-        return decide(TimedOut(self.controller.timeout or 0.0) if timed_out else Stopped())
 
     # -- ends
 
@@ -532,11 +541,3 @@ def _follows_from_stopping(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return error.split(_REFUSALS)[1] is None
     return isinstance(error, _REFUSALS)
-
-
-def _request_of(key: str) -> Request:
-    """Read a key; one that is none is parked, since it will never be one."""
-    namespace, _, name = key.rpartition("/")
-    if not name or "/" in namespace:
-        raise TerminalError(f"nothing is reconciled: {InvalidKeyError(key)}")
-    return Request(namespace, name)

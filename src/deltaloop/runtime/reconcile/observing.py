@@ -14,7 +14,6 @@ from deltaloop.runtime.controller import Controller
 from deltaloop.runtime.core.history import History, Reconciled
 from deltaloop.runtime.core.hot_loop import Cause, Cooled, HotLoop, HotLoops
 from deltaloop.runtime.core.outcomes import Case, KeyDecision
-from deltaloop.runtime.core.own_writes import OwnWrite
 from deltaloop.runtime.reconcile.context import Context
 from deltaloop.runtime.reconcile.execution import Execution
 from deltaloop.runtime.reconcile.metrics import CLEANUPS, GuardedControllerMetrics
@@ -59,7 +58,7 @@ class Observer:
         self._kind = str(controller.resource)
         self._metrics = metrics
         self._history = history
-        self._tracing = tracing
+        self.tracing = tracing
         self.hot: HotLoops | None = None if controller.hot_loops is None else HotLoops(controller.hot_loops)
 
     def wait(self, key: str, *, now: float) -> float:
@@ -108,11 +107,10 @@ class Observer:
         return "" if last is None else last.error
 
     def begins(self, context: Context, *, now: float) -> Span | None:
-        """Start the span of a reconcile; None if no program collects spans."""
-        tracing = self._tracing
-        if now >= tracing.look_at:
-            tracing.look(now)
-        return tracing.start(context, name=self._name) if tracing.is_on else None
+        """Start the span of a reconcile, in its task; None if no program collects spans."""
+        if now >= self.tracing.look_at:
+            self.tracing.look(now)
+        return self.tracing.start(context, name=self._name) if self.tracing.is_on else None
 
     def ended(
         self, run: Execution, decision: KeyDecision, *, now: float, news: Sequence[Trigger] | None = None
@@ -164,49 +162,31 @@ class Observer:
             )
         )
         if self.hot is not None and (writes or run.key in self.hot.watched):
+            succeeded = decision.case in (Case.NOTHING, Case.AFTER)
             triggers = context.triggers if news is None else news
-            self._observe_heat(self.hot, run.key, triggers, writes, decision, now)
+            for fact in self.hot.observe(run.key, triggers=triggers, writes=writes, succeeded=succeeded, now=now):
+                self._tell(run.key, fact)
 
-    def _observe_heat(
-        self,
-        hot: HotLoops,
-        key: str,
-        triggers: Sequence[Trigger],
-        writes: Sequence[OwnWrite],
-        decision: KeyDecision,
-        now: float,
-    ) -> None:
-        succeeded = decision.case in (Case.NOTHING, Case.AFTER)
-        for fact in hot.observe(key, triggers=triggers, writes=writes, succeeded=succeeded, now=now):
-            match fact:
-                case HotLoop():
-                    self._metrics.hot_loop(fact.cause.value)
-                    extra: dict[str, object] = {
-                        "controller": self._name,
-                        "key": key,
-                        "cause": fact.cause.value,
-                        "kind": fact.kind,
-                        "object": fact.object_key,
-                        "changes": fact.changes,
-                        "reconciles": fact.strikes,
-                        "seconds": round(fact.seconds, 3),
-                        "interval": fact.interval,
-                    }
-                    if fact.cause is Cause.FIGHT:
-                        message = (
-                            "two writers fight over an object, and the key is slowed down: let one decide each field"
-                        )
-                        extra["other"] = fact.other or "unknown"
-                    else:
-                        message = "a key keeps re-triggering itself and is slowed down: write only what differs"
-                    _logger.warning(message, extra=extra)
-                case Cooled():
-                    _logger.info(
-                        "a key is no longer slowed down",
-                        extra={
-                            "controller": self._name,
-                            "key": key,
-                            "cause": fact.cause.value,
-                            "seconds": fact.seconds,
-                        },
-                    )
+    def _tell(self, key: str, fact: HotLoop | Cooled) -> None:
+        extra: dict[str, object] = {
+            "controller": self._name,
+            "key": key,
+            "cause": fact.cause.value,
+            "seconds": round(fact.seconds, 3),
+        }
+        if isinstance(fact, Cooled):
+            _logger.info("a key is no longer slowed down", extra=extra)
+            return
+        self._metrics.hot_loop(fact.cause.value)
+        extra |= {
+            "kind": fact.kind,
+            "object": fact.object_key,
+            "changes": fact.changes,
+            "reconciles": fact.strikes,
+            "interval": fact.interval,
+        }
+        message = "a key keeps re-triggering itself and is slowed down: write only what differs"
+        if fact.cause is Cause.FIGHT:
+            message = "two writers fight over an object, and the key is slowed down: let one decide each field"
+            extra["other"] = fact.other or "unknown"
+        _logger.warning(message, extra=extra)

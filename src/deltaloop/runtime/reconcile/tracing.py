@@ -54,7 +54,7 @@ class Tracing:
         self.look_at = -math.inf
 
     def start(self, context: Context, *, name: str) -> Span | None:
-        """Start the span of a reconcile; None without the API.
+        """Start the span of a reconcile, and make it the current one of the present task; None without the API.
 
         Args:
             context: Context of the reconcile.
@@ -62,7 +62,8 @@ class Tracing:
         """
         if self._tracer is None:
             return None
-        from opentelemetry.trace import Link, SpanKind
+        from opentelemetry import context as contexts
+        from opentelemetry.trace import Link, SpanKind, set_span_in_context
 
         links = [Link(found) for found in self._causes(context.triggers, name)]
         span = self._tracer.start_span(
@@ -78,6 +79,7 @@ class Tracing:
                 "deltaloop.triggers": reasons(context.triggers),
             },
         )
+        contexts.attach(set_span_in_context(span))
         made = span.get_span_context()
         if made.is_valid:
             self._spans[name, str(context.number)] = made
@@ -100,13 +102,6 @@ class Tracing:
             if cause in self._spans:
                 found[cause] = self._spans[cause]
         return [*found.values()]
-
-
-def make_current(span: Span) -> None:
-    """Make a span the current one of the present task, for the rest of it."""
-    from opentelemetry import context, trace
-
-    context.attach(trace.set_span_in_context(span))
 
 
 def end(span: Span, *, result: str, error: BaseException | None) -> None:
