@@ -87,7 +87,7 @@ def errors_page() -> str:
 def _error_rows(error: type[Exception], classes: set[type[Exception]], depth: int) -> Iterator[str]:
     name = error.__name__
     path = f"{definition('deltaloop.errors', name)}.{name}"
-    yield f"| {'&emsp;' * depth}[`{name}`][{path}] | {first_line(error).replace('|', chr(92) + '|')} |"
+    yield f"| {'&nbsp;' * 4 * depth}[`{name}`][{path}] | {first_line(error).replace('|', chr(92) + '|')} |"
     for each in sorted(classes, key=lambda each: each.__name__):
         if error in each.__bases__:
             yield from _error_rows(each, classes, depth + 1)
