@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias, cast
 
@@ -217,7 +216,7 @@ class AsksLikeMad(Mutation):
 
     def options(self, options: InformerOptions) -> InformerOptions:
         backoff = Backoff(initial=0.001, cap=0.001, jitter=0.0)
-        return dataclasses.replace(options, reflector=dataclasses.replace(options.reflector, backoff=backoff))
+        return options.replace(reflector=options.reflector.replace(backoff=backoff))
 
 
 def start(policy: BufferPolicy = BufferPolicy.UNBOUNDED, queue: QueueKind = QueueKind.DELTA_FIFO) -> Step:

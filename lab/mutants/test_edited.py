@@ -12,9 +12,8 @@ from lab.mutants.edited import edited
 
 
 def test_an_edit_of_a_base_class_is_inherited_and_leaves_the_standing_classes_alone() -> None:
-    mutant = edited(
-        "Forgetful", RateLimitingCore[str], ("return AddOutcome.QUEUED", "return AddOutcome.IGNORED"), what="x"
-    )
+    edit = ("item)\n        return _QUEUED", "item)\n        return AddOutcome.IGNORED")
+    mutant = edited("Forgetful", RateLimitingCore[str], edit, what="x")
     assert (mutant.__name__, mutant.__doc__) == ("Forgetful", "x")
     assert mutant(limiter=OneSecond()).add("a", 0.0) is AddOutcome.IGNORED
     assert RateLimitingCore[str](limiter=OneSecond()).add("a", 0.0) is AddOutcome.QUEUED

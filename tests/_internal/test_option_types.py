@@ -6,13 +6,13 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any
 
 import pytest
 
 import deltaloop
-from deltaloop._internal.option_types import OptionTypeError
+from deltaloop._internal.option_types import Options, OptionTypeError
 from deltaloop.api.list_options import ListOptions
 from deltaloop.apiserver import ServerOptions
 from deltaloop.leaderelection import LeaderElectionConfig
@@ -28,7 +28,9 @@ def option_classes() -> Iterator[type]:
             continue
         for name, found in vars(importlib.import_module(module.name)).items():
             is_options = name.endswith(("Options", "Config")) or name in ("Backoff", "Listen", "ElectionTiming")
-            if is_options and inspect.isclass(found) and is_dataclass(found) and found.__module__ == module.name:
+            if not (is_options and inspect.isclass(found) and found.__module__ == module.name):
+                continue
+            if is_dataclass(found) or (issubclass(found, Options) and found is not Options):
                 yield found
 
 
@@ -42,8 +44,10 @@ def test_there_are_classes_to_look_at() -> None:
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_a_value_of_a_wrong_type_is_refused_by_its_name(cls: Any) -> None:
-    required = {each.name: object() for each in fields(cls) if each.default is each.default_factory is MISSING}
-    checked = [each.name for each in fields(cls) if not required and each.type.split("[")[0].split(" ")[0] in SIMPLE]
+    parameters = inspect.signature(cls).parameters.values()
+    required = {each.name: object() for each in parameters if each.default is each.empty}
+    hints = cls.__annotations__.items()
+    checked = [name for name, hint in hints if not required and hint.split("[")[0].split(" ")[0] in SIMPLE]
     for name in checked:
         with pytest.raises(
             OptionTypeError, match=f"^{cls.__name__}\\.{name} is of type Wrong; .* is needed$"

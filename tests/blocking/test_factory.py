@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -362,7 +362,7 @@ def test_a_factorys_own_options_are_those_of_its_informers(client: Client) -> No
             client.create(MAP, config_map(name, namespace=namespace))
     options = dl.InformerOptions(transform=marked)
     factory = InformerFactory(
-        client, namespace="one", options=options, tweak=lambda asked: replace(asked, label_selector="app=a")
+        client, namespace="one", options=options, tweak=lambda asked: asked.replace(label_selector="app=a")
     )
     with factory:
         maps = factory.informer(MAP)

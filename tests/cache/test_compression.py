@@ -74,7 +74,7 @@ def content(informer: Informer[Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("paged", [False, True])
 async def test_it_holds_what_the_server_has(queue: QueueKind, paged: bool) -> None:
     source = filled(40)
-    options = dataclasses.replace(STILL, queue=queue, compression="zstd", reflector=PAGED if paged else STREAMED)
+    options = STILL.replace(queue=queue, compression="zstd", reflector=PAGED if paged else STREAMED)
     informer = Informer(source, POD, indexers={"node": field_path("spec.nodeName")}, options=options)
     told: list[str] = []
     informer.add_event_handler(
@@ -101,7 +101,7 @@ async def test_it_holds_what_the_server_has(queue: QueueKind, paged: bool) -> No
 
 async def test_few_objects_stay_as_they_are_until_there_are_more() -> None:
     source = filled(31)
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, compression="zstd"))
+    informer = Informer(source, POD, options=STILL.replace(compression="zstd"))
     async with running(informer):
         for _ in range(5):
             put(source, "p001")
@@ -122,7 +122,7 @@ async def test_a_transform_sees_plain_objects_and_its_result_is_compressed() -> 
         fields["more"] = "x" * 500
         return Resource.from_dict(fields, obj.resource_type)
 
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, compression="zstd", transform=transform))
+    informer = Informer(source, POD, options=STILL.replace(compression="zstd", transform=transform))
     async with running(informer):
         put(source, "p001")
         await asyncio.sleep(1)
@@ -146,7 +146,7 @@ async def test_dict_typed_and_byte_caches_read_the_same(model: type[Any]) -> Non
     source = filled(40)
     kind = dataclasses.replace(POD, model=model)
     plain = Informer(source, kind, options=STILL)
-    small = Informer(source, kind, options=dataclasses.replace(STILL, compression="zstd"))
+    small = Informer(source, kind, options=STILL.replace(compression="zstd"))
     async with running(plain), running(small):
         await asyncio.sleep(1)
         assert compressed_share(small) == 1
@@ -156,7 +156,7 @@ async def test_dict_typed_and_byte_caches_read_the_same(model: type[Any]) -> Non
 
 @pytest.mark.parametrize("compression", ["zstd", None])
 async def test_it_is_compressed_with_all_its_fields_too(compression: Literal["zstd"] | None) -> None:
-    options = dataclasses.replace(STILL, compression=compression, keep_managed_fields=True)
+    options = STILL.replace(compression=compression, keep_managed_fields=True)
     source = filled(40)
     informer = Informer(source, POD, options=options)
     async with running(informer):
@@ -167,7 +167,7 @@ async def test_it_is_compressed_with_all_its_fields_too(compression: Literal["zs
 
 
 async def test_the_log_says_when_it_is_compressed(caplog: pytest.LogCaptureFixture) -> None:
-    informer = Informer(filled(40), POD, options=dataclasses.replace(STILL, compression="zstd"))
+    informer = Informer(filled(40), POD, options=STILL.replace(compression="zstd"))
     with caplog.at_level(logging.INFO, "deltaloop.cache"):
         async with running(informer):
             await asyncio.sleep(1)
@@ -179,7 +179,7 @@ async def test_the_dictionary_is_made_of_the_whole_first_list(caplog: pytest.Log
     source = filled(100)
     source.serves_from_cache, source.list_delay = False, 1.0
     reflector = ReflectorOptions(page_size=40, watch_list=False, detect_restore=False)
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, compression="zstd", reflector=reflector))
+    informer = Informer(source, POD, options=STILL.replace(compression="zstd", reflector=reflector))
     with caplog.at_level(logging.INFO, "deltaloop.cache"):
         async with running(informer):
             await asyncio.sleep(1)
@@ -209,7 +209,7 @@ async def test_stopped_while_it_waits_for_the_first_list_it_waits_for_the_end_of
 async def test_stopped_before_and_during_training_it_leaves_nothing_behind() -> None:
     few, many = filled(3), filled(40)
     for source in (few, many):
-        informer = Informer(source, POD, options=dataclasses.replace(STILL, compression="zstd"))
+        informer = Informer(source, POD, options=STILL.replace(compression="zstd"))
         async with running(informer):
             await settle()
         assert len(informer.indexer) == len(source.objects)
@@ -316,11 +316,11 @@ async def test_compressions_say_how_far_they_are_and_leave_nothing_running() -> 
     assert repr(compression) == "<CacheCompression of pods: Collecting, None>"
     before = asyncio.all_tasks()
     source = filled(40)
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, compression=ZstdOptions(level=3)))
+    informer = Informer(source, POD, options=STILL.replace(compression=ZstdOptions(level=3)))
     async with running(informer):
         await asyncio.sleep(1)
         assert repr(informer._compression) == "<CacheCompression of v1/Pod: Done, <ZstdCodec with dictionary>>"
-    few = Informer(filled(3), POD, options=dataclasses.replace(STILL, compression="zstd"))
+    few = Informer(filled(3), POD, options=STILL.replace(compression="zstd"))
     async with running(few):
         await asyncio.sleep(1)
     assert asyncio.all_tasks() == before

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 
 import pytest
@@ -80,7 +79,7 @@ async def test_it_waits_until_nothing_is_on_its_way() -> None:
 async def test_a_list_that_is_still_told_is_not_compared_at_the_version_before_it(kind: QueueKind) -> None:
     source = FakeSource()
     source.put("a")
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, queue=kind))
+    informer = Informer(source, POD, options=STILL.replace(queue=kind))
     comparing: list[asyncio.Task[ConsistencyReport]] = []
 
     def compare_in_the_middle(obj: Resource) -> None:
@@ -114,7 +113,7 @@ async def test_an_informer_that_stopped_before_it_synced_has_nothing_to_compare(
 async def test_it_is_off_by_default_and_can_be_made_again_and_again(caplog: pytest.LogCaptureFixture) -> None:
     source = FakeSource()
     source.put("a")
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, consistency_period=100.0))
+    informer = Informer(source, POD, options=STILL.replace(consistency_period=100.0))
     with caplog.at_level(logging.DEBUG, logger="deltaloop.cache"):
         async with running(informer):
             source.asked.clear()
@@ -140,7 +139,7 @@ async def test_it_is_off_by_default_and_can_be_made_again_and_again(caplog: pyte
 async def test_any_period_is_kept_whatever_a_comparison_comes_to(period: float) -> None:
     source = FakeSource()
     source.put("a")
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, consistency_period=period))
+    informer = Informer(source, POD, options=STILL.replace(consistency_period=period))
     async with running(informer):
         source.asked.clear()
         faults = [api_error(500), broken(), expired(), None]
@@ -163,7 +162,7 @@ async def test_a_long_list_is_compared_page_by_page_at_one_version() -> None:
 
 async def test_a_list_that_never_ends_is_no_finding() -> None:
     source = FakeSource()
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, consistency_period=10.0))
+    informer = Informer(source, POD, options=STILL.replace(consistency_period=10.0))
     async with running(informer):
         endless: ResourceList[Resource] = ResourceList((), "10", "again")
         source.list = lambda options: asyncio.sleep(0, endless)  # type: ignore[method-assign]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -196,7 +195,7 @@ async def test_what_is_processed_in_turns_fails_like_anything_else(
         seen.append(asyncio.get_running_loop().time())
         return in_turns()
 
-    settings = dataclasses.replace(config(source, print, retry_on_error=retry), process=process)
+    settings = config(source, print, retry_on_error=retry).replace(process=process)
     async with running(Controller(settings)):
         await asyncio.sleep(10)
     assert seen == pytest.approx([0.0, 1.5, 3.0] if retry else [0.0])
@@ -216,7 +215,7 @@ async def test_what_is_processed_in_turns_may_ask_for_its_deltas_again() -> None
         seen.append(asyncio.get_running_loop().time())
         return in_turns()
 
-    async with running(Controller(dataclasses.replace(config(source, print), process=process))):
+    async with running(Controller(config(source, print).replace(process=process))):
         await asyncio.sleep(10)
     assert seen == [0.0, 0.5]
 
@@ -235,9 +234,7 @@ async def test_a_period_of_less_than_a_second_is_one_and_nothing_runs_on_afterwa
 
     plain = config(source, print)
     for period, times in ((0.2, [0.0, 1.0, 2.0, 3.0]), (0.0, [4.0])):
-        settings = dataclasses.replace(
-            plain, process=process, resync_period=period, queue=DeltaFIFO[Resource](known_objects=known)
-        )
+        settings = plain.replace(process=process, resync_period=period, queue=DeltaFIFO[Resource](known_objects=known))
         seen.clear()
         async with running(Controller(settings)):
             await asyncio.sleep(3.5)
@@ -257,7 +254,7 @@ async def test_a_consumer_without_room_holds_up_pops_and_events() -> None:
     async def wait() -> None:
         await has_room.wait()
 
-    settings = dataclasses.replace(config(source, seen.append), room=room, name="pods")
+    settings = config(source, seen.append).replace(room=room, name="pods")
     controller = Controller(settings)
     assert controller.name == "pods"
     async with running(controller):
@@ -288,7 +285,7 @@ async def test_the_end_waits_for_what_is_being_processed() -> None:
     def process(deltas: Deltas[Resource], initial: bool) -> Awaitable[None]:
         return slow()
 
-    async with running(Controller(dataclasses.replace(config(source, print), process=process))):
+    async with running(Controller(config(source, print).replace(process=process))):
         await asyncio.sleep(1)
         assert ended == []
     assert ended == pytest.approx([6.0], abs=0.1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import gc
 import logging
 import weakref
@@ -333,7 +332,7 @@ async def test_the_factorys_own_transform_is_for_all_that_have_none() -> None:
         fields["spec"]["nodeName"] = "nowhere"
         return Resource.from_dict(fields, obj.resource_type)
 
-    options = dataclasses.replace(STILL, transform=rename_node)
+    options = STILL.replace(transform=rename_node)
     async with InformerFactory(client, options=options) as factory:
         renamed, again = factory.informer(POD), factory.informer(POD, transform=rename_again)
         await factory.wait_for_sync(timeout=5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 
 from deltaloop.api.kinds import POD
@@ -60,7 +59,7 @@ async def test_the_last_byte_outlives_its_stream() -> None:
 
 async def test_a_source_that_knows_nothing_of_bytes_is_judged_by_what_it_brings() -> None:
     source = FakeSource(list_delay=2.0)
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, reflector=PAGED))
+    informer = Informer(source, POD, options=STILL.replace(reflector=PAGED))
     async with running(informer):
         await asyncio.sleep(5)
         assert ago(informer.freshness().last_byte_at) == 5.0, "the watch was accepted"

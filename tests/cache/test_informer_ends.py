@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 
 import pytest
 
@@ -87,7 +86,7 @@ async def test_started_twice_at_once_one_runs_and_the_other_is_refused() -> None
         tasks[1].result()
     assert registration.has_synced
     assert len(source.times("list")) == 1
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         STILL.resync_period = 1.0  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # that is the point
     tasks[0].cancel()
     await asyncio.wait([tasks[0]])
@@ -103,7 +102,7 @@ async def test_a_handler_that_raises_on_a_resync_ends_no_watch() -> None:
             resyncs.append(asyncio.get_running_loop().time())
             raise ValueError("no")
 
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, resync_period=10.0))
+    informer = Informer(source, POD, options=STILL.replace(resync_period=10.0))
     registration = informer.add_event_handler(HandlerFuncs(on_update=fail))
     task = asyncio.create_task(informer.run())
     await asyncio.sleep(35)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 from typing import Any
 
@@ -39,8 +38,7 @@ async def test_a_transform_is_called_once_for_each_object_on_every_path(queue: Q
     source = FakeSource()
     source.put("a")
     source.put("gone")
-    options = dataclasses.replace(
-        STILL,
+    options = STILL.replace(
         queue=queue,
         transform=mark,
         resync_period=10.0,
@@ -79,7 +77,7 @@ async def test_a_transform_that_fails_is_named_and_costs_nothing_but_time(queue:
         return obj
 
     reactions: list[Reaction] = []
-    options = dataclasses.replace(STILL, queue=queue, transform=picky, on_error=reactions.append)
+    options = STILL.replace(queue=queue, transform=picky, on_error=reactions.append)
     informer = Informer(source, POD, options=options)
     async with running(informer):
         source.put("b")
@@ -103,7 +101,7 @@ async def test_a_transform_must_not_rename() -> None:
     def rename(obj: Resource) -> Resource:
         return Resource.from_dict({"metadata": {"name": "b"}})
 
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, transform=rename, on_error=reactions.append))
+    informer = Informer(source, POD, options=STILL.replace(transform=rename, on_error=reactions.append))
     task = asyncio.create_task(informer.run())
     await settle()
     assert str(reactions[0].error) == "the transform of 'default/a' gave back an object of the key 'b'"
@@ -136,7 +134,7 @@ async def test_a_filter_tells_what_an_update_is_to_its_handler() -> None:
 async def test_each_handler_has_its_own_resync_period() -> None:
     source = FakeSource()
     source.put("a")
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, resync_period=10.0))
+    informer = Informer(source, POD, options=STILL.replace(resync_period=10.0))
     recorders = {period: Recorder() for period in (None, 0.0, 4.0)}
     faults: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
@@ -251,7 +249,7 @@ async def test_a_bounded_handler_that_is_removed_lets_the_informer_go_on() -> No
 async def test_at_least_waits_for_a_version(queue: QueueKind) -> None:
     source = FakeSource()
     source.put("a")
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, queue=queue))
+    informer = Informer(source, POD, options=STILL.replace(queue=queue))
     async with running(informer):
         await informer.wait_for_resource_version("11", timeout=0.0)
         waiting = [asyncio.create_task(informer.wait_for_resource_version(version)) for version in ("12", "13")]
@@ -279,7 +277,7 @@ async def test_at_least_waits_for_a_version(queue: QueueKind) -> None:
 @QUEUES
 async def test_at_least_does_not_believe_what_only_waits(queue: QueueKind) -> None:
     source = FakeSource()
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, queue=queue))
+    informer = Informer(source, POD, options=STILL.replace(queue=queue))
     informer.add_event_handler(Slow(), options=HandlerOptions(buffer=BufferPolicy.BOUNDED, buffer_size=1))
     async with running(informer):
         for number in range(5):
@@ -395,7 +393,7 @@ async def test_an_index_over_transformed_objects_sees_them_transformed() -> None
         source,
         POD,
         indexers={"node": field_path("spec.nodeName")},
-        options=dataclasses.replace(STILL, transform=drop_spec),
+        options=STILL.replace(transform=drop_spec),
     )
     async with running(informer):
         assert informer.indexer.list_index_func_values("node") == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import gc
 import logging
 import weakref
@@ -150,7 +149,7 @@ async def test_each_delivery_is_counted_with_what_waits_behind_it_and_whether_it
     source = FakeSource()
     for name in "abc":
         source.put(name)
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, metrics=Handled()))
+    informer = Informer(source, POD, options=STILL.replace(metrics=Handled()))
 
     async def handle(obj: Resource) -> None:
         await asyncio.sleep(2 if obj.name == "a" else 1)
@@ -311,7 +310,7 @@ async def test_handlers_of_one_name_are_summed_up() -> None:
 async def test_a_period_of_a_handler_is_no_less_than_a_second_and_none_is_never() -> None:
     source = FakeSource()
     source.put("a")
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, resync_period=0.5))
+    informer = Informer(source, POD, options=STILL.replace(resync_period=0.5))
     recorders = {period: Recorder() for period in (0.1, 2.0, 0.0, None)}
     for period, recorder in recorders.items():
         informer.add_event_handler(recorder, options=HandlerOptions(resync_period=period))

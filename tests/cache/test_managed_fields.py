@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 from typing import Any
 
@@ -58,8 +57,7 @@ async def test_on_every_path_to_the_cache_and_to_handlers(queue: QueueKind, watc
     def saw(obj: Resource) -> None:
         seen.append((obj.name, "managedFields" in obj["metadata"]))
 
-    options = dataclasses.replace(
-        STILL,
+    options = STILL.replace(
         queue=queue,
         reflector=ReflectorOptions(watch_list=watch_list, detect_restore=False),
         keep_managed_fields=keep,
@@ -87,7 +85,7 @@ async def test_a_transform_sees_what_is_kept() -> None:
             seen.append(b"managedFields" in obj.raw)
             return obj
 
-        options = dataclasses.replace(STILL, transform=transform, keep_managed_fields=keep)
+        options = STILL.replace(transform=transform, keep_managed_fields=keep)
         async with running(Informer(source_of("a"), POD, options=options)):
             assert seen == [keep]
 
@@ -136,7 +134,7 @@ async def test_a_factory_asks_the_server_to_leave_them_out(
 ) -> None:
     client = FakeClient()
     client.source("v1/Pod").objects["a"] = managed("a", 11)
-    async with InformerFactory(client, options=dataclasses.replace(options, random=lambda: 0.0)) as factory:
+    async with InformerFactory(client, options=options.replace(random=lambda: 0.0)) as factory:
         informer = factory.informer(POD, keep_managed_fields=selection.get("keep_managed_fields"))
         await factory.wait_for_sync()
         assert informer is factory.informer(POD, keep_managed_fields=not drops)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 from collections import Counter
 from collections.abc import Callable
@@ -58,9 +57,7 @@ async def test_everything_is_counted(streamed: bool) -> None:
     source = FakeSource(list_delay=2.0)
     source.put("a")
     counts = Counts()
-    options = dataclasses.replace(
-        STILL, metrics=counts, reflector=ReflectorOptions(watch_list=streamed, detect_restore=False)
-    )
+    options = STILL.replace(metrics=counts, reflector=ReflectorOptions(watch_list=streamed, detect_restore=False))
     informer = Informer(source, POD, options=options)
 
     async def slow(obj: object) -> None:
@@ -115,7 +112,7 @@ async def test_a_hook_that_raises_does_no_harm(caplog: pytest.LogCaptureFixture)
             raise ZeroDivisionError
 
     source = FakeSource()
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, metrics=Broken()))
+    informer = Informer(source, POD, options=STILL.replace(metrics=Broken()))
     with caplog.at_level(logging.ERROR, logger="deltaloop.cache"):
         async with running(informer):
             source.put("a")
@@ -136,7 +133,7 @@ async def test_no_hook_does_harm_whichever_raises(caplog: pytest.LogCaptureFixtu
 
     source = FakeSource()
     source.put("a")
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, metrics=Broken()))
+    informer = Informer(source, POD, options=STILL.replace(metrics=Broken()))
     registration = informer.add_event_handler(HandlerFuncs(on_add=lambda _: None))
     async with running(informer):
         source.put("b")

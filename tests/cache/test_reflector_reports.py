@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -326,7 +325,7 @@ async def test_an_informer_is_one_name_in_every_line_of_the_log(caplog: pytest.L
 
     counts: Any = Counts()
     metrics: CacheMetrics = counts
-    options = dataclasses.replace(STILL, metrics=metrics)
+    options = STILL.replace(metrics=metrics)
     informer = Informer(source, POD, indexers={"broken": broken_index}, options=options)
     assert not informer.started
     assert repr(informer) == "<Informer v1/Pod: 0 objects, not started, not synced>"

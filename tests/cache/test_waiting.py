@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -23,7 +22,7 @@ from tests.cache.fake_client import FakeClient
 from tests.cache.fake_source import FakeSource, api_error
 from tests.cache.test_informer import STILL, running, settle
 
-STREAMED = dataclasses.replace(STILL, reflector=ReflectorOptions(detect_restore=False))
+STREAMED = STILL.replace(reflector=ReflectorOptions(detect_restore=False))
 
 
 def seconds() -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 
 import msgspec
 import pytest
@@ -158,7 +157,7 @@ async def test_an_informer_is_measured_from_start_to_end() -> None:
     source = FakeSource(list_delay=2.0)
     source.list_faults.append(refused())
     source.put("a")
-    informer = Informer(source, POD, options=dataclasses.replace(STILL, metrics=InformerMetrics(registry=registry)))
+    informer = Informer(source, POD, options=STILL.replace(metrics=InformerMetrics(registry=registry)))
 
     async def slow(obj: object) -> None:
         await asyncio.sleep(3)

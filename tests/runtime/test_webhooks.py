@@ -6,7 +6,6 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -113,7 +112,7 @@ async def asking(url: str) -> AsyncGenerator[Callable[[], Awaitable[bool]]]:
 
 
 def graceful(client: dl.Client, **more: Any) -> dl.Manager:
-    options = dl.ManagerOptions(webhooks=replace(LOCAL, grace=5.0))
+    options = dl.ManagerOptions(webhooks=LOCAL.replace(grace=5.0))
     certificate = StaticCertificate(credentials()[1])
     return dl.Manager(client, [nothing], webhooks=[check], certificates=certificate, options=options, **more)
 

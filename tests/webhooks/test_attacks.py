@@ -8,7 +8,6 @@ import json
 import ssl
 import threading
 import tracemalloc
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -144,7 +143,7 @@ def held(server: WebhookServer) -> int:
 
 
 async def test_bodies_that_do_not_end_have_a_bound_in_all_and_leave_room_later() -> None:
-    small = replace(LOCAL, max_bytes=2 * MIB, max_conversion_bytes=MIB, max_bytes_in_flight=4 * MIB)
+    small = LOCAL.replace(max_bytes=2 * MIB, max_conversion_bytes=MIB, max_bytes_in_flight=4 * MIB)
     async with serving(ALL, small) as caller:
         writers = [await unfinished(caller, CHECK, MIB) for _ in range(8)]
         await asyncio.sleep(1)

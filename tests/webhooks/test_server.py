@@ -7,7 +7,6 @@ import json
 import logging
 import ssl
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -239,7 +238,7 @@ async def test_with_client_authorities_only_their_clients_are_answered(
     authority, clients = CertificateAuthority.make(), trustme.CA()
     (tmp_path / "clients.pem").write_bytes(clients.cert_pem.bytes())
     context = authority.server_context(host="127.0.0.1")
-    options = replace(LOCAL, client_ca=tmp_path / "clients.pem")
+    options = LOCAL.replace(client_ca=tmp_path / "clients.pem")
 
     def trusting(issuer: trustme.CA | None) -> ssl.SSLContext:
         made = ssl.create_default_context(cadata=authority.ca_pem.decode())
@@ -268,7 +267,7 @@ async def test_client_authorities_that_cannot_be_read_are_named(tmp_path: Path) 
     (tmp_path / "broken.pem").write_text("no certificate")
     for name in ("missing.pem", "broken.pem"):
         context = CertificateAuthority.make().server_context(host="127.0.0.1")
-        options = replace(LOCAL, client_ca=tmp_path / name)
+        options = LOCAL.replace(client_ca=tmp_path / name)
         with pytest.raises(WebhookServerError, match=f"cannot read client authorities from .*{name}"):
             await WebhookServer(WebhookSet(ALL), StaticCertificate(context), options=options).__aenter__()
 

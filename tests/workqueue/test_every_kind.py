@@ -6,7 +6,6 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Hashable
-from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -43,7 +42,7 @@ DEFAULTS: dict[str, object] = {
 
 
 def test_defaults_are_those_of_the_documentation() -> None:
-    assert {each.name: getattr(QueueOptions(), each.name) for each in fields(QueueOptions)} == DEFAULTS
+    assert {name: getattr(QueueOptions(), name) for name in QueueOptions.__struct_fields__} == DEFAULTS
 
 
 @pytest.mark.parametrize(

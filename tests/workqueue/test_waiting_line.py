@@ -9,13 +9,17 @@ import pytest
 from deltaloop.workqueue.waiting_line import WaitingLine
 
 
+async def in_line(line: WaitingLine, *, first: bool = False) -> None:
+    await line.turn(line.join(asyncio.get_running_loop(), first=first))
+
+
 async def settle() -> None:
     for _ in range(4):
         await asyncio.sleep(0)
 
 
 async def waiter(line: WaitingLine, name: str, seen: list[str], *, first: bool = False) -> None:
-    await line.wait(first=first)
+    await in_line(line, first=first)
     seen.append(name)
 
 
@@ -73,7 +77,7 @@ async def test_who_says_nothing_waits_at_the_end() -> None:
     line, seen = WaitingLine(), list[str]()
 
     async def wait(name: str) -> None:
-        await line.wait()
+        await in_line(line)
         seen.append(name)
 
     async with asyncio.TaskGroup() as tasks:
@@ -88,7 +92,7 @@ async def test_who_says_nothing_waits_at_the_end() -> None:
 
 async def test_a_wait_that_is_thrown_away_leaves_no_trace() -> None:
     line = WaitingLine()
-    waiting = line.wait()
+    waiting = in_line(line)
     waiting.send(None)
     assert len(line.asleep) == 1
     waiting.close()

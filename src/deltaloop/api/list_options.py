@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Literal
 
-from deltaloop._internal.option_types import check_types
+from deltaloop._internal.option_types import Options, check_types
 
 ResourceVersionMatch = Literal["", "NotOlderThan", "Exact"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListOptions:
+class ListOptions(Options, frozen=True, kw_only=True):
     """Options of one list or watch request; what is empty, zero or None is not sent.
 
     Attributes:
@@ -43,10 +41,6 @@ class ListOptions:
     def __post_init__(self) -> None:
         """Refuse values of wrong types."""
         check_types(self)
-
-    def replace(self, **changes: Any) -> Self:
-        """Return a copy with some options changed."""
-        return replace(self, **changes)
 
     def to_query(self) -> dict[str, str]:
         """Return the query parameters, without ``watch``; ``drop_managed_fields`` is none of them."""

@@ -9,10 +9,9 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
 from typing import Final, final
 
-from deltaloop._internal.option_types import check_types
+from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_not_negative
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.resource import Resource
@@ -32,8 +31,7 @@ _RETRY_DELAY: Final = 1.0
 MINIMUM_RESYNC_PERIOD: Final = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerConfig:
+class ControllerConfig(Options, frozen=True, kw_only=True):
     """What a controller is made of.
 
     Attributes:

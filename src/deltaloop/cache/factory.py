@@ -284,8 +284,7 @@ class InformerFactory:
             metadata_only=identity.metadata_only,
             drop_managed_fields=not identity.keep_managed_fields,
         )
-        options = dataclasses.replace(
-            self._options,
+        options = self._options.replace(
             transform=identity.transform,
             keep_managed_fields=identity.keep_managed_fields,
             compression=identity.compression,

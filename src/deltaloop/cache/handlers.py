@@ -6,10 +6,9 @@ Source: client-go tools/cache/controller.go (``ResourceEventHandler``, ``Resourc
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, final
 
-from deltaloop._internal.option_types import check_types
+from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_not_negative, require_positive
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.notification_buffer import BufferPolicy
@@ -219,8 +218,7 @@ class FilteringResourceEventHandler(Generic[T]):
         return f"<FilteringResourceEventHandler {handler_name(self)}>"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandlerOptions:
+class HandlerOptions(Options, frozen=True, kw_only=True):
     """How one handler is served.
 
     Attributes:

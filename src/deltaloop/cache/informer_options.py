@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from deltaloop._internal.option_types import check_types
+import msgspec
+
+from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_not_negative
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource import Resource
@@ -21,8 +22,7 @@ Compression: TypeAlias = Literal["zstd"] | ZstdOptions
 """How the JSON of cached objects is compressed; ``zstd`` stands for ``ZstdOptions()``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InformerOptions:
+class InformerOptions(Options, frozen=True, kw_only=True):
     """Options of an informer.
 
     Attributes:
@@ -50,7 +50,7 @@ class InformerOptions:
     transform: Callable[[Resource], Resource] | None = None
     keep_managed_fields: bool = False
     compression: Compression | None = None
-    reflector: ReflectorOptions = field(default_factory=ReflectorOptions)
+    reflector: ReflectorOptions = msgspec.field(default_factory=ReflectorOptions)
     consistency_period: float = 0.0
     on_error: Callable[[Reaction], object] | None = None
     metrics: CacheMetrics | None = None

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
-from deltaloop._internal.option_types import check_types
+from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing import Backoff
 from deltaloop._internal.pacing.checks import require_not_negative, require_positive
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReflectorOptions:
+class ReflectorOptions(Options, frozen=True, kw_only=True):
     """Numbers of a reflector; the defaults are client-go's.
 
     Attributes:
@@ -32,7 +31,7 @@ class ReflectorOptions:
     page_size: int = 0
     min_watch_timeout: float = 300.0
     max_internal_error_retry: float = 0.0
-    backoff: Backoff = field(default_factory=Backoff)
+    backoff: Backoff = msgspec.field(default_factory=Backoff)
     watch_list: bool = True
     watch_list_timeout: float = 30.0
     watch_list_retry_after: float = 1800.0

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal
 
 import msgspec
 
-from deltaloop._internal.option_types import check_types
+from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource_type import ResourceType
@@ -57,8 +56,7 @@ RequestHook = Callable[[str, str, Mapping[str, str], str], object]
 """Called with each request: method, URL path, query parameters, and content type (empty without a body)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteOptions:
+class WriteOptions(Options, frozen=True, kw_only=True):
     """How to write; what is empty is not sent.
 
     Attributes:
@@ -89,8 +87,7 @@ class WriteOptions:
         return {name: value for name, value in query.items() if value}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteOptions:
+class DeleteOptions(Options, frozen=True, kw_only=True):
     """How to delete; what is empty or None is left to the server.
 
     Attributes:
@@ -130,8 +127,7 @@ class DeleteOptions:
         return fields
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogOptions:
+class LogOptions(Options, frozen=True, kw_only=True):
     """Which lines of a container's log; what is empty or None is left to the server.
 
     Attributes:
@@ -181,8 +177,7 @@ class LogOptions:
         return query
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientOptions:
+class ClientOptions(Options, frozen=True, kw_only=True):
     """The manners of one client; the defaults are right for controllers.
 
     Attributes:
@@ -215,10 +210,6 @@ class ClientOptions:
             raise ValueError(f"ClientOptions.burst is {self.burst}; 1 or more is needed")
         check_field_manager("ClientOptions", self.field_manager)
         _check_field_validation("ClientOptions", self.field_validation)
-
-    def replace(self, **changes: Any) -> Self:
-        """Return a copy with some options changed."""
-        return replace(self, **changes)
 
 
 def check_field_manager(owner: str, name: str) -> None:

@@ -7,7 +7,6 @@ import os
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeVar, final
@@ -225,7 +224,7 @@ class Harness:
             from deltaloop.webhooks import WebhookSet
 
             served = WebhookSet(webhooks)  # rejects other objects
-        options = options or replace(_DEFAULTS, namespace=self.namespace, random=self._state.random)
+        options = options or _DEFAULTS.replace(namespace=self.namespace, random=self._state.random)
         election = LeaderElectionConfig() if leader_election is True else leader_election or None
         config = self.client.config
         if as_role:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self, final
 
-from deltaloop._internal.option_types import check_types
+from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_not_negative, require_positive
 from deltaloop.api.errors import InvalidArgumentError
 
@@ -16,8 +15,7 @@ _MEGABYTES: Final = 1024 * 1024
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookServerOptions:
+class WebhookServerOptions(Options, frozen=True, kw_only=True):
     """Options of a server of webhooks.
 
     Attributes:

@@ -6,6 +6,7 @@ However many items wait, the event loop has at most one timer of this queue: for
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Hashable
 from typing import Any, Generic, TypeVar, final
 
@@ -49,6 +50,7 @@ class DelayingQueue(WorkQueue[K]):
     ) -> None:
         """Make an empty queue; the arguments are those of ``WorkQueue``."""
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = math.inf  # when it goes off, on the queue's clock
         super().__init__(name=name, metrics=metrics, options=options)
 
     def _new_core(self) -> QueueCore[K]:
@@ -85,29 +87,20 @@ class DelayingQueue(WorkQueue[K]):
         covered = False
         try:
             with self._lock:
-                core = self._delaying
-                before = core.next_due_at()
-                outcome = core.add_after(
-                    item, self._clock() + self._clock_ahead, delay, trigger=trigger, priority=priority
-                )
-                covered = self._covers(before, outcome)
+                now = self._clock() + self._clock_ahead
+                outcome = self._delaying.add_after(item, now, delay, trigger=trigger, priority=priority)
+                covered = self._covers(outcome)
         finally:
             if not covered:
                 self._changed()
 
-    def _covers(self, before: float | None, outcome: AddOutcome) -> bool:
-        """Whether the timer need not be set for an add that asked for a time; under the lock that the add had.
-
-        The line is what it was, and so is the time when the first one is due. Whoever made that the first time calls
-        ``_changed``, or has done so, after the lock was free again: what that arms the timer for comes no later.
-
-        Args:
-            before: When the first one was due before the add.
-            outcome: What the add did.
-        """
+    def _covers(self, outcome: AddOutcome) -> bool:
+        """Whether the timer is set early enough after an add with a delay; under the lock that the add had."""
+        due_at = self._delaying.next_due_at()
         return (
             self._metrics is None
-            and before == self._delaying.next_due_at()
+            and due_at is not None
+            and due_at >= self._timer_at
             and (outcome is AddOutcome.DELAYED or outcome is AddOutcome.MERGED)
         )
 
@@ -135,7 +128,7 @@ class DelayingQueue(WorkQueue[K]):
         return shown
 
     def _bound(self) -> None:
-        self._timer = None
+        self._timer, self._timer_at = None, math.inf
         self._serve()
 
     def _serve(self) -> None:
@@ -151,17 +144,17 @@ class DelayingQueue(WorkQueue[K]):
         if due_at is None:
             if self._timer is not None:
                 self._timer.cancel()
-                self._timer = None
+                self._timer, self._timer_at = None, math.inf
             return
-        when = due_at - self._clock_ahead
         if self._timer is not None:
-            if self._timer.when() <= when:
+            if self._timer_at <= due_at:
                 return  # it may go off too early when an item was cancelled, finds nothing due and is set again
             self._timer.cancel()
-        self._timer = self._loop.call_at(when, self._on_timer)
+        self._timer_at = due_at
+        self._timer = self._loop.call_at(due_at - self._clock_ahead, self._on_timer)
 
     def _on_timer(self) -> None:
-        self._timer = None
+        self._timer, self._timer_at = None, math.inf
         try:
             with self._lock:
                 self._delaying.promote(self._now())
@@ -171,4 +164,4 @@ class DelayingQueue(WorkQueue[K]):
 
 def _shown(delay: WaitingItem[K], now: float) -> DelayedItem[K]:
     left = max(0.0, delay.due_at - now)
-    return DelayedItem(item=delay.item, delay=left, triggers=delay.triggers.snapshot(), rate_limited=delay.paid)
+    return DelayedItem(item=delay.item, delay=left, triggers=delay.triggers.kept, rate_limited=delay.paid)

@@ -9,10 +9,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from typing import Any, final
 
-from deltaloop._internal.option_types import check_types
+from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_not_negative, require_positive
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.workqueue.core.dead_letters import DEFAULT_MAX_DEAD_LETTERS
@@ -23,8 +22,7 @@ logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueOptions:
+class QueueOptions(Options, frozen=True, kw_only=True):
     """What can be chosen about a queue; the defaults are upstream's behaviour.
 
     Attributes:
@@ -74,8 +72,8 @@ class QueueOptions:
             raise ValueError("QueueOptions.order cannot be combined with patience or flow. Use one of them.")
 
 
-def new_order(options: QueueOptions, *, queue: str) -> QueueOrder[Any]:
-    """Make the line that the options ask for, empty."""
+def new_order(options: QueueOptions, *, queue: str) -> QueueOrder[Any] | None:
+    """Make the line that the options ask for, empty; None is first come, first served."""
     if options.order is not None:
         return options.order()
     patience, flow = options.priority_aging, options.fairness_key
@@ -83,7 +81,9 @@ def new_order(options: QueueOptions, *, queue: str) -> QueueOrder[Any]:
     def one_line() -> QueueOrder[Any]:
         return FirstInFirstOut() if patience is None else PriorityOrder(patience)
 
-    return one_line() if flow is None else FairOrder(_guarded_flow(flow, queue), make_order=one_line)
+    if flow is None:
+        return None if patience is None else one_line()
+    return FairOrder(_guarded_flow(flow, queue), make_order=one_line)
 
 
 def guarded_merge(options: QueueOptions, *, queue: str) -> MergeTriggers | None:

@@ -30,8 +30,9 @@ from typing import Any, Final, Generic, TypeVar, final
 import msgspec
 
 from deltaloop._internal.fork_safety import Torn, fork_safe
+from deltaloop._internal.loop_clock import clock_of
 from deltaloop._internal.tracebacks import ErrorSummaries
-from deltaloop.workqueue.core.facts import AddOutcome, Ending, Finished, RunOutcome
+from deltaloop.workqueue.core.facts import FINISHED, SUCCEEDED, AddOutcome, Ending, Finished, RunOutcome
 from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
 from deltaloop.workqueue.errors import QueueShutDownError
 from deltaloop.workqueue.metrics import GuardedQueueMetrics, QueueMetrics
@@ -43,6 +44,7 @@ K = TypeVar("K", bound=Hashable)
 
 logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
 
+_QUEUED: Final = AddOutcome.QUEUED
 _GETS_WITHOUT_WAITING: Final = 32
 """After so many items in a row that were there already, ``get`` lets the rest of the program run once."""
 
@@ -96,7 +98,7 @@ class WorkQueue(Generic[K]):
         except RuntimeError:
             pass
         else:
-            self._clock = self._loop.time
+            self._clock = clock_of(self._loop)
         self._core = self._new_core()
 
     def _new_core(self) -> QueueCore[K]:
@@ -145,10 +147,10 @@ class WorkQueue(Generic[K]):
             core = self._core
             now = self._clock() + self._clock_ahead if core.dated else 0.0
             outcome = core.add(item, now, trigger=trigger, priority=priority)
-        if outcome is AddOutcome.QUEUED:
+        if self._metrics is not None:
+            self._changed()
+        elif outcome is _QUEUED and self._getters.asleep:
             self._grew()
-        elif self._metrics is not None:
-            self._tell_metrics()
 
     def done(self, item: K) -> None:
         """Say that the work on ``item`` has ended, well or not; once for each ``get``.
@@ -161,8 +163,11 @@ class WorkQueue(Generic[K]):
         with self._lock:
             if self._core.done_at_once(item):
                 return
-            self._core.done(item, self._now())
-        self._changed()
+            again, ends_are_told = self._core.done(item, self._now()), self._core.ends_are_told
+        if ends_are_told:
+            self._changed()
+        elif again and self._getters.asleep:
+            self._grew()
 
     def shut_down(self) -> None:
         """Take no more items.
@@ -202,7 +207,7 @@ class WorkQueue(Generic[K]):
                     item=run.item,
                     seconds=max(0.0, now - run.started_at),
                     attempts=run.failures + 1,
-                    triggers=run.triggers.snapshot(),
+                    triggers=run.triggers.kept,
                 )
                 for run in self._core.runs()
             )
@@ -244,7 +249,8 @@ class WorkQueue(Generic[K]):
         run = self._take_at_once()
         if run is None:
             run = await self._take(timeout)
-        return Work(run, finish=self._finish, can_delay=self._core.can_delay)
+        log = run.triggers
+        return Work(run.item, log.kept, log.dropped, run.failures + 1, run, self._finish, self._core.can_delay)
 
     def __aiter__(self) -> AsyncIterator[Work[K]]:
         """Iterate over work until the queue is shut down and empty. Any number of workers may do so."""
@@ -261,7 +267,7 @@ class WorkQueue(Generic[K]):
         self._bind()
         self._shut_down(drain=True)
         while not self._core.drain_over:
-            await self._drainers.wait()
+            await self._drainers.turn(self._drainers.join(get_running_loop()))
 
     def _take_at_once(self) -> Run[K] | None:
         """Take an item without a wait, if there is one and it is not time to let others have their turn."""
@@ -271,76 +277,78 @@ class WorkQueue(Generic[K]):
         if unwaited >= _GETS_WITHOUT_WAITING:
             return None
         self._unwaited = unwaited
-        run = self._take_unclaimed()
+        line = self._getters
+        with self._lock:
+            core = self._core
+            if line.asleep or line.woken or (run := core.get(self._clock() + self._clock_ahead)) is None:
+                run = self._next()
         if run is not None and self._metrics is not None:
+            self._tell_metrics()
             self._watch_runs()
         return run
 
     async def _take(self, timeout: float | None) -> Run[K]:
         if self._unwaited + 1 >= _GETS_WITHOUT_WAITING:
-            self._unwaited = 0
             await asyncio.sleep(0)
-            run = self._take_unclaimed()
-            if run is not None:
-                self._watch_runs()
-                return run
+        self._unwaited = 0
+        if timeout is None:
+            return await self._wait_for_run()
         async with asyncio.timeout(timeout):
-            first = False
-            while True:
-                try:
-                    self._unwaited = 0
-                    await self._getters.wait(first=first)
-                    run = self._take_nowait()
-                finally:
+            return await self._wait_for_run()
+
+    async def _wait_for_run(self) -> Run[K]:
+        line, loop = self._getters, get_running_loop()
+        with self._lock:  # an add of another thread comes before the look, or wakes a task that is in line
+            run = self._next()
+            future = None if run is not None else line.join(loop)
+        while future is not None:
+            try:
+                await line.turn(future)
+                with self._lock:
+                    run = self._next(has_claim=True)
+                    future = None if run is not None else line.join(loop, first=True)
+            finally:
+                if line.asleep or self._metrics is not None:
                     self._serve()
-                if run is not None:
-                    return run
-                first = True
-
-    def _take_unclaimed(self) -> Run[K] | None:
-        """Take an item unless those that came before have a claim on all there are."""
-        line = self._getters
-        return self._take_nowait(None if line.asleep else line.woken)
-
-    def _take_nowait(self, claimed: int | None = 0) -> Run[K] | None:
-        """Take an item.
-
-        Args:
-            claimed: How many items have to be left for others; None for all.
-        """
-        with self._lock:
-            core, run = self._core, None
-            if claimed == 0 or (claimed is not None and len(core) > claimed):
-                run = core.get(self._clock() + self._clock_ahead)
-            if run is None and core.ended:
-                raise QueueShutDownError(self._name)
+        assert run is not None
         if self._metrics is not None:
             self._tell_metrics()
+            self._watch_runs()
+        return run
+
+    def _next(self, *, has_claim: bool = False) -> Run[K] | None:
+        """Take an item, unless those that came before have a claim on all there are; under the lock."""
+        core, line, run = self._core, self._getters, None
+        if has_claim or (not line.asleep and (not line.woken or len(core) > line.woken)):
+            run = core.get(self._clock() + self._clock_ahead)
+        if run is None and core.ended:
+            raise QueueShutDownError(self._name)
         return run
 
     def _finish(self, run: Run[K], ending: Ending) -> Finished:
         try:
             with self._lock:
-                finished = self._core.finish(run, self._now(), ending)
-                ending_soon = self._core.shutting_down
+                core = self._core
+                now = self._clock() + self._clock_ahead if core.dated or ending is not SUCCEEDED else 0.0
+                finished = core.finish(run, now, ending)
+                ends_are_told = core.ends_are_told
         except BaseException:  # what a limiter raised while it took a token back: the run has ended all the same
             self._changed()
             raise
-        if finished.fate is RunOutcome.FINISHED and not ending_soon:
-            self._grew()
-        else:
+        if ends_are_told or finished is not FINISHED:
             self._changed()
-        self._log_end(run, finished)
+        elif run.again and self._getters.asleep:
+            self._grew()
+        if finished is not FINISHED or logger.isEnabledFor(logging.DEBUG):
+            self._log_end(run, finished)
         return finished
 
     def _log_end(self, run: Run[K], finished: Finished) -> None:
-        if finished.fate is RunOutcome.FINISHED and not logger.isEnabledFor(logging.DEBUG):
-            return
         extra = {
             "key": run.item,
             "queue": self._name,
             "attempts": run.failures + 1,
-            "triggers": run.triggers.snapshot(),
+            "triggers": run.triggers.kept,
             "triggers_dropped": run.triggers.dropped,
             "delay": round(finished.delay, 6),  # a difference of two instants
         }
@@ -378,7 +386,7 @@ class WorkQueue(Generic[K]):
                 raise RuntimeError(f"{self!r} belongs to another event loop; make one queue for each loop")
             now = self._now()
             self._loop = loop
-            self._clock = loop.time
+            self._clock = clock_of(loop)
             self._clock_ahead = now - loop.time()
             self._getters, self._drainers = WaitingLine(), WaitingLine()
             self._serving_soon = False
@@ -389,17 +397,15 @@ class WorkQueue(Generic[K]):
         """Begin on a new loop: hook for what a queue keeps on it."""
 
     def _grew(self) -> None:
-        """Wake a worker if an item has joined the line and nothing else follows: ``_changed``, kept short."""
-        if self._metrics is None:
-            try:
-                here = get_running_loop() is self._loop
-            except RuntimeError:
-                here = False
-            if here:
-                if self._getters.asleep:
-                    self._getters.wake(len(self._core))
-                return
-        self._changed()
+        """Wake a worker: an item has joined the line and nothing else follows from that."""
+        try:
+            here = get_running_loop() is self._loop
+        except RuntimeError:
+            here = False
+        if here:
+            self._getters.wake(len(self._core))
+        else:
+            self._changed()
 
     def _changed(self) -> None:
         """Bring what waits in line with the core, after a call from any thread."""

@@ -134,11 +134,10 @@ class RateLimitingQueue(DelayingQueue[K]):
         covered = False
         try:
             with self._lock:
-                before = self._limiting.next_due_at()
                 outcome = self._limiting.add_rate_limited(
                     item, self._now(), error=error, trigger=trigger, priority=priority
                 )
-                covered = self._covers(before, outcome)
+                covered = self._covers(outcome)
         finally:
             if not covered:
                 self._changed()
@@ -198,7 +197,7 @@ def _shown(letter: core.ParkedItem[K], now: float) -> DeadLetter[K]:
         item=letter.item,
         error=letter.error,
         attempts=letter.attempts,
-        triggers=letter.triggers.snapshot(),
+        triggers=letter.triggers.kept,
         triggers_dropped=letter.triggers.dropped,
         parked_for=max(0.0, now - letter.parked_at),
     )

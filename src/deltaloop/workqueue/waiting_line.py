@@ -45,17 +45,21 @@ class WaitingLine:
         """Wake all that wait."""
         self.wake(len(self))
 
-    async def wait(self, *, first: bool = False) -> None:
-        """Wait for one's turn, at the end of the line or, for one that was there before, at its head.
-
-        A cancelled wait leaves the line as if it had never been there. If it had been woken, its claim is free again:
-        the caller has to call ``wake`` in every case.
-        """
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    def join(self, loop: asyncio.AbstractEventLoop, *, first: bool = False) -> asyncio.Future[None]:
+        """Join the line at its end, or at its head for a task that was there before; await ``turn`` with the result."""
+        future: asyncio.Future[None] = loop.create_future()
         if first:
             self.asleep.appendleft(future)
         else:
             self.asleep.append(future)
+        return future
+
+    async def turn(self, future: asyncio.Future[None]) -> None:
+        """Wait for the turn of a future of ``join``.
+
+        A canceled wait leaves the line as if it had never been there. If it had been woken, its claim is free again:
+        the caller has to call ``wake`` in every case.
+        """
         try:
             await future
         finally:

@@ -7,15 +7,17 @@ from collections.abc import Callable, Hashable
 from types import TracebackType
 from typing import Generic, TypeVar, final
 
+import msgspec
+
 from deltaloop.workqueue.core.delaying import check_delay
-from deltaloop.workqueue.core.facts import Again, Ending, Finished, Interrupted, ending_of
+from deltaloop.workqueue.core.facts import FINISHED, SUCCEEDED, Again, Ending, Finished, Interrupted, ending_of
 from deltaloop.workqueue.core.queue import Run
 
 K = TypeVar("K", bound=Hashable)
 
 
 @final
-class Work(Generic[K]):
+class Work(msgspec.Struct, Generic[K], eq=False):
     """An item that is being processed.
 
     ``async with work:`` ends the run whatever happens in the body.
@@ -30,38 +32,24 @@ class Work(Generic[K]):
 
     A plain ``with work:`` does the same, for threads. Work that is taken, never ended and then thrown away is a bug:
     its item would be in work for ever. It gives a ``ResourceWarning``.
+
+    Attributes:
+        key: The item, as it was added.
+        triggers: Triggers of this run, oldest first: from all adds that it serves, and from failed runs before it.
+        triggers_dropped: Number of triggers between the first and the latest ones that are not kept.
+        attempts: Number of this attempt: 1, plus the runs of this item that failed since its last success.
     """
 
-    __slots__ = ("_again", "_can_delay", "_entered", "_finish", "_left_to_caller", "_run")
-
-    def __init__(self, run: Run[K], *, finish: Callable[[Run[K], Ending], Finished], can_delay: bool) -> None:
-        """For queues: they make the work that they give out."""
-        self._run = run
-        self._finish = finish
-        self._can_delay = can_delay
-        self._again: Again | None = None
-        self._entered = False
-        self._left_to_caller = False
-
-    @property
-    def key(self) -> K:
-        """The item, as it was added."""
-        return self._run.item
-
-    @property
-    def triggers(self) -> tuple[object, ...]:
-        """Why this run takes place, oldest first: from all adds that it serves, and from failed runs before it."""
-        return self._run.triggers.snapshot()
-
-    @property
-    def triggers_dropped(self) -> int:
-        """How many triggers there were beyond those kept; the ones between the first and the latest are left out."""
-        return self._run.triggers.dropped
-
-    @property
-    def attempts(self) -> int:
-        """Which try this is: 1, plus the runs of this item that failed since its last success."""
-        return self._run.failures + 1
+    key: K
+    triggers: tuple[object, ...]
+    triggers_dropped: int
+    attempts: int
+    _run: Run[K]
+    _finish: Callable[[Run[K], Ending], Finished]
+    _can_delay: bool
+    _again: Again | None = None
+    _entered: bool = False
+    _left_to_caller: bool = False
 
     def retry_after(self, delay: float, *, trigger: object | None = None, keep_triggers: bool = True) -> None:
         """Ask for another run ``delay`` seconds after this one, without an error; the last call counts.
@@ -91,7 +79,9 @@ class Work(Generic[K]):
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> bool:
-        return self._finish(self._run, ending_of(exc, self._again)).suppressed
+        ending = SUCCEEDED if exc is None and self._again is None else ending_of(exc, self._again)
+        finished = self._finish(self._run, ending)
+        return finished is not FINISHED and finished.suppressed
 
     async def __aenter__(self) -> Work[K]:
         return self.__enter__()
@@ -132,4 +122,4 @@ class Work(Generic[K]):
             )
 
     def __repr__(self) -> str:
-        return f"<Work on {self.key!r}, attempt {self.attempts}, {len(self._run.triggers)} triggers>"
+        return f"<Work on {self.key!r}, attempt {self.attempts}, {len(self.triggers)} triggers>"

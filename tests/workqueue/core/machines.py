@@ -166,7 +166,7 @@ class QueueMachine(RuleBasedStateMachine):
         for run in self.runs:
             job = self.model.job(run.item)
             assert job is not None
-            assert run.triggers.snapshot() == kept(job.triggers)
+            assert run.triggers.kept == kept(job.triggers)
             assert run.triggers.dropped == dropped(job.triggers)
 
     @invariant()
@@ -247,7 +247,7 @@ class RateLimitingMachine(QueueMachine):
         later = self.model.laters[pick % len(self.model.laters)]
         cancelled = self.limited.cancel_delayed(later.item)
         assert cancelled is not None
-        assert (cancelled.due_at, cancelled.triggers.snapshot()) == (later.due_at, kept(later.triggers))
+        assert (cancelled.due_at, cancelled.triggers.kept) == (later.due_at, kept(later.triggers))
         assert self.limited.cancel_delayed(later.item) is None
         self.model.cancel(later.item)
 
@@ -280,7 +280,7 @@ class RateLimitingMachine(QueueMachine):
         expected = sorted(self.model.laters, key=lambda later: later.due_at)
         delays = self.limited.delayed()
         assert [(delay.item, delay.due_at) for delay in delays] == [(later.item, later.due_at) for later in expected]
-        assert [delay.triggers.snapshot() for delay in delays] == [kept(later.triggers) for later in expected]
+        assert [delay.triggers.kept for delay in delays] == [kept(later.triggers) for later in expected]
         assert [delay.triggers.dropped for delay in delays] == [dropped(later.triggers) for later in expected]
         assert self.limited.next_due_at() == min((later.due_at for later in expected), default=None)
         assert self.limited.statistics(self.now).delayed == len(expected)

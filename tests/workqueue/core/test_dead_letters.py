@@ -41,7 +41,7 @@ def test_after_its_retries_an_item_is_parked_with_its_last_error(retries: int) -
     assert (finished.fate, finished.suppressed) == (RunOutcome.PARKED, True)
     (letter,) = core.dead_letters()
     assert (letter.item, letter.error, letter.attempts, letter.parked_at) == ("a", ERROR, retries + 1, now)
-    assert letter.triggers.snapshot() == ("why",)
+    assert letter.triggers.kept == ("why",)
     assert core.num_requeues("a") == 0
     assert core.next_due_at() is None
     statistics = core.statistics(now)
@@ -101,7 +101,7 @@ def test_an_add_brings_a_parked_item_back_with_its_old_triggers_and_all_retries(
     core.add("a", 5.0, trigger="new")
     assert core.dead_letters() == []
     run = taken(core, 5.0)
-    assert (run.triggers.snapshot(), run.failures) == (("old", "new"), 0)
+    assert (run.triggers.kept, run.failures) == (("old", "new"), 0)
     assert core.finish(run, 5.0, Failed(ERROR)).fate is RunOutcome.RETRIED
 
 
@@ -114,7 +114,7 @@ def test_what_was_added_while_it_ran_is_not_parked() -> None:
     assert (finished.fate, finished.suppressed) == (RunOutcome.RETRIED, True)
     assert core.dead_letters() == []
     again = taken(core, 0.0)
-    assert (again.triggers.snapshot(), again.failures) == (("old", "new"), 0)
+    assert (again.triggers.kept, again.failures) == (("old", "new"), 0)
 
 
 def test_a_dead_letter_is_revived_or_discarded() -> None:
@@ -125,13 +125,13 @@ def test_a_dead_letter_is_revived_or_discarded() -> None:
     assert not core.retry_dead_letter("c", 1.0)
     assert core.discard_dead_letter("c") is None
     assert core.retry_dead_letter("a", 1.0, trigger="by hand")
-    assert taken(core, 1.0).triggers.snapshot() == ("old a", "by hand")
+    assert taken(core, 1.0).triggers.kept == ("old a", "by hand")
     letter = core.discard_dead_letter("b")
     assert letter is not None
     assert letter.item == "b"
     assert core.dead_letters() == []
     core.add("b", 2.0)
-    assert taken(core, 2.0).triggers.snapshot() == ()
+    assert taken(core, 2.0).triggers.kept == ()
 
 
 def test_after_a_shutdown_failures_are_still_parked_and_nothing_is_revived() -> None:
@@ -152,7 +152,7 @@ def test_a_plain_call_of_a_worker_parks_too() -> None:
     assert core.add_rate_limited("a", 0.0, error=ERROR) is AddOutcome.PARKED
     core.done("a", 0.0)
     (letter,) = core.dead_letters()
-    assert (letter.attempts, letter.triggers.snapshot()) == (1, ("why",))
+    assert (letter.attempts, letter.triggers.kept) == (1, ("why",))
     assert core.finish(run, 0.0, Failed(ERROR)).fate is RunOutcome.OVER
 
 
@@ -206,7 +206,7 @@ def test_a_terminal_error_that_is_named_with_a_trigger_is_parked_with_it() -> No
     core = RateLimitingCore[str](limiter=ItemExponentialFailureRateLimiter(1.0))
     core.add_rate_limited("a", 0.0, error=TerminalError("for good"), trigger="why")
     (letter,) = core.dead_letters()
-    assert letter.triggers.snapshot() == ("why",)
+    assert letter.triggers.kept == ("why",)
 
 
 def test_a_thousand_dead_letters_are_kept_unless_it_is_said_otherwise() -> None:

@@ -25,7 +25,7 @@ def test_an_item_comes_when_its_delay_is_over_and_not_before() -> None:
     assert len(core) == 0
     assert core.promote(15.0) == 1
     assert core.next_due_at() is None
-    assert taken(core).triggers.snapshot() == ("t",)
+    assert taken(core).triggers.kept == ("t",)
 
 
 def test_a_timer_may_be_a_millisecond_early() -> None:
@@ -49,7 +49,7 @@ def test_a_delay_that_is_no_time_is_refused_and_changes_nothing(delay: float) ->
     core.add_after("a", 0.0, 3.0, trigger="old")
     with pytest.raises(ValueError, match="not possible"):
         core.add_after("a", 0.0, delay, trigger="new")
-    assert [entry.triggers.snapshot() for entry in core.delayed()] == [("old",)]
+    assert [entry.triggers.kept for entry in core.delayed()] == [("old",)]
     assert core.statistics(0.0).retries == 1
 
 
@@ -67,7 +67,7 @@ def test_the_earlier_time_wins_and_triggers_are_merged(delays: tuple[float, floa
     assert core.add_after("a", 0.0, delays[1], trigger=2) is AddOutcome.MERGED
     assert core.next_due_at() == 3.0
     assert core.promote(10.0) == 1
-    assert taken(core).triggers.snapshot() == (1, 2)
+    assert taken(core).triggers.kept == (1, 2)
     assert core.promote(10.0) == 0
 
 
@@ -85,10 +85,10 @@ def test_a_plain_add_does_not_cancel_a_delay() -> None:
     core.add_after("a", 0.0, 5.0, trigger="later")
     core.add("a", 1.0, trigger="now")
     run = taken(core, 1.0)
-    assert run.triggers.snapshot() == ("now",)
+    assert run.triggers.kept == ("now",)
     core.finish(run, 1.0, Succeeded())
     core.promote(5.0)
-    assert taken(core, 5.0).triggers.snapshot() == ("later",)
+    assert taken(core, 5.0).triggers.kept == ("later",)
 
 
 def test_a_delay_that_ends_while_the_item_is_in_line_is_merged() -> None:
@@ -97,7 +97,7 @@ def test_a_delay_that_ends_while_the_item_is_in_line_is_merged() -> None:
     core.add_after("a", 0.0, 5.0, trigger="later")
     core.promote(5.0)
     assert len(core) == 1
-    assert taken(core).triggers.snapshot() == ("now", "later")
+    assert taken(core).triggers.kept == ("now", "later")
 
 
 def test_delays_can_be_looked_at_and_cancelled() -> None:
@@ -106,7 +106,7 @@ def test_delays_can_be_looked_at_and_cancelled() -> None:
     core.add_after("b", 0.0, 7.0)
     cancelled = core.cancel_delayed("a")
     assert cancelled is not None
-    assert (cancelled.due_at, cancelled.triggers.snapshot()) == (5.0, ("t",))
+    assert (cancelled.due_at, cancelled.triggers.kept) == (5.0, ("t",))
     assert core.cancel_delayed("a") is None
     assert core.next_due_at() == 7.0
     assert core.promote(6.0) == 0
@@ -134,7 +134,7 @@ def test_a_run_may_ask_for_a_later_one(keep: bool, expected: tuple[str, ...]) ->
     assert core.processing == 0
     assert core.promote(61.0) == 1
     run = taken(core)
-    assert run.triggers.snapshot() == expected
+    assert run.triggers.kept == expected
     assert run.failures == 0
 
 

@@ -23,7 +23,7 @@ def test_a_merge_function_folds_triggers_and_the_rest_is_counted() -> None:
     log = TriggerLog(merge=latest_of_each_kind)
     for trigger in ("add 1", "update 2", "update 3", "delete 4", "update 5"):
         log.add(trigger)
-    assert log.snapshot() == ("add 1", "delete 4", "update 5")
+    assert log.kept == ("add 1", "delete 4", "update 5")
     assert log.dropped == 2
 
 
@@ -37,14 +37,14 @@ def test_kept_and_dropped_are_together_as_many_as_were_added(
     log = TriggerLog(merge=lambda kept, trigger: answer)
     log.add(1)
     log.add(2)
-    assert (log.snapshot(), log.dropped) == (snapshot, dropped)
+    assert (log.kept, log.dropped) == (snapshot, dropped)
 
 
 def test_the_bound_holds_after_a_merge() -> None:
     log = TriggerLog(2, merge=lambda kept, trigger: (*kept, trigger))
     for trigger in range(5):
         log.add(trigger)
-    assert (log.snapshot(), log.dropped) == ((0, 4), 3)
+    assert (log.kept, log.dropped) == ((0, 4), 3)
 
 
 def test_triggers_are_merged_wherever_adds_meet() -> None:
@@ -53,7 +53,7 @@ def test_triggers_are_merged_wherever_adds_meet() -> None:
     core.add("a", 0.0, trigger="update 2")
     run = core.get(0.0)
     assert run is not None
-    assert (run.triggers.snapshot(), run.triggers.dropped) == (("update 2",), 1)
+    assert (run.triggers.kept, run.triggers.dropped) == (("update 2",), 1)
     core.add_after("a", 0.0, 1.0, trigger="update 3")
     core.add_after("a", 0.0, 1.0, trigger="update 4")
     core.finish(run, 0.0, Failed(KeyError("x")))  # its retry is due at the same time
@@ -65,7 +65,7 @@ def test_triggers_are_merged_wherever_adds_meet() -> None:
     core.finish(run, 1.0, Interrupted())
     run = core.get(1.0)
     assert run is not None
-    assert (run.triggers.snapshot(), run.triggers.dropped) == (("update 5",), 4)
+    assert (run.triggers.kept, run.triggers.dropped) == (("update 5",), 4)
 
 
 def test_the_priority_is_the_highest_of_all_that_said_one() -> None:

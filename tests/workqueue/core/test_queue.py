@@ -42,7 +42,7 @@ def test_many_adds_are_one_run() -> None:
     assert {core.add("a", 0.0, trigger=trigger) for trigger in range(1, 10)} == {AddOutcome.MERGED}
     assert len(core) == 1
     run = taken(core)
-    assert run.triggers.snapshot() == tuple(range(10))
+    assert run.triggers.kept == tuple(range(10))
     assert not core.done("a", 0.0)
     assert core.get(0.0) is None
 
@@ -57,8 +57,8 @@ def test_many_adds_while_processing_are_one_more_run() -> None:
     assert core.get(0.0) is None
     assert core.done("a", 0.0)
     assert len(core) == 1
-    assert run.triggers.snapshot() == ("before",)
-    assert taken(core).triggers.snapshot() == ("meanwhile", "meanwhile too")
+    assert run.triggers.kept == ("before",)
+    assert taken(core).triggers.kept == ("meanwhile", "meanwhile too")
 
 
 def test_an_item_added_while_processing_goes_to_the_end_of_the_line() -> None:
@@ -113,7 +113,7 @@ def test_an_interrupted_run_is_put_back_with_its_triggers_in_front() -> None:
     core.add("a", 0.0, trigger="new")
     assert core.finish(run, 0.0, Interrupted()).fate is RunOutcome.PUT_BACK
     again = taken(core)
-    assert again.triggers.snapshot() == (0, 1, "new")
+    assert again.triggers.kept == (0, 1, "new")
     assert again.triggers.dropped == 2
     assert again.failures == 0
 

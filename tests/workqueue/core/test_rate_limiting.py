@@ -92,11 +92,11 @@ def test_triggers_are_kept_over_retries_until_success() -> None:
     core.add("a", 1.0, trigger="second")
     core.finish(run, 1.0, Failed(ERROR))
     run = taken(core)  # the item was postponed: no second wait
-    assert run.triggers.snapshot() == ("first", "second")
+    assert run.triggers.kept == ("first", "second")
     assert run.failures == 2
     core.finish(run, 1.0, Succeeded())
     core.add("a", 1.0, trigger="third")
-    assert taken(core).triggers.snapshot() == ("third",)
+    assert taken(core).triggers.kept == ("third",)
 
 
 def test_plain_calls_of_a_worker_do_the_same() -> None:
@@ -107,13 +107,13 @@ def test_plain_calls_of_a_worker_do_the_same() -> None:
     core.done("a", 0.0)
     core.promote(1.0)
     run = taken(core)
-    assert run.triggers.snapshot() == ("first",)
+    assert run.triggers.kept == ("first",)
     assert run.failures == 1
     core.forget("a")
     core.done("a", 1.0)
     core.add("a", 1.0)
     run = taken(core)
-    assert (run.triggers.snapshot(), run.failures) == ((), 0)
+    assert (run.triggers.kept, run.failures) == ((), 0)
     assert limiter.errors == [ERROR]
 
 
@@ -125,7 +125,7 @@ def test_a_handlers_add_while_the_item_is_processed_is_no_failure() -> None:
     core.finish(run, 0.0, Succeeded())
     core.promote(1.0)
     run = taken(core)
-    assert (run.triggers.snapshot(), run.failures) == (("event",), 0)
+    assert (run.triggers.kept, run.failures) == (("event",), 0)
 
 
 def test_an_item_in_line_needs_no_rate_limited_run_and_its_token_goes_back() -> None:
@@ -135,7 +135,7 @@ def test_an_item_in_line_needs_no_rate_limited_run_and_its_token_goes_back() -> 
         assert core.add_rate_limited("a", 0.0, trigger=trigger) is AddOutcome.MERGED
     assert limiter.tokens == 0
     assert core.delayed() == []
-    assert taken(core).triggers.snapshot() == (1, 2, 3)
+    assert taken(core).triggers.kept == (1, 2, 3)
 
 
 def test_a_delayed_item_gives_the_token_back_that_is_not_needed() -> None:
@@ -188,7 +188,7 @@ def test_a_failure_is_counted_once_however_often_its_retry_is_asked_for() -> Non
     assert len(limiter.errors) == 2
     core.promote(1.0)
     run = taken(core)
-    assert (run.triggers.snapshot(), run.failures) == (("t",), 1)
+    assert (run.triggers.kept, run.failures) == (("t",), 1)
 
 
 @pytest.mark.parametrize("ending", [Interrupted(), Again(1.0)])
@@ -199,7 +199,7 @@ def test_a_worker_that_asked_for_a_retry_hands_its_triggers_on_once(ending: Inte
     core.add_rate_limited("a", 0.0)
     core.finish(run, 0.0, ending)
     core.promote(1.0)
-    assert taken(core).triggers.snapshot() == ("t",)
+    assert taken(core).triggers.kept == ("t",)
     assert len(core) == 0
 
 
@@ -216,7 +216,7 @@ def test_after_shutdown_nothing_is_asked_and_what_failed_is_given_up() -> None:
     assert (finished.fate, finished.suppressed) == (RunOutcome.GIVEN_UP, True)
     assert limiter.errors == []
     assert core.finish(postponed, 0.0, Failed(ERROR)).fate is RunOutcome.RETRIED  # it comes anyway
-    assert taken(core).triggers.snapshot() == ("old", "new")
+    assert taken(core).triggers.kept == ("old", "new")
     assert limiter.tokens == 0
 
 
@@ -231,7 +231,7 @@ def test_an_impossible_answer_of_a_limiter_is_refused_but_costs_no_item(answer: 
     assert isinstance(finished.limiter_error, ValueError)
     core.promote(BROKEN_LIMITER_DELAY)
     run = taken(core)
-    assert (run.triggers.snapshot(), run.failures) == (("t",), 1)
+    assert (run.triggers.kept, run.failures) == (("t",), 1)
 
 
 def test_a_broken_limiter_costs_no_item() -> None:
@@ -301,7 +301,7 @@ def test_echo_waits_for_the_retry_whether_it_comes_before_or_after_the_end_of_th
     assert (len(core), limiter.tokens, core.statistics(1.0).adds) == (0, 1, 2)
     core.promote(60.0)
     run = taken(core, 60.0)
-    assert (run.triggers.snapshot(), run.failures) == (("t", "echo 1", "echo 2"), 1)
+    assert (run.triggers.kept, run.failures) == (("t", "echo 1", "echo 2"), 1)
 
 
 def test_other_trigger_runs_at_once_with_echoes_before_or_after_it() -> None:
@@ -340,7 +340,7 @@ def test_run_gets_as_many_triggers_as_the_bound_allows_after_a_run_that_went_wel
         core.add("a", 0.0, trigger=f"echo {number}")
     core.finish(run, 0.0, Succeeded())
     run = taken(core)
-    assert (run.triggers.snapshot(), run.triggers.dropped) == (("echo 0", "echo 1", "echo 8", "echo 9"), 6)
+    assert (run.triggers.kept, run.triggers.dropped) == (("echo 0", "echo 1", "echo 8", "echo 9"), 6)
 
 
 def test_echo_neither_prevents_parking_nor_ends_it() -> None:
@@ -348,9 +348,9 @@ def test_echo_neither_prevents_parking_nor_ends_it() -> None:
     assert failed(core, "echo 1", error=TerminalError("for good")) is RunOutcome.PARKED
     assert core.add("a", 1.0, trigger="echo 2") is AddOutcome.MERGED
     [letter] = core.dead_letters()
-    assert (len(core), letter.triggers.snapshot()) == (0, ("t", "echo 1", "echo 2"))
+    assert (len(core), letter.triggers.kept) == (0, ("t", "echo 1", "echo 2"))
     assert core.add("a", 1.0, trigger="news") is AddOutcome.QUEUED
-    assert taken(core).triggers.snapshot() == ("t", "echo 1", "echo 2", "news")
+    assert taken(core).triggers.kept == ("t", "echo 1", "echo 2", "news")
     assert not core.dead_letters()
 
 
@@ -379,6 +379,6 @@ def test_put_back_with_a_delay_keeps_triggers_and_failures() -> None:
     assert (finished.fate, finished.delay, len(core), limiter.tokens) == (RunOutcome.PUT_BACK, 5.0, 0, 1)
     core.promote(6.0)
     run = taken(core, 6.0)
-    assert (run.triggers.snapshot(), run.failures) == (("t",), 1)
+    assert (run.triggers.kept, run.failures) == (("t",), 1)
     core.shut_down()
     assert core.finish(run, 7.0, Interrupted(5.0)).fate is RunOutcome.GIVEN_UP

@@ -31,7 +31,7 @@ def log_of(triggers: list[int], bound: int) -> TriggerLog:
 )
 def test_first_and_latest_triggers_are_kept(bound: int, count: int, expected: tuple[int, ...], dropped: int) -> None:
     log = log_of(list(range(count)), bound)
-    assert log.snapshot() == expected
+    assert log.kept == expected
     assert log.dropped == dropped
     assert len(log) == len(expected)
 
@@ -40,15 +40,15 @@ def test_no_trigger_leaves_no_trace() -> None:
     log = TriggerLog(1)
     log.add(None)
     log.add(None)
-    assert (log.snapshot(), log.dropped) == ((), 0)
+    assert (log.kept, log.dropped) == ((), 0)
     assert repr(log) == "<TriggerLog of 0, 0 dropped>"
 
 
 def test_snapshot_and_copy_stay_as_they_are() -> None:
     log = log_of([1, 2], 4)
-    snapshot, copy = log.snapshot(), log.copy()
+    snapshot, copy = log.kept, log.copy()
     log.add(3)
-    assert snapshot == copy.snapshot() == (1, 2)
+    assert snapshot == copy.kept == (1, 2)
 
 
 @given(st.lists(st.lists(st.integers(), max_size=9), max_size=5), st.integers(min_value=0, max_value=6))
@@ -57,7 +57,7 @@ def test_merging_bounded_logs_equals_bounding_merged_triggers(parts: list[list[i
     for part in parts:
         log.extend(log_of(part, bound))
     everything = [trigger for part in parts for trigger in part]
-    assert log.snapshot() == kept(everything, bound)
+    assert log.kept == kept(everything, bound)
     assert log.dropped == dropped(everything, bound)
 
 

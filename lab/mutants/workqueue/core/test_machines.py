@@ -25,41 +25,32 @@ FIND = settings(
 QUEUE_BUGS = [
     edited(name, QueueCore[str], *edits)
     for name, edits in {
-        "TwoWorkersOnOneItem": [
-            ("return AddOutcome.POSTPONED", "self._line.push(item, now, priority=0); return AddOutcome.POSTPONED")
-        ],
-        "QueuedTwice": [("self._line.touch(item, now", "self._line.push(item, now")],
+        "TwoWorkersOnOneItem": [("return _POSTPONED", "self._push(item, now, log); return _POSTPONED")],
+        "QueuedTwice": [("self._merged += 1\n", "self._merged += 1\n        self._line.append(item)\n")],
         "PostponedItemLost": [
             (
-                "waiting = self._dirty.get(item)\n        if waiting is None:",
-                "waiting = self._dirty.pop(item, None)\n        if True:",
-            )
+                "return item in self._dirty and self._push_again(run, now)",
+                "return bool(self._dirty.pop(item, None)) and False",
+            ),
+            ("if item in self._dirty:\n                self._push_again(run, now)", "self._dirty.pop(item, None)"),
         ],
-        "PostponedItemJumpsTheLine": [
-            (
-                "self._line.push(item, now, priority=waiting.priority)",
-                (
-                    "first = [self._line.pop() for _ in range(len(self._line))]\n"
-                    "        [self._line.push(each, now, priority=0) for each in (item, *first)]"
-                ),
-            )
-        ],
-        "TriggerOfMergedAddLost": [("waiting.add(trigger, priority=priority)", "pass")],
+        "PostponedItemJumpsTheLine": [("self._push(run.item, now, waiting)", "self._line.appendleft(run.item)")],
+        "TriggerOfMergedAddLost": [("dirty[item].add(trigger, priority=priority)", "pass")],
         "TriggerGoesToThePresentRun": [
             (
-                "waiting = self._dirty.get(item)\n        if waiting is not None:",
+                "dirty = self._dirty\n        if item in dirty:",
                 (
                     "if item in self._processing:\n"
                     "            self._processing[item].triggers.add(trigger)\n"
                     "            trigger = None\n"
-                    "        waiting = self._dirty.get(item)\n        if waiting is not None:"
+                    "        dirty = self._dirty\n        if item in dirty:"
                 ),
             )
         ],
         "LatencyFromLastAdd": [
             (
-                "waiting.add(trigger, priority=priority)",
-                "waiting.add(trigger, priority=priority); waiting.since = now",
+                "dirty[item].add(trigger, priority=priority)",
+                "dirty[item].add(trigger, priority=priority); dirty[item].since = now",
             )
         ],
         "EndsBeforePostponedItems": [
@@ -70,9 +61,9 @@ QUEUE_BUGS = [
             (
                 (
                     "if self._shutting_down:\n            self._ignored += 1\n            return AddOutcome.IGNORED\n"
-                    "        waiting = self._dirty.get(item)"
+                    "        dirty = self._dirty\n"
                 ),
-                "waiting = self._dirty.get(item)",
+                "dirty = self._dirty\n",
             )
         ],
         "InterruptedItemLost": [
@@ -101,8 +92,8 @@ RATE_LIMITING_BUGS = [
         "ForgetMissesTheLimiter": ("self._limiter.forget(item)", "pass"),
         "LaterTimeWins": ("if due_at < present.due_at:", "if due_at > present.due_at:"),
         "AddCancelsDelay": (
-            "waiting = self._dirty.get(item)\n        if waiting is not None:",
-            "self._delays.remove(item)\n        waiting = self._dirty.get(item)\n        if waiting is not None:",
+            "dirty = self._dirty\n        if item in dirty:",
+            "self._delays.remove(item)\n        dirty = self._dirty\n        if item in dirty:",
         ),
         "CancelledDelayComesBack": (
             "        return delay\n",

@@ -11,10 +11,9 @@ Source: apimachinery pkg/util/wait/backoff.go; client-go tools/cache/reflector.g
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final, final
 
-from deltaloop._internal.option_types import check_types
+from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_not_negative, require_positive
 
 
@@ -40,8 +39,7 @@ def retry_after_delay(seconds: float | None) -> float:
     return 0.0 if seconds is None else min(seconds, LONGEST_ASKED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backoff:
+class Backoff(Options, frozen=True, kw_only=True):
     """The numbers of an exponential backoff, in seconds; the defaults are those of client-go's reflector.
 
     Attributes:

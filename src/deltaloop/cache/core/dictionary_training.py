@@ -23,11 +23,10 @@ here a fiftieth of that gives objects 2 % larger in a tenth of the time.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, final
 
-from deltaloop._internal.option_types import check_types
+from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.compressed import Compressor
 from deltaloop.api.resource import Resource, compress_in_place
@@ -39,8 +38,7 @@ _HIGHEST_LEVEL: Final = 22
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ZstdOptions:
+class ZstdOptions(Options, frozen=True, kw_only=True):
     """How a cache is compressed.
 
     Attributes:

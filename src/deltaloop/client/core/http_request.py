@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from functools import cache
 from typing import Final
 from urllib.parse import quote
 
@@ -19,6 +19,7 @@ PATH: Final = cache(lambda: re.compile(r"[!-\"$-~]*"))
 
 _TOKEN: Final = cache(lambda: re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"))
 _VALUE: Final = cache(lambda: re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*"))
+_PLAIN: Final = cache(lambda: re.compile(r"[A-Za-z0-9/:@!$'()*,?~._-]*"))
 _IN_QUERY: Final = "/:@!$'()*,?~-._"
 
 
@@ -32,13 +33,19 @@ def target(path: str, query: Mapping[str, str]) -> str:
         raise InvalidArgumentError(f"the path {path!r} is not quoted: it cannot be sent as it is")
     if not query:
         return path
+    pairs: list[str] = []
     for name, value in query.items():
-        if not is_unicode(name) or not is_unicode(value):
-            # Without the parameter, a selector would select more.
-            raise InvalidArgumentError(
-                f"the query parameter {name!r} has a lone surrogate in it, which is not Unicode. Decode the text anew."
-            )
-    return f"{path}?{'&'.join([_pair(name, value) for name, value in query.items()])}"
+        if _PLAIN().fullmatch(name) is None or _PLAIN().fullmatch(value) is None:
+            if not is_unicode(name) or not is_unicode(value):
+                # Without the parameter, a selector would select more.
+                raise InvalidArgumentError(
+                    f"the query parameter {name!r} has a lone surrogate in it, which is not Unicode. "
+                    "Decode the text anew."
+                )
+            pairs.append(f"{quote(name, _IN_QUERY)}={quote(value, _IN_QUERY)}")
+        else:
+            pairs.append(f"{name}={value}")
+    return f"{path}?{'&'.join(pairs)}"
 
 
 def header_lines(headers: Iterable[tuple[str, str]]) -> bytes:
@@ -53,12 +60,3 @@ def header_lines(headers: Iterable[tuple[str, str]]) -> bytes:
             raise InvalidArgumentError(f"the header {name!r} cannot be sent: it has a line break or the like in it")
         lines.append(f"{name}: {value}\r\n")
     return "".join(lines).encode("utf-8", "surrogateescape")
-
-
-def _pair(name: str, value: str) -> str:
-    return _short_pair(name, value) if len(value) <= 64 else f"{quote(name, _IN_QUERY)}={quote(value, _IN_QUERY)}"
-
-
-@lru_cache(maxsize=256)
-def _short_pair(name: str, value: str) -> str:
-    return f"{quote(name, _IN_QUERY)}={quote(value, _IN_QUERY)}"

@@ -9,7 +9,8 @@ Source: client-go transport/round_trippers.go (``impersonatingRoundTripper``, ``
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from deltaloop.client.core.credential import is_header_value
 from deltaloop.client.errors import ConfigError
@@ -17,8 +18,7 @@ from deltaloop.client.errors import ConfigError
 _NAME_CHARACTERS = frozenset(b"!#$&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Impersonation:
+class Impersonation(msgspec.Struct, frozen=True, kw_only=True):
     """Whom to ask as.
 
     Attributes:
@@ -31,7 +31,7 @@ class Impersonation:
     user: str
     uid: str = ""
     groups: tuple[str, ...] = ()
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    extra: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict[str, tuple[str, ...]])
 
     def __post_init__(self) -> None:
         """Refuse what the server would not understand.

@@ -13,15 +13,13 @@ relies on HTTP/2 pings.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import final
 
-from deltaloop._internal.option_types import check_types
+from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_positive
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchLimitOptions:
+class WatchLimitOptions(Options, frozen=True, kw_only=True):
     """The numbers of both limits, in seconds.
 
     Attributes:

@@ -13,14 +13,11 @@ import os
 import select
 import ssl
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 from deltaloop.client.core.http_answer import AnswerReader, MalformedAnswerError
 from deltaloop.client.core.unpacking import TooLargeError
 from deltaloop.client.transport.protocol import Headers, HttpResponse
-
-if TYPE_CHECKING:
-    from deltaloop.client.transport.http_transport import HttpTransport
 
 READ_BUFFER: Final = 256 * 1024
 """Size of a read, and about the number of bytes of a stream that wait for their reader before reading pauses."""
@@ -63,7 +60,26 @@ class HttpConnection(asyncio.BufferedProtocol):
         asked: Future of the response, until it has come.
     """
 
-    def __init__(self, owner: HttpTransport, loop: asyncio.AbstractEventLoop, made_with: ssl.SSLContext | None) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        buffers: tuple[memoryview, memoryview],
+        made_with: ssl.SSLContext | None,
+        *,
+        clock: Callable[[], float],
+        keep: Callable[[HttpConnection, list[HttpConnection]], object],
+        lost: Callable[[HttpConnection, list[HttpConnection] | None], object],
+    ) -> None:
+        """Make one that is not connected.
+
+        Args:
+            loop: Loop of the connection.
+            buffers: Buffers of received and of decrypted bytes; the connections of a loop may share them.
+            made_with: TLS context.
+            clock: Function that returns the time of the loop.
+            keep: Function called with the connection and its pool when a stream has ended and it can be used again.
+            lost: Function called with both once the connection has ended.
+        """
         self.transport: asyncio.Transport
         self.kept_at: float = 0.0
         self.made_with: ssl.SSLContext | None = made_with
@@ -71,10 +87,10 @@ class HttpConnection(asyncio.BufferedProtocol):
         self.reader: AnswerReader = AnswerReader()
         self.error: Exception | None = None
         self.until: float = math.inf
-        self._owner = owner
         self._loop = loop
+        self._clock, self._keep, self._tell_lost = clock, keep, lost
         self._feed = self.reader.feed
-        self._buffer, self._plain = owner.buffer, owner.plain
+        self._buffer, self._plain = buffers
         self._tls: ssl.SSLObject | None = None
         self._incoming, self._outgoing = _NOTHING, _NOTHING
         self._shakes_hands = False
@@ -174,7 +190,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         if self._sends or not reader.keeps_alive or self._lost:
             self.abort()
         elif pool is not None:
-            self.kept_at = self._owner.clock()
+            self.kept_at = self._clock()
             pool.append(self)
         if not answer.done():
             answer.set_result(response)
@@ -197,7 +213,7 @@ class HttpConnection(asyncio.BufferedProtocol):
                 if not answer.done():
                     answer.set_result(None)
         self._wake()
-        self._owner.lost(self, self._pool)
+        self._tell_lost(self, self._pool)
 
     def fail(self, error: Exception) -> None:
         """End the request with an error, and close the connection."""
@@ -296,7 +312,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         reader = self.reader
         usable = reader.complete and reader.keeps_alive and not reader.pieces and not self._sends
         if usable and self._pool is not None and self.error is None and not self._lost:
-            self._owner.keep(self, self._pool)
+            self._keep(self, self._pool)
         else:
             self.abort()
 

@@ -115,9 +115,9 @@ class HttpTransport:
         Raises:
             ConfigError: If certificates, keys or the proxy of the environment cannot be used.
         """
-        self.buffer: memoryview = memoryview(bytearray(READ_BUFFER))
-        self.plain: memoryview = memoryview(bytearray(READ_BUFFER + 2 * RECORD))
-        self.clock: Callable[[], float] = self._first_time
+        # An incomplete record may be left of the read before.
+        self._buffers = memoryview(bytearray(READ_BUFFER)), memoryview(bytearray(READ_BUFFER + 2 * RECORD))
+        self._clock: Callable[[], float] = self._first_time
         self._config = config
         self._limit = config.max_response_bytes
         self._tls = TlsContexts(config) if config.is_tls else None
@@ -214,7 +214,7 @@ class HttpTransport:
         """
         credentials, method, body = self._credentials, request.method, request.body
         credential = _NOBODY if credentials is None else await credentials.credential()
-        now = self.clock()
+        now = self._clock()
         until = math.inf if request.timeout is None else now + request.timeout
         kept = self._kept[pool]
         while True:
@@ -255,14 +255,14 @@ class HttpTransport:
                 made = await self._connected(request, pool, context, until)
                 if isinstance(made, ConnectingError):
                     self._failed(made, request, sent=False, reused=False)
-                    now = self.clock()
+                    now = self._clock()
                     continue
                 connection = made
             if request.before_send is not None:
                 try:
                     request.before_send()
                 except BaseException:
-                    self.keep(connection, kept)
+                    self._keep(connection, kept)
                     raise
             answer = connection.ask(method, data, pool=kept, whole=streams is None, until=until, limit=self._limit)
             look_at = min(now + _IDLE_CONNECTION, until)
@@ -280,19 +280,19 @@ class HttpTransport:
                 if connection.error is not None:
                     answered = connection.reader.status > 0
                     self._failed(connection.error, request, sent=True, reused=reused, answered=answered)
-                    now = self.clock()
+                    now = self._clock()
                     continue
                 reader = connection.reader
                 response = HttpResponse(reader.status, Headers(reader.headers), b"", reader.warns)
             if response.status == 401 and credentials is not None:
-                connection.until, began_at = math.inf, self.clock()
+                connection.until, began_at = math.inf, self._clock()
                 try:
                     renewed = await credentials.renew(credential)
                 except BaseException:
                     if stands:
                         connection.finish()
                     raise
-                now, credentials = self.clock(), None
+                now, credentials = self._clock(), None
                 until += now - began_at
                 if renewed is not None:
                     if stands:
@@ -361,7 +361,7 @@ class HttpTransport:
         if answered:  # a dead connection does not begin a response
             raise self._error(error, request, sent=sent)
         how, _ = _meaning(error)
-        tls, now = self._tls, self.clock()
+        tls, now = self._tls, self._clock()
         if reused and how.cut:
             self._reuse.failed(now)
         then = after_break(
@@ -393,17 +393,17 @@ class HttpTransport:
 
     # -- connections
 
-    def keep(self, connection: HttpConnection, kept: list[HttpConnection]) -> None:
+    def _keep(self, connection: HttpConnection, kept: list[HttpConnection]) -> None:
         """Keep a connection that no request uses."""
         if self._closed or connection.transport.is_closing():
             connection.abort()
             return
-        connection.kept_at = self.clock()
+        connection.kept_at = self._clock()
         kept.append(connection)
         if connection.kept_at + _IDLE_CONNECTION < self._look_at:
             self._look_by(connection.kept_at + _IDLE_CONNECTION)
 
-    def lost(self, connection: HttpConnection, kept: list[HttpConnection] | None) -> None:
+    def _lost(self, connection: HttpConnection, kept: list[HttpConnection] | None) -> None:
         """Forget a connection that has ended."""
         if kept is not None:
             with contextlib.suppress(ValueError):
@@ -413,9 +413,9 @@ class HttpTransport:
             self._all_gone.set_result(None)
 
     def _first_time(self) -> float:
-        """Return the time of the loop, and have ``clock`` do that from now on."""
-        self.clock = loop_clock()
-        return self.clock()
+        """Return the time of the loop, and have ``_clock`` do that from now on."""
+        self._clock = loop_clock()
+        return self._clock()
 
     def _look_by(self, at: float) -> None:
         """Have the timer go off at a time, or before."""
@@ -427,7 +427,7 @@ class HttpTransport:
     def _look(self) -> None:
         """End late requests and idle connections, and set the timer anew."""
         self._look_at, self._timer = math.inf, None
-        now = self.clock()
+        now = self._clock()
         due = math.inf
         for connection in tuple(self._connections):
             if connection.until <= now + _TIMER_EARLY:
@@ -472,7 +472,7 @@ class HttpTransport:
             ConnectingError: If that fails.
         """
         loop, through = asyncio.get_running_loop(), self._through
-        connection = HttpConnection(self, loop, tls)
+        connection = HttpConnection(loop, self._buffers, tls, clock=self._clock, keep=self._keep, lost=self._lost)
         times = _CONNECTS if pool == Pool.LEADER_ELECTION else 1
         try:
             if through is None:

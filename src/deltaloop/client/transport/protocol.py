@@ -25,11 +25,15 @@ class Pool(StrEnum):
 
 
 @final
-class Headers(msgspec.Struct, eq=False):
+class Headers:
     """The headers of a response: names without regard to case, possibly several values of one name."""
 
-    given: Iterable[tuple[str, str]] | Iterable[tuple[bytes, bytes]] = ()
-    _known: list[tuple[str, str]] | None = None
+    __slots__ = ("_given", "_known")
+
+    def __init__(self, pairs: Iterable[tuple[str, str]] | Iterable[tuple[bytes, bytes]] = ()) -> None:
+        """Keep name and value pairs, in order; they are decoded on the first use."""
+        self._given = pairs
+        self._known: list[tuple[str, str]] | None = None
 
     def get(self, name: str, default: str = "") -> str:
         """Return the first value of a name."""
@@ -42,7 +46,7 @@ class Headers(msgspec.Struct, eq=False):
 
     def _pairs(self) -> list[tuple[str, str]]:
         if self._known is None:
-            self._known = [(_text(name).lower(), _text(value)) for name, value in self.given]
+            self._known = [(_text(name).lower(), _text(value)) for name, value in self._given]
         return self._known
 
     def __repr__(self) -> str:

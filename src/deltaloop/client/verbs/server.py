@@ -6,7 +6,7 @@ and every verb.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Literal, Protocol, Self, TypeAlias
 
 import msgspec
@@ -94,29 +94,14 @@ class Way(Protocol):
         """Whom to ask what this way cannot answer."""
         ...
 
-    async def read(
-        self,
-        known: BoundKind,
-        name: str,
-        *,
-        must_exist: bool = True,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        timeout: float | None = None,
-    ) -> Any:
-        """Read one object; without ``must_exist`` it is None if there is none of that name."""
+    @property
+    def read(self) -> Callable[..., Awaitable[Any]]:
+        """``Server.read``: reads one object; without ``must_exist`` it is None if there is none of that name."""
         ...
 
-    async def list(
-        self,
-        known: BoundKind,
-        *,
-        namespace: str | None = None,
-        options: ListOptions = EVERYTHING,
-        timeout: float | None = None,
-        metadata_only: bool = False,
-    ) -> ResourceList[Any]:
-        """Read objects in one request; with ``metadata_only`` they come as ``Resource``."""
+    @property
+    def list(self) -> Callable[..., Awaitable[ResourceList[Any]]]:
+        """``Server.list``: reads objects in one request; with ``metadata_only`` they come as ``Resource``."""
         ...
 
     async def write(self, request: WriteRequest) -> Any:
@@ -160,29 +145,27 @@ class Server:
         return self
 
     async def read(
-        self,
-        known: BoundKind,
-        name: str,
-        *,
-        must_exist: bool = True,
-        namespace: str | None = None,
-        subresource: str | None = None,
-        timeout: float | None = None,
+        self, known: BoundKind, name: str, *, must_exist: bool = True, timeout: float | None = None, **asked: Any
     ) -> Resource | None:
         """Read one object, as ``Way.read``."""
         try:
             try:
-                return await self._read(known, name, namespace, subresource, timeout)
+                return await self._read(known, name, timeout, **asked)
             except NotFoundError as error:
-                known = await self.moved(known, error, timeout)
-                return await self._read(known, name, namespace, subresource, timeout)
+                return await self._read(await self.moved(known, error, timeout), name, timeout, **asked)
         except NotFoundError:
             if must_exist:
                 raise
             return None
 
     async def _read(
-        self, known: BoundKind, name: str, namespace: str | None, subresource: str | None, timeout: float | None
+        self,
+        known: BoundKind,
+        name: str,
+        timeout: float | None,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
     ) -> Resource:
         place = place_of(self, known, namespace)
         path = known.type.path(namespace=place, name=name, subresource=subresource)
@@ -191,30 +174,21 @@ class Server:
         answer = await self.sender.send("GET", path, timeout=timeout, pool=self.pool, on_warning=self.on_warning)
         return Resource.from_json(answer.body, known.untyped)
 
-    async def list(
-        self,
-        known: BoundKind,
-        *,
-        namespace: str | None = None,
-        options: ListOptions = EVERYTHING,
-        timeout: float | None = None,
-        metadata_only: bool = False,
-    ) -> ResourceList[Any]:
+    async def list(self, known: BoundKind, *, timeout: float | None = None, **asked: Any) -> ResourceList[Any]:
         """Read objects in one request, as ``Way.list``."""
         try:
-            return await self._list(known, namespace, options, timeout, metadata_only=metadata_only)
+            return await self._list(known, timeout, **asked)
         except NotFoundError as error:
-            known = await self.moved(known, error, timeout)
-            return await self._list(known, namespace, options, timeout, metadata_only=metadata_only)
+            return await self._list(await self.moved(known, error, timeout), timeout, **asked)
 
     async def _list(
         self,
         known: BoundKind,
-        namespace: str | None,
-        options: ListOptions,
         timeout: float | None,
         *,
-        metadata_only: bool,
+        namespace: str | None = None,
+        options: ListOptions = EVERYTHING,
+        metadata_only: bool = False,
     ) -> ResourceList[Any]:
         from deltaloop.client.core.list_splitter import ListSplitter
 

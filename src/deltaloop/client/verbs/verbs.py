@@ -259,23 +259,16 @@ class Verbs:
         known = self._kinds.get(id(kind)) or await self._bind(kind, timeout)
         options = selected(options, selector)
         async with AsyncExitStack() as stack:
+            asked = options, namespace, timeout, metadata_only
             try:
-                opening = self._open_watch(known, namespace, options, timeout, metadata_only=metadata_only)
-                events = await stack.enter_async_context(opening)
+                events = await stack.enter_async_context(self._open_watch(known, *asked))
             except NotFoundError as error:
                 known = await self._way.server.moved(known, error, timeout)
-                opening = self._open_watch(known, namespace, options, timeout, metadata_only=metadata_only)
-                events = await stack.enter_async_context(opening)
+                events = await stack.enter_async_context(self._open_watch(known, *asked))
             yield events
 
     def _open_watch(
-        self,
-        known: BoundKind,
-        namespace: str | None,
-        options: ListOptions,
-        timeout: float | None,
-        *,
-        metadata_only: bool,
+        self, known: BoundKind, options: ListOptions, namespace: str | None, timeout: float | None, metadata_only: bool
     ) -> AbstractAsyncContextManager[WatchStream]:
         server = self._way.server
         namespace = server.usable(known.type, namespace)
@@ -848,9 +841,9 @@ class Verbs:
         *,
         force: bool = False,
         namespace: str | None = None,
-        subresource: str | None = None,
         options: WriteOptions | None = None,
         timeout: float | None = None,
+        **more: Any,
     ) -> Any:
         outgoing = encode_object(known.type, obj)
         if not outgoing.name and verb != "create":
@@ -868,12 +861,12 @@ class Verbs:
             namespace=namespace or outgoing.namespace,
             query=query,
             options=options,
-            subresource=subresource,
             body=body,
             content_type=_APPLY if verb == "apply" else "application/json",
             version=outgoing.version,
             generate_name=outgoing.generate_name,
             timeout=timeout,
+            **more,
         )
         try:
             stored = await self._way.write(request)
@@ -881,16 +874,8 @@ class Verbs:
             current = await self._bind(known.given, timeout)
             if current.type.api_version == known.type.api_version:
                 raise
-            return await self._store(
-                verb,
-                current,
-                obj,
-                force=force,
-                namespace=namespace,
-                subresource=subresource,
-                options=options,
-                timeout=timeout,
-            )
+            asked = {**more, "namespace": namespace, "options": options, "timeout": timeout}
+            return await self._store(verb, current, obj, force=force, **asked)
         return stored if known.decode is None else known.decode(stored)
 
     async def _patch(

@@ -31,13 +31,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, TypeAlias, cast, final
 
 import msgspec
 
-from deltaloop._internal.option_types import check_types
+from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import Trigger
@@ -51,8 +50,7 @@ _UID: Final[PathParts] = ("metadata", "uid")
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HotLoopOptions:
+class HotLoopOptions(Options, frozen=True, kw_only=True):
     """When a key is taken to keep itself busy, and how it is slowed down; times are in seconds.
 
     Attributes:

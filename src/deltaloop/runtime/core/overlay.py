@@ -126,9 +126,12 @@ class Overlay:
         if obj.resource_version == reached or 0 < obj.version < version_number(reached):
             return  # the stream was faster than the answer
         present = self.entries.get(obj.key)
-        if isinstance(present, StoredWrite) and present.obj.version > obj.version > 0:
-            return  # an answer that was overtaken
-        if isinstance(present, Gone) and (present.uid == obj.uid or is_newer(present.version, obj.resource_version)):
+        if present is None:
+            pass
+        elif isinstance(present, StoredWrite):
+            if present.obj.version > obj.version > 0:
+                return  # an answer that was overtaken
+        elif present.uid == obj.uid or is_newer(present.version, obj.resource_version):
             return  # of before the deletion
         self.entries[obj.key] = StoredWrite(obj, now, reached)
 

@@ -18,9 +18,8 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.keys import join_key
 from deltaloop.api.object_forms import as_resource
 from deltaloop.api.object_meta import ObjectMeta
-from deltaloop.api.references import controller_reference
 from deltaloop.api.resource import OwnerReference, Resource
-from deltaloop.api.resource_type import TypedKind
+from deltaloop.api.resource_type import ResourceType, TypedKind
 from deltaloop.runtime.errors import OwnerGoneError
 
 _FOREGROUND: Final = "foregroundDeletion"
@@ -61,8 +60,7 @@ def set_controller_reference(
             none), has no uid, or its kind is named wrongly; or if ``obj`` cannot be changed.
         OwnerGoneError: If the owner is being deleted in the foreground: the object would be deleted at once.
     """
-    owning = owner if isinstance(owner, Resource) else as_resource(owner, "the owner")
-    _set(obj, _controller_reference(owning, resource_type), owning)
+    _set(obj, owner, resource_type, {"controller": True, "blockOwnerDeletion": True})
 
 
 def set_owner_reference(
@@ -77,66 +75,71 @@ def set_owner_reference(
             none), has no uid, or its kind is named wrongly; or if ``obj`` cannot be changed.
         OwnerGoneError: If the owner is being deleted in the foreground: the object would be deleted at once.
     """
+    _set(obj, owner, resource_type, {})
+
+
+def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, more: dict[str, Any]) -> None:
     owning = owner if isinstance(owner, Resource) else as_resource(owner, "the owner")
-    full = _controller_reference(owning, resource_type)
-    plain = OwnerReference(api_version=full.api_version, kind=full.kind, name=full.name, uid=full.uid)
-    _set(obj, plain, owning)
-
-
-def _controller_reference(owner: Resource, resource_type: TypedKind[Any] | str | None) -> OwnerReference:
-    if not isinstance(resource_type, str):
-        return controller_reference(owner, resource_type)
-    api_version, _, kind = resource_type.rpartition("/")
-    if not (api_version and kind):
-        raise InvalidArgumentError(f"{resource_type!r} names no kind; write it like v1/Pod or apps/v1/Deployment")
-    return msgspec.structs.replace(controller_reference(owner), api_version=api_version, kind=kind)
-
-
-def _set(obj: object, reference: OwnerReference, owner: Resource) -> None:
-    metadata = _metadata(obj)
+    api_version, kind = _kind_of(owning, resource_type)
+    metadata: Any = obj.get("metadata") if type(obj) is dict else None
+    if type(metadata) is not dict:
+        metadata = _metadata(obj)
     present: list[dict[str, Any]]
-    if isinstance(metadata, ObjectMeta):
-        namespace, name = metadata.namespace, metadata.name
-        present = msgspec.to_builtins(metadata.owner_references)
+    typed = metadata if isinstance(metadata, ObjectMeta) else None
+    if typed is not None:
+        namespace, present = typed.namespace, msgspec.to_builtins(typed.owner_references)
     else:
-        namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
-        present = [*(metadata.get("ownerReferences") or ())]
-    if owner.namespace and owner.namespace != namespace:
+        namespace, present = metadata.get("namespace") or "", [*(metadata.get("ownerReferences") or ())]
+    if owning.namespace and owning.namespace != namespace:
         where = f"namespace {namespace!r}" if namespace else "no namespace"
         raise InvalidArgumentError(
-            f"{owner.key} cannot own an object with {where}: an owner with a namespace owns objects there only;"
+            f"{owning.key} cannot own an object with {where}: an owner with a namespace owns objects there only;"
             " set the object's metadata.namespace before its owner"
         )
-    if owner.deletion_timestamp is not None and _FOREGROUND in owner.finalizers:
+    if owning.deletion_timestamp is not None and _FOREGROUND in owning.finalizers:
         problem = "is being deleted in the foreground, so the garbage collector would delete them at once"
-        raise OwnerGoneError(f"{reference.kind} {owner.key}", f"{problem}. Leave out the owner reference")
-    if not reference.uid:
+        raise OwnerGoneError(f"{kind} {owning.key}", f"{problem}. Leave out the owner reference")
+    if not owning.uid:
         raise InvalidArgumentError(
-            f"{owner.key} has no uid: only an object that was read from the server can own another"
+            f"{owning.key} has no uid: only an object that was read from the server can own another"
         )
-    written = msgspec.to_builtins(reference)
+    reference = {"apiVersion": api_version, "kind": kind, "name": owning.name, "uid": owning.uid, **more}
     place: int | None = None
     for index, known in enumerate(present):
-        if known == written or _is_same(known, reference):
+        if known == reference or _is_same(known, reference):
             place = index if place is None else place
-        elif reference.controller and known.get("controller"):
+        elif more and known.get("controller"):
+            name = metadata.get("name") or "" if typed is None else typed.name
             raise AlreadyOwnedError(join_key(namespace, name), msgspec.convert(known, OwnerReference))
     if place is None:
-        present += (written,)
+        present += (reference,)
     else:
-        present[place] = written
-    if isinstance(metadata, ObjectMeta):
-        metadata.owner_references = msgspec.convert(present, list[OwnerReference])
+        present[place] = reference
+    if typed is not None:
+        typed.owner_references = msgspec.convert(present, list[OwnerReference])
     else:
         metadata["ownerReferences"] = present
 
 
-def _is_same(known: Mapping[str, Any], reference: OwnerReference) -> bool:
+def _kind_of(owner: Resource, resource_type: TypedKind[Any] | str | None) -> tuple[str, str]:
+    """Return ``apiVersion`` and ``kind`` of an owner."""
+    if type(resource_type) is ResourceType:
+        return resource_type.api_version, resource_type.kind
+    if isinstance(resource_type, str):
+        api_version, _, kind = resource_type.rpartition("/")
+        if not (api_version and kind):
+            raise InvalidArgumentError(f"{resource_type!r} names no kind; write it like v1/Pod or apps/v1/Deployment")
+        return api_version, kind
+    known = ResourceType.of(resource_type) if isinstance(resource_type, type) else resource_type or owner.resource_type
+    return (owner.api_version, owner.kind) if known is None else (known.api_version, known.kind)
+
+
+def _is_same(known: Mapping[str, Any], reference: Mapping[str, Any]) -> bool:
     """Tell whether two references name the same owner: group, kind and name, as upstream; the version may differ."""
-    if (known.get("uid"), known.get("kind"), known.get("name")) != (reference.uid, reference.kind, reference.name):
+    if any(known.get(field) != reference[field] for field in ("uid", "kind", "name")):
         return False
-    version = str(known.get("apiVersion") or "")
-    return version.rpartition("/")[0] == reference.api_version.rpartition("/")[0]
+    group = str(reference["apiVersion"]).rpartition("/")[0]
+    return str(known.get("apiVersion") or "").rpartition("/")[0] == group
 
 
 def _metadata(obj: Any) -> MutableMapping[str, Any] | ObjectMeta:

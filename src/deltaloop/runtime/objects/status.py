@@ -18,7 +18,6 @@ import msgspec
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.conditions import check_condition_type
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.api.json_values import mapping
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.path import Path
 from deltaloop.api.resource import DECODE_ERRORS, Resource
@@ -26,13 +25,14 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.status import ConflictError, NotFoundError
 from deltaloop.api.times import WallTime, format_time, utc_now
 from deltaloop.api.views import freeze
+from deltaloop.client.discovery import BoundKind
 from deltaloop.client.options import PatchType
 from deltaloop.client.verbs.server import WriteRequest, place_of
 from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.core.status import Fields, Kept, StatusChange
 from deltaloop.runtime.errors import NoStatusSubresourceError, ReconcileStoppedError, WaitOnLoopError
 from deltaloop.runtime.objects.cached_views import Views
-from deltaloop.runtime.reconcile.client import ReconcileClient
+from deltaloop.runtime.reconcile.client import CachedWay, ReconcileClient
 
 _logger: Final = logging.getLogger("deltaloop.runtime.status")
 _STATUS: Final = Path("status")
@@ -56,7 +56,7 @@ Wait: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
 class Statuses:
     """What the statuses of one controller's reconciles share: its kind, and what servers make of statuses."""
 
-    __slots__ = ("_kept", "kind", "views", "wall_clock")
+    __slots__ = ("_kept", "about", "kind", "views", "wall_clock")
 
     def __init__(
         self, kind: ResourceType[Any] | str, views: Views, *, wall_clock: Callable[[], WallTime] = utc_now
@@ -72,13 +72,15 @@ class Statuses:
         self.views: Views = views
         self.wall_clock: Callable[[], WallTime] = wall_clock
         self._kept: dict[ResourceType[Any], Kept] = {}
+        self.about: dict[BoundKind, tuple[Kept, bool]] = {}
+        """Of each kind that was met, what the server makes of its statuses, and whether the controller is of it."""
 
-    def kept(self, kind: ResourceType[Any]) -> Kept:
-        """Return what the server makes of the statuses of a kind."""
-        kept = self._kept.get(kind)
-        if kept is None:
-            kept = self._kept[kind] = Kept()
-        return kept
+    async def meet(self, known: BoundKind, way: CachedWay) -> tuple[Kept, bool]:
+        """Return what ``about`` is to say of a kind."""
+        kind, own = known.type, (await way.bind(self.kind)).type
+        is_own = (kind.group, kind.kind) == (own.group, own.kind)
+        found = self.about[known] = self._kept.setdefault(kind, Kept()), is_own
+        return found
 
 
 @final
@@ -226,15 +228,12 @@ class StatusWriter:
         self._wait(self.__aexit__(kind, error, traceback))
 
     async def _write(self, change: StatusChange, *, observing: bool) -> None:
-        way, own = self._client.way, self._statuses.kind
+        way = self._client.way
         known = way.kinds.get(id(self._kind)) or await way.bind(self._kind)
-        kind = known.untyped
-        if own is not self._kind:
-            # That of a Deployment says what its own controller has seen, and nobody else.
-            own = (await way.bind(own)).type
-            observing = observing and (kind.group, kind.kind) == (own.group, own.kind)
-        name, place = self._given.name, place_of(way, known, self._given.namespace)
-        kept = self._statuses.kept(kind)
+        kept, is_own = self._statuses.about.get(known) or await self._statuses.meet(known, way)
+        # That of a Deployment says what its own controller has seen, and nobody else.
+        observing = observing and is_own
+        name, place = self._given.name, self._given.namespace or place_of(way, known, None)
         present = way.newest(known, place, self._given.key)
         for attempt in range(1, _TRIES + 1):
             if present is None:
@@ -270,7 +269,7 @@ class StatusWriter:
                 found = await way.server.read(known, name, must_exist=False, namespace=place)
                 if found is None or found.uid != present.uid:
                     return
-                raise NoStatusSubresourceError(kind) from None
+                raise NoStatusSubresourceError(known.type) from None
             else:
                 for field in kept.learn(patch, _status_of(stored)):
                     extra = {"kind": known.text, "field": field}
@@ -298,6 +297,7 @@ def _as_resource(obj: object, own: ResourceType[Any] | str) -> tuple[ResourceTyp
 
 def _status_of(obj: Resource) -> Fields:
     try:
-        return mapping(_decode(obj.raw).status)
+        found = _decode(obj.raw).status
     except DECODE_ERRORS:
-        return mapping(_STATUS.get(obj))  # which says what is wrong
+        found = _STATUS.get(obj)  # which says what is wrong
+    return found if type(found) is dict else {}

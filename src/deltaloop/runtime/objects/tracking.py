@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Final, final
 
 import msgspec
@@ -87,7 +86,7 @@ class Tracker:
         self._views = views
         self._namespace = namespace
         self._sync_timeout = sync_timeout
-        self._options = replace(options, metrics=None)
+        self._options = options.replace(metrics=None)
         self._transform = transform
         self._clock = clock
         self._tracking = Tracking()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import final
 
-from deltaloop._internal.option_types import check_types
+import msgspec
+
+from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_not_negative, require_positive
 from deltaloop.api.times import utc_now
 from deltaloop.cache.informer import InformerOptions
@@ -20,8 +21,7 @@ from deltaloop.webhooks.server_options import WebhookServerOptions
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManagerOptions:
+class ManagerOptions(Options, frozen=True, kw_only=True):
     """Options of a ``Manager``; times are in seconds.
 
     Attributes:
@@ -63,7 +63,7 @@ class ManagerOptions:
     health: BindAddress | None = None
     metrics: BindAddress | None = None
     webhooks: WebhookServerOptions | None = None
-    informers: InformerOptions = field(default_factory=InformerOptions)
+    informers: InformerOptions = msgspec.field(default_factory=InformerOptions)
     random: Callable[[], float] = random.random
     wall_clock: Callable[[], datetime] = utc_now
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from string import Formatter
 from typing import Any, Final
@@ -195,7 +195,7 @@ def webhook_server_options(options: RunOptions) -> WebhookServerOptions | None:
     listen = WebhookServerOptions.parse(options.webhook_bind_address or "0")
     if listen is None:
         return None
-    return replace(listen, client_ca=options.webhook_client_ca, grace=options.webhook_grace)
+    return listen.replace(client_ca=options.webhook_client_ca, grace=options.webhook_grace)
 
 
 def _is_address(address: str) -> bool:

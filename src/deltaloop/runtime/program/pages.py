@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, Self, final
 
 import msgspec
 
-from deltaloop._internal.option_types import check_types
+from deltaloop._internal.option_types import Options, check_types
 from deltaloop.api.errors import InvalidArgumentError
 
 _TEXT: Final = "text/plain; charset=utf-8"
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BindAddress:
+class BindAddress(Options, frozen=True, kw_only=True):
     """Where a server listens, and to whom it answers.
 
     Attributes:

@@ -96,7 +96,7 @@ class ProgramWebhooks:
         )
         return replace(
             self,
-            listen=replace(listen, host=host, grace=0.0),  # there are no endpoints that have to change
+            listen=listen.replace(host=host, grace=0.0),  # there are no endpoints that have to change
             certificate=StaticCertificate(authority.server_context(host=host)),
             address=address,
         )

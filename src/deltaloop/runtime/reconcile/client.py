@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import builtins
 import copy
-from dataclasses import replace
 from typing import Any, Final, Self, TypeVar, final, overload
 
 import msgspec
@@ -71,21 +70,6 @@ class CachedWay:
         dropped: How many writes there were beyond those, as the only item.
     """
 
-    __slots__ = (
-        "_attribution",
-        "_base",
-        "_by",
-        "_server",
-        "_views",
-        "_write_check",
-        "dropped",
-        "home",
-        "kinds",
-        "max_staleness",
-        "noted",
-        "why_no_home",
-    )
-
     def __init__(
         self,
         server: Server,
@@ -114,11 +98,10 @@ class CachedWay:
     def server(self) -> Server:
         """The server behind the caches, asked in the manner of this reconcile."""
         if self._server is None:
-            server = self._base
-            check = (
-                server.write_check if self._write_check is None else both_checks(server.write_check, self._write_check)
-            )
-            self._server = server.replaced(home=self.home, why_no_home=self.why_no_home, write_check=check)
+            check = self._base.write_check
+            if self._write_check is not None:
+                check = both_checks(check, self._write_check)
+            self._server = self._base.replaced(home=self.home, why_no_home=self.why_no_home, write_check=check)
         return self._server
 
     # -- reads
@@ -139,20 +122,19 @@ class CachedWay:
         if subresource is None and self.max_staleness is None and bool(place) is known.namespaced:
             view = views.whole or views.find(place)
             found = UNSURE if view is None else view.read(f"{place}/{name}" if place else name)
-            if found is not UNSURE:  # nearly always
-                if found is None and must_exist:
-                    raise not_found(known.type, name)
-                return found
-        place = place_of(self, known, namespace)
-        view, key = None if subresource else views.find(place), join_key(place, name)
-        if view is None or not (view.is_fresh(self.max_staleness) or view.is_uncertain(key)):
-            return await self.server.read(
-                known, name, must_exist=must_exist, namespace=namespace, subresource=subresource, timeout=timeout
-            )
-        if view.is_uncertain(key):
-            found = view.settle(key, await self._ask(known, name, place, timeout))
         else:
-            found = view.get(key)
+            found = UNSURE
+        if found is UNSURE:  # seldom
+            place = place_of(self, known, namespace)
+            view, key = None if subresource else views.find(place), join_key(place, name)
+            if view is not None and view.is_uncertain(key):
+                found = view.settle(key, await self._ask(known, name, place, timeout))
+            elif view is not None and view.is_fresh(self.max_staleness):
+                found = view.get(key)
+            else:
+                return await self.server.read(
+                    known, name, must_exist=must_exist, namespace=namespace, subresource=subresource, timeout=timeout
+                )
         # Without an error that is made and caught again: a child that is not there yet is what reconciles begin with.
         if found is None and must_exist:
             raise not_found(known.type, name)
@@ -207,7 +189,8 @@ class CachedWay:
         """Write, as ``Way.write``, and remember what was written."""
         known, verb, name, namespace = request.kind, request.verb, request.name, request.namespace
         key = f"{namespace}/{name}" if namespace else name
-        view = self._view_of(request)
+        views = self._views.bound.get(known) or self._views.bind(known)
+        view = (views.whole or views.find(namespace)) if name else None
         before = None if view is None else view.newest(key)
         uid = "" if before is None else before.uid
         if verb == "delete":
@@ -215,7 +198,7 @@ class CachedWay:
             options = request.options if isinstance(request.options, DeleteOptions) else DeleteOptions()
             gone = "" if view is None or view.is_uncertain(key) else view.overlay.uid_of_gone(key)
             uid = options.uid or uid or gone
-            request = msgspec.structs.replace(request, options=replace(options, uid=uid))
+            request = msgspec.structs.replace(request, options=options.replace(uid=uid))
         elif verb == "apply" and before is None and view is not None and not request.subresource:
             check = None if view.is_uncertain(key) else self.server.access_check
             if check is not None:
@@ -248,14 +231,9 @@ class CachedWay:
     def wrote_live(self, request: WriteRequest, answer: Any) -> None:
         """Take the answer to a write of ``live``."""
         if request.options is None or not request.options.dry_run:
-            key, view = join_key(request.namespace, request.name), self._view_of(request)
+            key = join_key(request.namespace, request.name)
+            view = self._views.of(request.kind.type).find(request.namespace) if request.name else None
             self._carried_out(request, key, None if view is None else view.newest(key), answer)
-
-    def _view_of(self, request: WriteRequest) -> CacheView | None:
-        if not request.name:
-            return None
-        views = self._views.bound.get(request.kind) or self._views.bind(request.kind)
-        return views.whole or views.find(request.namespace)
 
     def _lost_sight(self, request: WriteRequest, key: str, uid: str, seen: str) -> None:
         """Have what a write without an answer was for read from the server.
@@ -321,27 +299,24 @@ class CachedWay:
             view.deleted(key, uid=gone.uid, version=gone.resource_version)
 
     def _stored(self, request: WriteRequest, before: Resource | None, stored: Resource) -> None:
-        verb, uid, version = request.verb, stored.uid, stored.resource_version
-        self._made(request, uid, version, before)
-        views = self._views.bound.get(request.kind) or self._views.bind(request.kind)
-        if stored.deletion_timestamp is not None and not _still_there(stored):  # its last finalizer was dropped
-            for view in views.written(request.namespace, stored.name or request.name):
-                view.deleted(stored.key, uid=uid, version=version)
-        elif views.tracked or views.whole is None:
-            for view in views.written(request.namespace, stored.name or request.name):
-                view.wrote(stored)
-        else:
-            for view in views.views:
-                if view.namespace is None or view.namespace == request.namespace:
+        known, verb, version = request.kind, request.verb, stored.resource_version
+        self._made(request, stored.uid, version, before)
+        is_gone = stored.deletion_timestamp is not None and not _still_there(stored)  # its last finalizer was dropped
+        views = self._views.bound.get(known) or self._views.bind(known)
+        place, name = request.namespace, stored.name or request.name
+        for view in views.written(place, name) if views.tracked else views.views:
+            if view.namespace is None or view.namespace == place:
+                if is_gone:
+                    view.deleted(stored.key, uid=stored.uid, version=version)
+                else:
                     view.wrote(stored)
-        part = "" if verb == "delete" else request.subresource or ""
         self._note(
             OwnWrite(
                 verb=verb,
-                kind=request.kind.text,
+                kind=known.text,
                 key=stored.key,
-                uid=uid,
-                subresource=part,
+                uid=stored.uid,
+                subresource="" if verb == "delete" else request.subresource or "",
                 version=version,
                 before=before,
                 after=stored,

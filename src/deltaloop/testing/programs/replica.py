@@ -222,7 +222,7 @@ class Replica:
         if service is not None and runs.webhooks:
             from deltaloop.testing.programs.webhook_service import LISTEN
 
-            options = replace(options, webhooks=LISTEN)
+            options = options.replace(webhooks=LISTEN)
         manager = Manager(
             client,
             runs.controllers,

@@ -41,38 +41,38 @@ class ParkedItem(msgspec.Struct, Generic[K], eq=False):
 class DeadLetters(Generic[K]):
     """The letters, the oldest first."""
 
-    __slots__ = ("_bound", "_letters", "dropped", "total")
+    __slots__ = ("_bound", "dropped", "letters", "total")
 
     def __init__(self, bound: int = DEFAULT_MAX_DEAD_LETTERS) -> None:
         """Keep at most ``bound`` letters; 0 keeps none and only counts them."""
         self._bound = bound
-        self._letters: dict[K, ParkedItem[K]] = {}
+        self.letters: Final[dict[K, ParkedItem[K]]] = {}
         self.total: int = 0
         self.dropped: int = 0
 
     def put(self, letter: ParkedItem[K]) -> None:
         """Keep a letter, instead of the one that its item may have."""
-        self._letters.pop(letter.item, None)
-        self._letters[letter.item] = letter
+        self.letters.pop(letter.item, None)
+        self.letters[letter.item] = letter
         self.total += 1
-        if len(self._letters) > self._bound:
-            del self._letters[next(iter(self._letters))]
+        if len(self.letters) > self._bound:
+            del self.letters[next(iter(self.letters))]
             self.dropped += 1
 
     def get(self, item: K) -> ParkedItem[K] | None:
         """Return the letter of an item, if it has one."""
-        return self._letters.get(item)
+        return self.letters.get(item)
 
     def remove(self, item: K) -> ParkedItem[K] | None:
         """Take the letter of an item out."""
-        return self._letters.pop(item, None)
+        return self.letters.pop(item, None)
 
     def in_order(self) -> list[ParkedItem[K]]:
         """Return all letters, the oldest first."""
-        return list(self._letters.values())
+        return list(self.letters.values())
 
     def __contains__(self, item: K) -> bool:
-        return item in self._letters
+        return item in self.letters
 
     def __len__(self) -> int:
-        return len(self._letters)
+        return len(self.letters)

@@ -63,11 +63,9 @@ class DelayingCore(QueueCore[K]):
         Raises:
             ValueError: If the delay is not finite. Nothing has changed then.
         """
-        check_delay(delay)
-        log = TriggerLog(self._max_triggers, priority, self._merge_triggers)
-        if trigger is not None:
-            log.add(trigger)
-        return self._add_after(item, now, delay, log)
+        if not -math.inf < delay < math.inf:
+            check_delay(delay)
+        return self._add_after(item, now, delay, self._log(trigger, priority=priority))
 
     def _add_after(self, item: K, now: float, delay: float, log: TriggerLog, *, paid: bool = False) -> AddOutcome:
         if self._shutting_down:

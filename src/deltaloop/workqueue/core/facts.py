@@ -6,7 +6,7 @@ Cores neither log nor call the hooks for metrics; they return these, and the dri
 from __future__ import annotations
 
 from enum import Enum
-from typing import TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import msgspec
 
@@ -89,6 +89,7 @@ class Again(msgspec.Struct, frozen=True):
 
 
 Ending: TypeAlias = Succeeded | Failed | Interrupted | Again
+SUCCEEDED: Final = Succeeded()
 
 
 def ending_of(error: BaseException | None, again: Again | None) -> Ending:
@@ -100,7 +101,7 @@ def ending_of(error: BaseException | None, again: Again | None) -> Ending:
         again: The later run that the body asked for; counts only if the body raised nothing.
     """
     if error is None:
-        return Succeeded() if again is None else again
+        return SUCCEEDED if again is None else again
     return Failed(error) if isinstance(error, Exception) else Interrupted()
 
 
@@ -146,3 +147,6 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     def suppressed(self) -> bool:
         """Whether the queue has taken care of the error, so that the worker goes on."""
         return self.error is not None and self.fate in (RunOutcome.RETRIED, RunOutcome.GIVEN_UP, RunOutcome.PARKED)
+
+
+FINISHED: Final = Finished(fate=RunOutcome.FINISHED)

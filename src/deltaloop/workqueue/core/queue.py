@@ -24,12 +24,15 @@ Source: client-go util/workqueue/queue.go and metrics.go.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections import deque
+from collections.abc import Container, Hashable
 from typing import ClassVar, Final, Generic, TypeVar, final
 
 import msgspec
 
 from deltaloop.workqueue.core.facts import (
+    FINISHED,
+    SUCCEEDED,
     Added,
     AddOutcome,
     Done,
@@ -48,7 +51,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 @final
-class Run(msgspec.Struct, Generic[K], eq=False):
+class Run(msgspec.Struct, Generic[K], eq=False, gc=False):
     """One run of one item, from ``get`` to ``done``.
 
     Attributes:
@@ -58,6 +61,7 @@ class Run(msgspec.Struct, Generic[K], eq=False):
         failures: Runs of this item that failed since the last success.
         handed_on: Whether its failure was counted and its triggers went to a later run.
         over: Whether the run has ended.
+        again: Whether the item went back in line at its end, because it was added meanwhile.
     """
 
     item: K
@@ -66,6 +70,7 @@ class Run(msgspec.Struct, Generic[K], eq=False):
     failures: int
     handed_on: bool = False
     over: bool = False
+    again: bool = False
 
 
 @final
@@ -113,11 +118,19 @@ class QueueStatistics(msgspec.Struct, frozen=True, kw_only=True):
     parked_dropped: int = 0
 
 
-_FINISHED: Final = Finished(fate=RunOutcome.FINISHED)
+# Looked up for each operation, where a member of an enum costs as much as a call.
+_QUEUED, _MERGED, _POSTPONED = AddOutcome.QUEUED, AddOutcome.MERGED, AddOutcome.POSTPONED
 
 
 class QueueCore(Generic[K]):
-    """The plain queue. Not safe for use from several threads: the driver has the lock."""
+    """The plain queue. Not safe for use from several threads: the driver has the lock.
+
+    The line is a deque, unless another order is configured.
+
+    Attributes:
+        dated: Whether the time of an add or of a success matters; otherwise any time may be passed.
+        ends_are_told: Whether the end of a run must be reported: to an observer, or after a shutdown.
+    """
 
     can_delay: ClassVar[bool] = False
 
@@ -140,17 +153,18 @@ class QueueCore(Generic[K]):
         self._max_triggers = max_triggers
         self._observed = observed
         self._merge_triggers = merge_triggers
-        self._line: QueueOrder[K] = FirstInFirstOut() if order is None else order
-        self.dated: Final = observed or not isinstance(self._line, FirstInFirstOut)
-        """Whether it matters when an item was added; if not, ``add`` may be given any time."""
+        self._line: Final[deque[K]] = deque()
+        self._order: QueueOrder[K] | None = None if isinstance(order, FirstInFirstOut) else order
+        self.dated: Final = observed or self._order is not None
         self._dirty: dict[K, TriggerLog] = {}
         self._processing: dict[K, Run[K]] = {}
         self._failures: dict[K, int] = {}
+        self._to_forget: set[K] = set()  # items that a success must let the limiter forget
+        self._parked: Container[K] = ()
         self._facts: list[Fact] = []
         self._shutting_down = False
         self._draining = False
-        self._ends_are_told = observed  # or the queue is shut down, and somebody may wait for the end
-        self._queued: int = 0  # what is in line: asked for at each get, where a call costs as much as the rest
+        self.ends_are_told: bool = observed
         self._merged: int = 0
         self._ignored: int = 0
         self._retries: int = 0
@@ -164,15 +178,22 @@ class QueueCore(Generic[K]):
         if self._shutting_down:
             self._ignored += 1
             return AddOutcome.IGNORED
-        waiting = self._dirty.get(item)
-        if waiting is not None:
-            waiting.add(trigger, priority=priority)
+        dirty = self._dirty
+        if item in dirty:
+            dirty[item].add(trigger, priority=priority)
             self._merged_into(item, now, priority=priority)
-            return AddOutcome.MERGED
-        log = TriggerLog(self._max_triggers, priority, self._merge_triggers)
-        if trigger is not None:
-            log.add(trigger)
-        return self._join(item, now, log)
+            return _MERGED
+        if trigger is None:
+            log = TriggerLog(self._max_triggers, priority, self._merge_triggers, now)
+        elif self._max_triggers:
+            log = TriggerLog(self._max_triggers, priority, self._merge_triggers, now, 0, (trigger,))
+        else:
+            log = TriggerLog(0, priority, self._merge_triggers, now, 1)
+        if self.dated or item in self._processing or item in self._failures or item in self._parked:
+            return self._join(item, now, log)
+        dirty[item] = log
+        self._line.append(item)
+        return _QUEUED
 
     def _log(self, trigger: object | None = None, *, priority: int | None = None) -> TriggerLog:
         log = TriggerLog(self._max_triggers, priority, self._merge_triggers)
@@ -186,8 +207,8 @@ class QueueCore(Generic[K]):
 
     def _merged_into(self, item: K, now: float, *, priority: int) -> None:
         self._merged += 1
-        if item not in self._processing:
-            self._line.touch(item, now, priority=priority)
+        if self._order is not None and item not in self._processing:
+            self._order.touch(item, now, priority=priority)
 
     def _join(self, item: K, now: float, log: TriggerLog) -> AddOutcome:
         """Let an item that is not dirty become it; ``log`` is its own from now on."""
@@ -196,21 +217,30 @@ class QueueCore(Generic[K]):
         if self._observed:
             self._tell(Added())
         if item in self._processing:
-            return AddOutcome.POSTPONED
-        self._line.push(item, now, priority=log.priority)
-        self._queued += 1
-        return AddOutcome.QUEUED
+            return _POSTPONED
+        self._push(item, now, log)
+        return _QUEUED
+
+    def _push(self, item: K, now: float, log: TriggerLog) -> None:
+        if self._order is None:
+            self._line.append(item)
+        else:
+            self._order.push(item, now, priority=log.priority)
 
     # -- working
 
     def get(self, now: float) -> Run[K] | None:
         """Give the item whose turn it is to a worker; None if there is none."""
-        if not self._queued:
+        if self._order is None:
+            if not self._line:
+                return None
+            item = self._line.popleft()
+        elif len(self._order):
+            item = self._order.pop()
+        else:
             return None
-        item = self._line.pop()
-        self._queued -= 1
-        log = self._dirty.pop(item)
-        run = self._processing[item] = Run(item, log, now, self._failures.get(item, 0))
+        log, failures = self._dirty.pop(item), self._failures
+        run = self._processing[item] = Run(item, log, now, failures[item] if item in failures else 0)  # noqa: SIM401 - without a call
         self._taken += 1
         if self._observed:
             self._tell(Started(max(0.0, now - log.since)))
@@ -228,13 +258,14 @@ class QueueCore(Generic[K]):
         run.over = True
         if self._observed:
             self._tell(Done(max(0.0, now - run.started_at)))
-        waiting = self._dirty.get(item)
-        if waiting is None:
-            return False
+        return item in self._dirty and self._push_again(run, now)
+
+    def _push_again(self, run: Run[K], now: float) -> bool:
+        waiting = self._dirty[run.item]
         if waiting.bound > self._max_triggers:
-            waiting = self._dirty[item] = waiting.shorten(self._max_triggers)
-        self._line.push(item, now, priority=waiting.priority)
-        self._queued += 1
+            waiting = self._dirty[run.item] = waiting.shorten(self._max_triggers)
+        self._push(run.item, now, waiting)
+        run.again = True
         return True
 
     def done_at_once(self, item: K) -> bool:
@@ -243,7 +274,7 @@ class QueueCore(Generic[K]):
         Nothing has changed if not, and ``done`` is to be called: the item runs again, facts are collected, the queue
         is shut down (others may wait for the end), or no worker has the item.
         """
-        if self._ends_are_told or item in self._dirty:
+        if self.ends_are_told or item in self._dirty:
             return False
         run = self._processing.pop(item, None)
         if run is None:
@@ -253,12 +284,19 @@ class QueueCore(Generic[K]):
 
     def finish(self, run: Run[K], now: float, ending: Ending) -> Finished:
         """End a run, and see to it that the item runs again if it has to. ``done`` happens in every case."""
-        if self._processing.get(run.item) is not run:
+        item, processing = run.item, self._processing
+        if item not in processing or processing[item] is not run:
             return Finished(fate=RunOutcome.OVER, error=ending.error if isinstance(ending, Failed) else None)
+        if ending is SUCCEEDED and item not in self._to_forget and not self._observed:
+            del processing[item]
+            run.over = True
+            if item in self._dirty:
+                self._push_again(run, now)
+            return FINISHED
         try:
             return self._settle(run, now, ending)
         finally:
-            self.done(run.item, now)
+            self.done(item, now)
 
     def _settle(self, run: Run[K], now: float, ending: Ending) -> Finished:
         if isinstance(ending, Interrupted):
@@ -266,7 +304,7 @@ class QueueCore(Generic[K]):
         if isinstance(ending, Failed):
             return Finished(fate=RunOutcome.UNHANDLED, error=ending.error)
         self.forget(run.item)
-        return _FINISHED
+        return FINISHED
 
     def _put_back(self, run: Run[K], now: float) -> Finished:
         if run.handed_on:  # its worker asked for another run before it was interrupted; the triggers went with that
@@ -301,7 +339,7 @@ class QueueCore(Generic[K]):
 
     def shut_down(self, *, drain: bool = False) -> None:
         """Ignore adds from now on. ``drain`` says whether somebody waits for the work to end; the last call counts."""
-        self._ends_are_told = True
+        self.ends_are_told = True
         self._shutting_down = True
         self._draining = drain
 
@@ -323,7 +361,7 @@ class QueueCore(Generic[K]):
     # -- looking
 
     def __len__(self) -> int:
-        return self._queued
+        return len(self._line) if self._order is None else len(self._order)
 
     @property
     def processing(self) -> int:
@@ -343,9 +381,9 @@ class QueueCore(Generic[K]):
         """Return the state as numbers."""
         unfinished, longest = self.unfinished(now)
         return QueueStatistics(
-            queued=self._queued,
+            queued=len(self),
             processing=len(self._processing),
-            postponed=len(self._dirty) - self._queued,
+            postponed=len(self._dirty) - len(self),
             delayed=0,
             failing=len(self._failures),
             adds=self._taken + len(self._dirty) + self._withdrawn,

@@ -79,6 +79,7 @@ class RateLimitingCore(DelayingCore[K]):
         super().__init__(max_triggers=max_triggers, observed=observed, order=order, merge_triggers=merge_triggers)
         self._max_requeues = max_requeues
         self._dead: DeadLetters[K] = DeadLetters(max_dead_letters)
+        self._parked = self._dead.letters
         self._limiter = limiter
         self._takes_back = taker_back(limiter)
         self._is_echo = is_echo
@@ -123,6 +124,7 @@ class RateLimitingCore(DelayingCore[K]):
         return self._pay_and_add(item, now, self._ask(item, error), retried=retried, log=log, trigger=trigger)[0]
 
     def _ask(self, item: K, error: BaseException | None) -> float:
+        self._to_forget.add(item)
         return max(0.0, check_delay(self._limiter.when(item, error=error)))
 
     def _pay_and_add(
@@ -157,8 +159,8 @@ class RateLimitingCore(DelayingCore[K]):
         priority = log.priority
         self._put_in_front(item, log, waiting)
         log.add(trigger)
-        if item not in self._processing:
-            self._line.touch(item, now, priority=priority)
+        if self._order is not None and item not in self._processing:
+            self._order.touch(item, now, priority=priority)
         if paid:
             self._refund(item)
         return AddOutcome.MERGED, 0.0
@@ -211,7 +213,8 @@ class RateLimitingCore(DelayingCore[K]):
         return outcome
 
     def _join(self, item: K, now: float, log: TriggerLog) -> AddOutcome:
-        letter = self._dead.get(item)
+        letters = self._dead.letters
+        letter = letters[item] if item in letters else None  # noqa: SIM401 - without a call
         if self._is_echo is not None:
             if item in self._processing:
                 log.bound = max(log.bound, MOST_JUDGED)  # the end of the run decides about these triggers
@@ -233,7 +236,7 @@ class RateLimitingCore(DelayingCore[K]):
 
     def _are_echoes(self, item: K, log: TriggerLog) -> bool:
         """Return whether failed runs of an item caused all triggers of a log."""
-        is_echo, triggers = self._is_echo, log.snapshot()
+        is_echo, triggers = self._is_echo, log.kept
         if is_echo is None or log.dropped or not triggers:
             return False
         return all(is_echo(item, trigger) for trigger in triggers)
@@ -271,6 +274,7 @@ class RateLimitingCore(DelayingCore[K]):
     def forget(self, item: K) -> None:
         """Begin the limiter's and the queue's count of failures of ``item`` again at zero."""
         super().forget(item)
+        self._to_forget.discard(item)
         self._limiter.forget(item)
 
     def num_requeues(self, item: K) -> int:

@@ -29,11 +29,8 @@ MergeTriggers: TypeAlias = Callable[[tuple[object, ...], object], Sequence[objec
 
 
 @final
-class TriggerLog(msgspec.Struct, eq=False):
+class TriggerLog(msgspec.Struct, eq=False, gc=False):
     """The triggers of one item, oldest first, at most ``bound`` of them, and its priority.
-
-    A struct, and a tuple of triggers that is shared until the next one comes: there is one log for each item that is
-    added, so what it costs to make one is a large part of what an add costs.
 
     Attributes:
         bound: Most triggers kept; 0 keeps none and only counts them.
@@ -41,6 +38,7 @@ class TriggerLog(msgspec.Struct, eq=False):
         merge: Folds a new trigger into those that are kept; None appends it. It must not raise.
         since: When the item began to need the run that these triggers are for; the queue core says when.
         dropped: How many triggers came that are not kept.
+        kept: The triggers, oldest first.
     """
 
     bound: int = DEFAULT_MAX_TRIGGERS
@@ -48,7 +46,7 @@ class TriggerLog(msgspec.Struct, eq=False):
     merge: MergeTriggers | None = None
     since: float = 0.0
     dropped: int = 0
-    _kept: tuple[object, ...] = ()
+    kept: tuple[object, ...] = ()
 
     @property
     def priority(self) -> int:
@@ -66,7 +64,7 @@ class TriggerLog(msgspec.Struct, eq=False):
             self.stated_priority = priority
         if trigger is None:
             return
-        kept, bound = self._kept, self.bound
+        kept, bound = self.kept, self.bound
         if self.merge is None or not kept:
             kept = (*kept, trigger)
         else:
@@ -77,17 +75,20 @@ class TriggerLog(msgspec.Struct, eq=False):
             first = (bound + 1) // 2
             kept = kept[:first] + kept[first + 1 :]
             self.dropped += 1
-        self._kept = kept
+        self.kept = kept
 
     def extend(self, later: TriggerLog) -> None:
         """Append everything that ``later`` has, its count of dropped triggers too; the higher priority stays."""
-        for trigger in later._kept:
+        for trigger in later.kept:
             self.add(trigger)
         self.dropped += later.dropped
         self.add(None, priority=later.stated_priority)
 
     def shorten(self, bound: int) -> TriggerLog:
         """Return a log with the same content and a smaller bound."""
+        if len(self.kept) <= bound:
+            self.bound = bound
+            return self
         log = TriggerLog(bound, self.stated_priority, self.merge, self.since)
         log.extend(self)
         return log
@@ -96,12 +97,8 @@ class TriggerLog(msgspec.Struct, eq=False):
         """Return a log of its own with the same content."""
         return copy(self)
 
-    def snapshot(self) -> tuple[object, ...]:
-        """Return the kept triggers, oldest first."""
-        return self._kept
-
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self.kept)
 
     def __repr__(self) -> str:
-        return f"<TriggerLog of {len(self._kept)}, {self.dropped} dropped>"
+        return f"<TriggerLog of {len(self.kept)}, {self.dropped} dropped>"
