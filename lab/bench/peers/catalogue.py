@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -107,7 +106,7 @@ def _rust(form: str, kinds: tuple[str, ...]) -> Peer:
 def _variants() -> list[Peer]:
     """Return ours with other options than the defaults; one that the options do not have is left out."""
     found = [_ours("stripped"), _ours("delta-fifo")]
-    if "compression" in {each.name for each in dataclasses.fields(InformerOptions)}:
+    if hasattr(InformerOptions, "compression"):
         found.append(_ours("compressed"))
     return found
 

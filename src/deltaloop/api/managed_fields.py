@@ -64,7 +64,7 @@ def strip_managed_fields(obj: Resource) -> Resource:
     Source: controller-runtime pkg/cache, ``TransformStripManagedFields``; client-go, KEP-5958.
     """
     raw = obj.raw
-    if raw.find(_NAME) < 0 and not _has_escaped_letters(raw):
+    if _NAME not in raw and (b"\\" not in raw or not any(letter in raw for letter in _ESCAPED_LETTERS)):
         return obj
     stripped = decode_stripped(raw, 0, len(raw), obj.resource_type)
     return _strip_slowly(obj, raw) if stripped is None else with_stored(obj, stripped.stored)
@@ -129,10 +129,6 @@ def _place_of(raw: bytes, member: int, end: int) -> tuple[int, int, int] | None:
     if before != _OPEN:
         return None
     return member, close + (behind == _COMMA), close
-
-
-def _has_escaped_letters(raw: bytes) -> bool:
-    return raw.find(b"\\") >= 0 and any(raw.find(each) >= 0 for each in _ESCAPED_LETTERS)
 
 
 def _strip_slowly(obj: Resource, raw: bytes) -> Resource:

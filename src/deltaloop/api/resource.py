@@ -22,7 +22,7 @@ from deltaloop.api.json_writing import write_json
 from deltaloop.api.keys import join_key
 from deltaloop.api.pydantic_models import model_of
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.resource_version import version_number
+from deltaloop.api.resource_version import VERSION_LIMIT
 from deltaloop.api.views import READ_ONLY, ReadOnlyMap, freeze
 
 T = TypeVar("T")
@@ -222,7 +222,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
     def stored_size(self) -> int:
         """How many bytes the JSON takes in memory; less than ``len(raw)`` if it is compressed."""
         stored = self.stored
-        return len(stored if isinstance(stored, bytes) else stored.data)
+        return len(stored) if type(stored) is bytes else len(stored.data)  # type: ignore[union-attr]
 
     @property
     def metadata(self) -> ReceivedMetadata:
@@ -292,7 +292,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     def get(self, field: str, default: Any = None) -> Any:
         """Return a top-level field of the view, or ``default``."""
-        return freeze(self._decoded().get(field, default))
+        return freeze((self._fields or self._decoded()).get(field, default))
 
     def __getitem__(self, field: str) -> Any:
         value = (self._fields or self._decoded())[field]
@@ -315,8 +315,9 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
             MalformedObjectError: If a part that nobody had looked at yet is no text or no number; ``view`` and all
                 reading through it raise the same.
         """
+        stored = self.stored
         try:
-            fields = _decode_dict(self.raw)
+            fields = _decode_dict(stored if type(stored) is bytes else self.raw)
         except DECODE_ERRORS as error:
             raise _malformed(error, self.raw, self.resource_type) from None
         kind = self.resource_type
@@ -383,8 +384,9 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         return fields
 
     def _late(self) -> _LateMeta:
+        stored = self.stored
         try:
-            return _decode_late(self.raw).metadata
+            return _decode_late(stored if type(stored) is bytes else self.raw).metadata
         except DECODE_ERRORS as error:
             return _without_nulls(error, self.raw, self.resource_type, _LateMeta)
 
@@ -415,11 +417,18 @@ def make_resource(
 ) -> Resource:
     """Return a resource with metadata that was decoded from its bytes."""
     name, namespace, resource_version = metadata.name, metadata.namespace, metadata.resource_version
+    key = name
     if namespace:
         namespace = intern(namespace)  # the same text in most objects
         key = f"{namespace}/{name}"
-    else:
-        key = name
+    version = -1
+    if resource_version:  # as ``version_number`` does it, without a call for each object
+        try:
+            version = int(resource_version)
+        except ValueError:
+            version = -1
+        if not 0 < version < VERSION_LIMIT or f"{version}" != resource_version:
+            version = -1
     return Resource(
         stored,
         key,
@@ -427,7 +436,7 @@ def make_resource(
         namespace,
         metadata.uid,
         resource_version,
-        version_number(resource_version),
+        version,
         metadata.generation,
         metadata.label_map,
         metadata.deletion_timestamp,

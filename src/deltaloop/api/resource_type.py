@@ -54,7 +54,7 @@ class ResourceType(Generic[T_co]):
         """``group/version``, or the bare version for the core group, as objects carry it."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
-    @property
+    @cached_property
     def group_resource(self) -> str:
         """``plural.group``, as error messages and CRD names have it; the bare plural for the core group."""
         return f"{self.plural}.{self.group}" if self.group else self.plural

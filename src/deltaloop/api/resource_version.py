@@ -11,7 +11,7 @@ from typing import Final
 
 from deltaloop.api.errors import InvalidResourceVersionError
 
-_LIMIT: Final = 2**128
+VERSION_LIMIT: Final = 2**128
 
 
 def version_number(resource_version: str) -> int:
@@ -22,7 +22,7 @@ def version_number(resource_version: str) -> int:
         number = int(resource_version)
     except ValueError:
         return -1
-    return number if 0 < number < _LIMIT and f"{number}" == resource_version else -1
+    return number if 0 < number < VERSION_LIMIT and f"{number}" == resource_version else -1
 
 
 def compare_resource_versions(left: str, right: str) -> int:

@@ -18,10 +18,10 @@ READ_ONLY: Final = "cached objects are read-only; obj.edit() gives a copy that c
 
 def freeze(value: Any) -> Any:
     """Return a read-only view of decoded JSON; scalars are returned as they are."""
-    data: Any = value
-    if isinstance(value, dict):
-        return ReadOnlyMap(data)
-    return ReadOnlyList(data) if isinstance(value, list) else data
+    kind: Any = value.__class__
+    if kind is dict:
+        return ReadOnlyMap(value)
+    return ReadOnlyList(value) if kind is list else value
 
 
 def thaw(value: Any) -> Any:

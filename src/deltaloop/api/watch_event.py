@@ -98,9 +98,9 @@ def decode_watch_event_in(
         resource_type: What is watched.
         drop_managed_fields: Whether to leave ``metadata.managedFields`` out.
     """
-    if end - start > _TYPE_STARTS and (beginning := _BEGINNINGS.get(data[start + _TYPE_STARTS])) is not None:
-        event_type, begin, length = beginning
-        if data.startswith(begin, start, end) and data[end - 1] == _CLOSE:
+    if end - start > _TYPE_STARTS and (letter := data[start + _TYPE_STARTS]) in _BEGINNINGS:
+        event_type, begin, length = _BEGINNINGS[letter]
+        if data[start : start + length] == begin and data[end - 1] == _CLOSE:
             if drop_managed_fields:
                 stripped = decode_stripped(data, start + length, end - 1, resource_type)
                 if stripped is not None:

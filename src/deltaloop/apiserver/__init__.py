@@ -1,11 +1,11 @@
-"""The embedded API server: what a Kubernetes API server answers, in this process, in memory or in a file.
+"""Embedded API server, which behaves like kube-apiserver, in this process, in memory or with a data file.
 
-It owns the store with its revisions, the verbs, watches, discovery, users and faults, and, on request, what the real
-server leaves to the controller manager: garbage collection by owner references and clean-up of namespaces. It meets
-the client on the wire only.
+It contains the store with its revisions, the verbs, watches, discovery, users and injected faults. On request it also
+runs controllers of the controller manager: garbage collection by owner references and deletion of namespaces' contents.
+The client is connected to it by HTTP only.
 
     filters ──▶ handlers ──▶ write_handlers ──▶ core/writes ──▶ core/storage ──▶ change_signal
-                        └──▶ read_handlers ◀── watch_stream ◀───────────────────────────┴──▶ controllers
+                     └──▶ read_handlers ◀── watch_stream ◀───────────────────────────┴──▶ controllers
 """
 
 from deltaloop.apiserver.authentication import StaticUser as StaticUser

@@ -1,4 +1,4 @@
-"""Answers reviews and the subresources that are more than a part of their object."""
+"""Handlers of reviews and of subresources with their own kind."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LOOKS = ("get",)
 
 @final
 class AccessHandlers:
-    """What one server says about who may do what, and the subresources that are more than a part."""
+    """Handlers of reviews and of subresources with their own kind, for one server."""
 
     def __init__(
         self,
@@ -44,16 +44,6 @@ class AccessHandlers:
         *,
         moments: Moments,
     ) -> None:
-        """Answer with these.
-
-        Args:
-            state: State of the server.
-            authenticator: Says whose a bearer token is.
-            authorizer: Says whether a user may do something.
-            signer: Signs the tokens of service accounts.
-            writes: Runs evictions and bindings.
-            moments: Draws the values of a write.
-        """
         self._state = state
         self._authenticator = authenticator
         self._authorizer = authorizer
@@ -62,11 +52,7 @@ class AccessHandlers:
         self._moments = moments
 
     async def review(self, exchange: Exchange, route: Route) -> Answer:
-        """Answer a review.
-
-        Raises:
-            ApiError: If it asks nothing that can be answered.
-        """
+        """Handle a review, or raise ApiError if it is invalid."""
         served = route.served
         options_of(exchange.request, "CreateOptions")
         kind = served.type
@@ -94,10 +80,9 @@ class AccessHandlers:
         return access_reviews.answer_token(route.served, fields, user=user, audiences=audiences)
 
     async def subresource(self, exchange: Exchange, route: Route, extra: Subresource) -> Answer:
-        """Answer one of the subresources that are no part of their object.
+        """Handle a subresource with its own kind.
 
-        Raises:
-            ApiError: 404 without the object, and what the subresource says.
+        Raises ApiError: 404 without the object, and errors of the subresource.
         """
         request, fields, options = exchange.request, Fields(), None
         if extra.takes_object:
@@ -106,7 +91,7 @@ class AccessHandlers:
         elif "dryRun" in request.query:
             raise status_errors.bad_request("dryRun is not supported")
         answer = extra.answer
-        name = route.name or text(at(fields, "metadata", "name"))  # posted to a collection, it says what it is about
+        name = route.name or text(at(fields, "metadata", "name"))  # a posted object contains its name
         operation: Operation = "CREATE" if extra.takes_object else "CONNECT"
         given = sent_to_subresource(extra, fields, query_of(request), namespace=route.namespace)
         dry_run = options is not None and options.dry_run

@@ -1,4 +1,4 @@
-"""What the answers to reads and writes have in common: the verbs, the time, and how an answer is written."""
+"""Common parts of read and write handlers: state, clock, conversion and encoding of responses."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from deltaloop.apiserver.documents import json_answer
 from deltaloop.apiserver.exchange import add_warnings
 from deltaloop.apiserver.large_writes import LARGE, beside
 
-# Objects of a list that are written on the loop if they are small.
+# Maximum number of small objects in a list that is encoded on the event loop.
 _FEW: Final = 500
 
 
 @final
 class Answering:
-    """One server's store and clock, for whoever answers requests."""
+    """State, clock and encoding of one server, for its handlers."""
 
     def __init__(
         self,
@@ -47,15 +47,6 @@ class Answering:
         headers: Mapping[str, str],
         wall_clock: Callable[[], datetime],
     ) -> None:
-        """Answer from this store and registry.
-
-        Args:
-            state: State of the server.
-            conversions: Has objects converted to the version that is asked for.
-            authorizer: Decides what users may do.
-            headers: Go with every answer.
-            wall_clock: The time that objects get.
-        """
         self.state = state
         self.authorizer = authorizer
         self.conversions = conversions
@@ -64,7 +55,7 @@ class Answering:
         self._random = random.SystemRandom()
 
     def epoch(self) -> float:
-        """Return the seconds since 1970."""
+        """Return the current time in seconds since 1970."""
         return self._wall_clock().timestamp()
 
     def random(self) -> float:
@@ -72,15 +63,11 @@ class Answering:
         return self._random.random()
 
     def moment(self) -> Moment:
-        """Return the time, a new uid and a random number for one write."""
+        """Return the time, a new UID and a random number for one write."""
         return Moment(self.epoch(), str(uuid.uuid4()), self.random())
 
     def rendering(self, request: web.BaseRequest, served: ServedResource, shape: Shape = "object") -> Rendering:
-        """Return how the answer to a request is written.
-
-        Raises:
-            NotAcceptableError: If no form that was asked for can be given.
-        """
+        """Return the encoder for a response, or raise NotAcceptableError if no requested form is available."""
         return choose_rendering(
             served,
             accept=",".join(request.headers.getall("Accept", [])),
@@ -90,10 +77,9 @@ class Answering:
         )
 
     async def written(self, rendering: Rendering, obj: Resource, *, commit: Commit = NO_DRAFT) -> bytes:
-        """Write one object, a large one in a thread; ``commit`` is that of the write that has given it.
+        """Encode one object, in a thread if it is large; ``commit`` belongs to the write of the object.
 
-        Raises:
-            ApiError: 500 if it cannot be converted to its version.
+        Raises ApiError 500 if the object cannot be converted to its version.
         """
         if rendering.served.codec.webhook is not None:
             obj, commit = await self.conversions.one(rendering.served, commit.final(obj)), NO_DRAFT
@@ -102,7 +88,7 @@ class Answering:
     async def write_answer(
         self, context: WriteContext, rendering: Rendering, obj: Resource, commit: Commit, code: int
     ) -> web.Response:
-        """Return the answer to a write that was carried out."""
+        """Return the response to a completed write."""
         if context.subresource == "scale":
             body = await self.written_scale(rendering.served, obj, commit=commit)
         else:
@@ -112,13 +98,13 @@ class Answering:
         return answer
 
     async def written_list(self, rendering: Rendering, listed: Listed) -> bytes:
-        """Write a list, a large one in a thread."""
+        """Encode a list, in a thread if it is large."""
         many = len(listed.items) > _FEW
         size = LARGE + 1 if many else sum(len(obj.raw) for obj in listed.items)
         return await beside(size, lambda: rendering.list(listed))
 
     async def written_scale(self, served: ServedResource, obj: Resource, *, commit: Commit = NO_DRAFT) -> bytes:
-        """Write the ``Scale`` of an object, as ``written``."""
+        """Encode the ``Scale`` of an object like ``written``."""
         if served.codec.webhook is not None:
             obj, commit = await self.conversions.one(served, commit.final(obj)), NO_DRAFT
 
@@ -128,11 +114,7 @@ class Answering:
         return await beside(len(obj.raw), write)
 
     def selection(self, query: ListQuery, served: ServedResource) -> Selection:
-        """Return which objects a query is about.
-
-        Raises:
-            BadRequestError: If a selector cannot be read, or is about a field that the resource does not offer.
-        """
+        """Parse the selectors of a query, or raise BadRequestError if one is invalid or not supported."""
         try:
             return Selection.parse(
                 query.label_selector,

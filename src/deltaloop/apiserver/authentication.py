@@ -1,15 +1,15 @@
-"""Who asks, by certificate or token.
+"""Authentication by certificate or token, and impersonation.
 
-    a certificate of the server's authority     its common name, its organizations as groups
-    the server's own token                      deltaloop:admin, in system:masters
-    a token of the table                        as the table says
-    a token that this server made               the service account
-    a token in a Secret                         the service account, if a key that counts has signed it
-    another token                               401
-    nothing                                     system:anonymous
+    certificate of the server's CA           common name as user, organizations as groups
+    the server's own token                   deltaloop:admin, in system:masters
+    token in the token table                 user of the table
+    token that this server signed            service account
+    token in a Secret                        service account, if an accepted key signed it
+    other token                              401
+    no credentials                           system:anonymous
 
-Whoever may impersonate another user acts as that one for a request (``Impersonate-User``, ``-Group``, ``-Uid`` and
-``-Extra-KEY``).
+A user with the permission to impersonate acts as another user for a request (``Impersonate-User``, ``-Group``, ``-Uid``
+and ``-Extra-KEY``).
 
 Source: apiserver pkg/authentication/request; pkg/endpoints/filters/impersonation.go.
 """
@@ -44,13 +44,16 @@ ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaticUser:
-    """A user whom a token names for as long as the server runs.
+    """User with a token that is valid while the server runs.
 
     Attributes:
         name: User name.
-        token: The bearer token.
-        uid: May be empty.
-        groups: Groups besides ``system:authenticated``.
+        token: Bearer token.
+        uid: UID of the user. Can be empty.
+        groups: Groups in addition to ``system:authenticated``.
+
+    Raises:
+        ValueError: If the name or the token is empty.
     """
 
     name: str
@@ -59,16 +62,15 @@ class StaticUser:
     groups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a user without a name or token."""
         if not self.name or not self.token:
             raise ValueError("StaticUser needs a name and a token")
 
 
 def read_token_table(text: str, *, source: str) -> tuple[StaticUser, ...]:
-    """Read a token table: a line ``token,user,uid,"group1,group2"`` for each user; uid and groups may be missing.
+    """Parse a token table with a line ``token,user,uid,"group1,group2"`` per user; UID and groups are optional.
 
     Raises:
-        ValueError: Naming the source and the line, never the token.
+        ValueError: If a line is invalid. The message contains the source and the line number but not the token.
 
     Source: Kubernetes, ``--token-auth-file``.
     """
@@ -92,7 +94,7 @@ def _ignore(_: Resource) -> None:
 
 @final
 class Authenticator:
-    """Finds out who sends a request."""
+    """Authenticator of requests."""
 
     def __init__(
         self,
@@ -104,18 +106,13 @@ class Authenticator:
         epoch: Callable[[], float] = lambda: 0.0,
         secret_used: Callable[[Resource], None] = _ignore,
     ) -> None:
-        """Know these.
+        """Configure the authenticator.
 
-        Args:
-            token: The server's own token; None lets everybody do everything (plain HTTP).
-            users: The token table.
-            signer: Checks tokens of service accounts.
-            store: Where the accounts are.
-            epoch: Seconds since 1970.
-            secret_used: Called with the Secret whose token somebody has shown.
+        ``token`` is the server's token. None accepts all requests as administrator (plain HTTP). ``users`` is the token
+        table, ``store`` contains the service accounts, and ``secret_used`` is called with the Secret of a used token.
         """
         self._open = token is None
-        # By digest: looking one up takes no time that says how much of a token is right.
+        # Indexed by digest, so that the time of a lookup reveals nothing about a token.
         self._users = {_digest(user.token.reveal()): _static(user) for user in users}
         if token is not None:
             self._users[_digest(token.reveal())] = ADMIN
@@ -125,14 +122,9 @@ class Authenticator:
         self._secret_used = secret_used
 
     def user_of(self, authorization: str, certificate: Mapping[str, object] | None = None) -> User:
-        """Return who sent a request.
+        """Return the user of a request, or raise UnauthorizedError for invalid credentials.
 
-        Args:
-            authorization: The ``Authorization`` header as it was sent.
-            certificate: The client's certificate, checked by TLS, if it showed one.
-
-        Raises:
-            UnauthorizedError: If it carries wrong credentials.
+        ``certificate`` is the client certificate after TLS verification, if any.
         """
         if self._open:
             return ADMIN
@@ -148,14 +140,14 @@ class Authenticator:
         return user
 
     def user_of_token(self, token: str) -> User | None:
-        """Return whose token it is, if it is for this server; None for a wrong one."""
+        """Return the user of a token for this server, or None if it is invalid."""
         found = self.review(token, (ISSUER,))
         return None if found is None else found[0]
 
     def review(self, token: str, audiences: tuple[str, ...]) -> tuple[User, tuple[str, ...]] | None:
-        """Return whose token it is and which of the audiences it is for; None for a wrong one, or one for others.
+        """Return the user of a token and the matching audiences, or None if it is invalid or for other audiences.
 
-        The server's own token and those of the table are for this server only.
+        The server's own token and those of the table are valid for this server only.
         """
         user = self._users.get(_digest(token))
         meant: tuple[str, ...] = (ISSUER,)
@@ -174,14 +166,9 @@ class Authenticator:
 
 
 def impersonated(headers: Mapping[str, str], groups: tuple[str, ...]) -> User | None:
-    """Return the user that a request wants to act as, None for none.
+    """Return the user to impersonate, or None. ``groups`` are the values of ``Impersonate-Group``.
 
-    Args:
-        headers: Of the request.
-        groups: All values of ``Impersonate-Group``.
-
-    Raises:
-        BadRequestError: If it names groups but no user.
+    Raises BadRequestError for groups without a user.
     """
     name = headers.get("Impersonate-User", "")
     extra = _impersonated_extra(headers)
@@ -201,13 +188,7 @@ def impersonated(headers: Mapping[str, str], groups: tuple[str, ...]) -> User | 
 
 
 def rights_to_impersonate(user: User, other: User, groups: tuple[str, ...]) -> Iterator[Attributes]:
-    """Give each right that a user needs to act as another one.
-
-    Args:
-        user: The user who asks, as authenticated.
-        other: Whom to act as.
-        groups: The groups that were asked for; those that everybody is in need no right.
-    """
+    """Yield the permissions for impersonation; ``groups`` are the requested groups."""
     right = partial(Attributes, user=user, verb="impersonate")
     account = account_of(other.name)
     if account is not None:
@@ -224,7 +205,7 @@ def rights_to_impersonate(user: User, other: User, groups: tuple[str, ...]) -> I
 
 
 def account_of(name: str) -> tuple[str, str] | None:
-    """Return namespace and name of the service account that a user is; None for other users."""
+    """Return namespace and name of a service account user, or None for other users."""
     parts = name.split(":")
     if parts[:2] != ["system", "serviceaccount"] or len(parts) != 4 or not (parts[2] and parts[3]):
         return None
@@ -241,11 +222,9 @@ def _impersonated_extra(headers: Mapping[str, str]) -> dict[str, tuple[str, ...]
 
 
 def is_own_host(host: str, *, listening_on: str) -> bool:
-    """Tell whether a ``Host`` header names this machine; a page in a browser that was lured here names another.
+    """Return whether a ``Host`` header, with or without a port, names this machine.
 
-    Args:
-        host: The header, with or without a port.
-        listening_on: The address that the server listens on.
+    It protects against DNS rebinding, where a web page uses another host name.
     """
     name = host.strip().lower()
     if name.startswith("["):
@@ -256,14 +235,10 @@ def is_own_host(host: str, *, listening_on: str) -> bool:
 
 
 def is_foreign_page(origin: str | None, site: str | None, *, listening_on: str) -> bool:
-    """Tell whether a request comes from a page in a browser that neither this server nor this machine has served.
+    """Return whether a request comes from a web page that neither this server nor this machine served.
 
-    Only browsers send these headers, and no page can change them. kubectl and other clients send neither.
-
-    Args:
-        origin: ``Origin``: scheme, host and port of the page, or ``null``; None without one.
-        site: ``Sec-Fetch-Site``; None without one.
-        listening_on: The address that the server listens on.
+    Browsers send these headers, and pages cannot change them. Other clients such as kubectl send neither. ``origin``
+    and ``site`` are ``Origin`` and ``Sec-Fetch-Site``, or None.
 
     Source: the Fetch standard (``Origin``); W3C Fetch Metadata Request Headers.
     """
@@ -273,7 +248,7 @@ def is_foreign_page(origin: str | None, site: str | None, *, listening_on: str) 
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host name or address stands for this machine only."""
+    """Return whether a host name or address is local to this machine."""
     if host == "localhost":
         return True
     try:

@@ -13,28 +13,26 @@ from deltaloop.apiserver.core.wire.bodies import SentBody
 from deltaloop.apiserver.core.wire.incoming import FREE, Lease
 from deltaloop.apiserver.large_writes import beside
 
-# Of a request: the account of the bytes of its body.
+# Request key for the memory account of the body.
 LEASE: Final[web.RequestKey[Lease]] = web.RequestKey("lease", Lease)
-# Seconds in which a body has to arrive.
+# Time limit in seconds for the arrival of a body.
 _PATIENCE: Final = 60.0
 
 
 async def read_body(request: web.BaseRequest) -> bytes:
-    """Read all of a body; a client that waits to be asked for it (``Expect: 100-continue``) is asked.
+    """Read a complete body, and send 100 Continue if the client expects it.
 
-    Raises:
-        RequestEntityTooLargeError: If it is larger than 3 MiB; what is over is not kept.
-        TooManyRequestsError: If all bodies together are too large.
-        ApiError: 504 if it does not arrive.
+    Raises RequestEntityTooLargeError above 3 MiB, TooManyRequestsError if all bodies together are too large, and
+    ApiError 504 if the body does not arrive in time.
     """
     if (request.content_length or 0) > status_errors.MAX_BODY:
         raise status_errors.body_too_large()
     if request.headers.get("Expect", "").lower() == "100-continue" and not request.content.is_eof():
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        request.writer.output_size = 0  # as in the library's own: the answer has not begun
+        request.writer.output_size = 0  # like in aiohttp: the response has not started
     if request.content.is_eof():
         return await _received(request)
-    # Most bodies are there at once, so this has to cost little.
+    # Most bodies have already arrived, so this path must be cheap.
     alarm = asyncio.get_running_loop().call_later(_PATIENCE, request.content.set_exception, TimeoutError())
     try:
         return await _received(request)
@@ -61,30 +59,21 @@ async def _received(request: web.BaseRequest) -> bytes:
 async def read_fields(
     request: web.BaseRequest, *, body: bytes | None = None, protobuf_kind: tuple[str, str] | None = None
 ) -> dict[str, object]:
-    """Read an object, a large one in a thread.
+    """Read an object, in a thread if it is large.
 
-    Args:
-        request: Request, whose content type determines how the body is decoded.
-        body: Body if it was read already.
-        protobuf_kind: As for ``sent_body``.
-
-    Raises:
-        RequestEntityTooLargeError: If it is larger than 3 MiB.
-        ApiError: If it cannot be decoded.
+    ``body`` is the body if it was already read, and ``protobuf_kind`` is passed to ``sent_body``. Raises
+    RequestEntityTooLargeError above 3 MiB, and ApiError if the body cannot be decoded.
     """
     sent_body(request, b"", protobuf_kind=protobuf_kind).checked_media_type()
     raw = body if body is not None else await read_body(request)
-    # Python's YAML reader takes more than a second for 3 MiB, and the loop has others to serve.
+    # Python's YAML parser needs more than a second for 3 MiB, which would block the event loop.
     return await beside(len(raw), sent_body(request, raw, protobuf_kind=protobuf_kind).decode)
 
 
 def sent_body(request: web.BaseRequest, raw: bytes, *, protobuf_kind: tuple[str, str] | None = None) -> SentBody:
     """Return a body with its content type.
 
-    Args:
-        request: Request that has the body.
-        raw: Unpacked bytes of the body.
-        protobuf_kind: API version and kind of a protobuf object that specifies neither; None rejects protobuf.
+    ``protobuf_kind`` is API version and kind of a protobuf object that does not specify them. None rejects protobuf.
     """
     content_type = request.headers.get("Content-Type", "")
     if protobuf_kind is None:

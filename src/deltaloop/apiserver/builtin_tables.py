@@ -1,15 +1,9 @@
-"""The tables of the built-in kinds, read from the data file, and what is served by them.
+"""Data files: tables of the built-in kinds, initial objects and published schemas.
 
-Objects that exist from the start, as data: roles and bindings where RBAC is on, and what flow control is made of.
-
-The data files are made by ``tools/first_objects`` from what a real kube-apiserver has before anybody asks it for
-something. They are a part of the code, and read with it. ``admin``, ``edit`` and ``view`` have no rules of their own:
-they select roles by label (``core/access/rbac.py``).
-
-The published schemas of the built-in kinds, where the extra ``schemas`` is installed.
-
-They are read from the package ``kubernetes-validate`` when they are first asked for; its code is never run. What a
-server says beside them (enums, defaults) is in a data file that ``tools/builtin_tables/observe.py`` writes.
+``tools/first_objects`` records the initial objects of a real kube-apiserver: roles and bindings for RBAC, and objects
+of flow control. The roles ``admin``, ``edit`` and ``view`` select other roles by label (``core/access/rbac.py``). The
+published schemas come from the package ``kubernetes-validate`` (extra ``schemas``), whose code is never run.
+``tools/builtin_tables/observe.py`` records the server's additions (enums and defaults).
 """
 
 from __future__ import annotations
@@ -35,7 +29,7 @@ _DATA: Final = "builtin_kinds.json.gz"
 
 @cache
 def builtin_tables() -> BuiltInTables:
-    """Return the tables; the first call of the process reads them."""
+    """Return the tables, which are read once per process."""
     packed = resources.files("deltaloop.schemas").joinpath(_DATA).read_bytes()
     return parse_tables(gzip.decompress(packed))
 
@@ -48,18 +42,18 @@ def builtin_types() -> BuiltInTypes:
 
 @cache
 def built_in() -> tuple[ServedResource, ...]:
-    """Return all that is served of built-in kinds, reviews included."""
+    """Return all built-in resources, including reviews."""
     tables, types = builtin_tables(), builtin_types()
     return (*built_in_resources(tables, types), *reviews(tables, types))
 
 
 def bootstrap_policy() -> tuple[tuple[str, dict[str, Any]], ...]:
-    """Return the roles and bindings: the path of the collection and the object, without uid and times."""
+    """Return the initial roles and bindings with the path of their collection, without UID and times."""
     return _read("bootstrap_policy.json.gz")
 
 
 def flow_control() -> tuple[tuple[str, dict[str, Any]], ...]:
-    """Return the FlowSchemas and PriorityLevelConfigurations, in the same form."""
+    """Return the initial FlowSchemas and PriorityLevelConfigurations in the same form."""
     return _read("flow_control.json.gz")
 
 
@@ -79,9 +73,9 @@ _log: Final = logging.getLogger("deltaloop.apiserver")
 
 @cache
 def published_schemas() -> PublishedSchemas | None:
-    """Return the schemas; None without the extra, or if its package has none for our version of Kubernetes.
+    """Return the published schemas, or None without the extra or without schemas for this Kubernetes version.
 
-    A missing version is logged once as a WARNING: the package is there, but too old.
+    A missing version is logged once as a warning, because the package is too old.
     """
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or not spec.submodule_search_locations:

@@ -1,4 +1,4 @@
-"""Wakes those who wait for the store to change."""
+"""Notification of waiting tasks and callbacks after changes of the store."""
 
 from __future__ import annotations
 
@@ -14,32 +14,27 @@ from deltaloop.apiserver.core.storage.store_errors import CompactedError
 
 ALL_RESOURCES: Final = "*"
 _CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
-# To tell so many costs more than turns of the loop in which nothing happens.
+# Notifying this many callbacks costs more than empty iterations of the event loop.
 _MANY: Final = 8
-# A request that has arrived by now is read in the next turn, and answered in the one after it.
+# Requests that have arrived are read in the next iteration and answered in the one after.
 _TURNS: Final = 2
 
 
 @final
 class ChangeSignal:
-    """Events for waiters, set when a resource that they wait for has changed.
+    """Events and callbacks that are triggered when a resource changes.
 
-    Everybody is woken now and then whatever has changed, so that a watcher of a quiet resource moves its cursor on and
-    does not fall out of the store's window because of a busy one.
+    All waiters are woken from time to time, even without a change of their resource. Otherwise a busy resource would
+    push the cursor of a watch of a quiet resource out of the store's window.
     """
 
     def __init__(self, store: RevisionStore, *, stride: int) -> None:
-        """Watch this store.
-
-        Args:
-            store: The store whose changes wake watchers.
-            stride: After how many changes everybody is woken; a part of the store's window.
-        """
+        """Watch a store, and wake all waiters after ``stride`` changes, which must be less than its window."""
         self._store = store
         self._stride = stride
         self._published = store.revision
         self._woke_all_at = store.revision
-        # Ordered, so that who came first is told first.
+        # Ordered, so that the first subscriber is notified first.
         self._waiting: defaultdict[str, dict[asyncio.Event, None]] = defaultdict(dict)
         self._looking: defaultdict[str, dict[Callable[[], None], None]] = defaultdict(dict)
         self._due: dict[str, None] = {}
@@ -48,12 +43,15 @@ class ChangeSignal:
 
     @property
     def closed(self) -> bool:
-        """Whether the server stops; whoever waits ends what it does."""
+        """Whether the server is stopping, so that waiters must end."""
         return self._closed
 
     @contextmanager
     def subscribe(self, resource: str = ALL_RESOURCES) -> Generator[asyncio.Event]:
-        """Give an event that is set after changes of a resource and at the end; clear it, then look at the store."""
+        """Provide an event that is set after changes of a resource and at the end.
+
+        Clear it before reading the store.
+        """
         event = asyncio.Event()
         if self._closed:
             event.set()
@@ -67,10 +65,10 @@ class ChangeSignal:
 
     @contextmanager
     def notify(self, resource: str, look: Callable[[], None]) -> Generator[None]:
-        """Call something after changes of a resource and at the end; it must neither wait nor fail.
+        """Register a callback for changes of a resource and for the end. It must neither block nor fail.
 
-        It is called in the next turn of the loop, once for all changes of a turn. Where many are to be told, the
-        requests that have arrived by then are answered first, and all are told once of what they have changed.
+        It is called in the next iteration of the event loop, once for all changes of an iteration. If there are many
+        callbacks, pending requests are answered first, so that the callbacks run once for all their changes.
         """
         self._loop = asyncio.get_running_loop()
         self._looking[resource][look] = None
@@ -82,14 +80,14 @@ class ChangeSignal:
                 del self._looking[resource]
 
     def publish(self) -> None:
-        """Wake those who wait for what has changed since the last call; call it after every write."""
+        """Wake the waiters for changes since the last call. Call this after every write."""
         revision = self._store.revision
         if revision == self._published:
             return
         try:
             changes = self._store.changes_after(self._published, limit=self._stride)
             changed = dict.fromkeys(change.resource for change in changes)
-            # Whoever watches a custom resource looks whether it is still what it was.
+            # Watches of custom resources check whether their CRD has changed.
             changed |= dict.fromkeys(change.key for change in changes if change.resource == _CRDS)
         except CompactedError:
             changed = self._everything()
@@ -101,7 +99,7 @@ class ChangeSignal:
             self._wake(resource)
 
     def close(self) -> None:
-        """Wake everybody for the last time."""
+        """Wake all waiters for the last time."""
         self._closed = True
         for resource in self._everything():
             self._wake(resource)

@@ -1,14 +1,14 @@
-"""What the HTTP library does by itself with a connection, and what is done here instead.
+"""Override aiohttp's connection handling.
 
-No body is unpacked: the real server does not look at ``Content-Encoding`` either, and a few megabytes can be gigabytes
-unpacked. After an answer that did not need all of a body, up to 3 MiB of the rest are read and thrown away, so that a
-client that is still sending gets to see the answer; then the connection is closed.
+Bodies are not decompressed, like on the real server, because a few megabytes can decompress to gigabytes. After an
+early response, up to 3 MiB of the remaining body are read and discarded, so that a client that is still sending can
+read the response. Then the connection is closed.
 
-A large answer goes out in pieces, the next one when the connection has room: the library would copy all of it into the
-connection's buffer at once. A client that takes nothing for ``WRITE_PATIENCE`` seconds is cut off.
+A large response is sent in chunks as the connection has room, because aiohttp would copy it completely into the buffer.
+A client that reads nothing for ``WRITE_PATIENCE`` seconds is disconnected.
 
-TLS ends with a word from both sides, for which the library would wait half a minute. Most clients in other processes
-answer only when they use the connection next, so the server does not wait for it when it stops.
+aiohttp would wait half a minute for the TLS shutdown of clients. Most clients respond only when they use the connection
+again, so a stopping server does not wait for them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 def answering(handle: Handle, outgoing: Outgoing, incoming: Incoming) -> Handle:
-    """Return a handler that does what is said above of bodies and of large answers, whatever requests come by."""
+    """Return a handler with the above handling of bodies and large responses, for all kinds of connections."""
 
     async def answered(request: web.BaseRequest) -> web.StreamResponse:
         length = request.content_length
@@ -60,8 +60,8 @@ def answering(handle: Handle, outgoing: Outgoing, incoming: Incoming) -> Handle:
 
 
 def http_server(answered: Handle) -> web.Server:
-    """Return what makes a protocol for each connection and has a handler answer; it is bound to the running loop."""
-    # Without cancellation a watch whose client is gone would live until its deadline.
+    """Return the factory of the connections' protocols, which is bound to the running event loop."""
+    # Without cancellation, the watch of a disconnected client would live until its deadline.
     return web.Server(
         answered,
         handler_cancellation=True,
@@ -73,13 +73,13 @@ def http_server(answered: Handle) -> web.Server:
 
 
 async def close(runner: web.ServerRunner) -> None:
-    """Close the sockets, once what is being answered has ended or its time is over; all are closed after this."""
+    """Close the sockets after pending responses have ended or timed out."""
     open_ones = runner.server.connections if runner.server is not None else []
     found = (getattr(connection, "transport", None) for connection in open_ones)
     transports: list[asyncio.WriteTransport] = [transport for transport in found if transport is not None]
     await runner.cleanup()
     for _ in range(_ROUNDS if transports else 0):
-        # Clients on this loop answer within some rounds of it.
+        # Clients on this event loop respond within a few iterations.
         await asyncio.sleep(0)
     for transport in transports:
         transport.abort()
@@ -95,14 +95,14 @@ async def _send_large(
 ) -> web.StreamResponse:
     copy = outgoing.take(body)
     if copy is None:
-        # As flow control answers, which knows nothing of Status.
+        # Flow control responds without a Status.
         text = "Too many requests, please try again later.\n"
         return web.Response(status=429, text=text, headers={"Retry-After": "1"})
     stream = web.StreamResponse(status=response.status, headers=response.headers)
     stream.content_length = len(copy)
     if response.keep_alive is False:
         stream.force_close()
-    response.body = body = b""  # the copy is all that is held while it is sent
+    response.body = body = b""  # keep only the shared copy while it is sent
     try:
         with suppress(ConnectionError):
             await stream.prepare(request)
@@ -119,7 +119,7 @@ async def _send_large(
 
 
 async def _send_and_drain(request: web.BaseRequest, response: web.StreamResponse) -> None:
-    """Send an answer, then read what is left of the body, within bounds.
+    """Send a response, then read a limited rest of the body.
 
     Source: Go's net/http server.go, which reads 256 KiB and waits half a second; clients here may send all of a body
     that the server would have taken.

@@ -1,4 +1,4 @@
-"""Controllers that a real server leaves to the controller manager, run beside the embedded server on request."""
+"""Controllers of the controller manager that run next to the embedded server on request."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from deltaloop.apiserver.core.write_context import Moments
 from deltaloop.apiserver.core.writes.server_state import ServerState
 
 MOST: Final = 64
-"""Small objects that the garbage collector examines between two turns of the event loop."""
+"""Number of small objects that the garbage collector examines between two iterations of the event loop."""
 _log: Final = logging.getLogger("deltaloop.apiserver")
 
 
 class RunController(Protocol):
-    """A controller of the server. It works until the server stops; cancellation leaves things as they are."""
+    """Controller of the server, which runs until the server stops. Cancellation is safe."""
 
     def __call__(self, state: ServerState, signal: ChangeSignal, *, moments: Moments) -> Coroutine[None, None, None]:
-        """Run it."""
+        """Run the controller."""
         ...
 
 
 class Step(Protocol):
-    """Does a part of the pending work, and returns whether it has written an object."""
+    """Function that does a part of the pending work, and returns whether it wrote an object."""
 
     def __call__(self, state: ServerState, *, moments: Moments) -> bool:
-        """Do it."""
+        """Do the next part of the work."""
         ...
 
 
 async def repeat(step: Step, state: ServerState, signal: ChangeSignal, *, moments: Moments) -> None:
-    """Examine the whole store after each change."""
+    """Run a step over the whole store after each change."""
     with signal.subscribe() as changed:
         while not signal.closed:
             changed.clear()
             if step(state, moments=moments):
                 signal.publish()
-                await asyncio.sleep(0)  # a part of them is done; others have their turn before the next
+                await asyncio.sleep(0)  # work is left, so yield to other tasks first
             else:
                 await changed.wait()
 
 
 async def collect_garbage(state: ServerState, signal: ChangeSignal, *, moments: Moments) -> None:
-    """Delete objects whose owners are gone, and finish foreground and orphaning deletes."""
+    """Delete objects whose owners are gone, and complete foreground and orphaning deletes."""
     from deltaloop.apiserver.core.controllers.garbage import GarbageCollector
 
     collector = GarbageCollector(state)
@@ -55,7 +55,8 @@ async def collect_garbage(state: ServerState, signal: ChangeSignal, *, moments: 
             changed.clear()
             collected = collector.run(moments=moments, most=MOST)
             for place, reason in collected.refused:
-                # Such as an object that was stored before a rule was there; its next change tries again.
+                # For example, an object may violate a rule that was added later. Its next change triggers another
+                # attempt.
                 _log.warning(
                     "garbage collection was refused",
                     extra={"resource": place.resource, "key": place.key, "reason": reason},
@@ -63,7 +64,7 @@ async def collect_garbage(state: ServerState, signal: ChangeSignal, *, moments: 
             if collected.wrote:
                 signal.publish()
             if collected.more:
-                await asyncio.sleep(0)  # others have their turn before the next
+                await asyncio.sleep(0)  # yield to other tasks
             else:
                 await changed.wait()
 
@@ -85,7 +86,7 @@ async def elect_holders(state: ServerState, signal: ChangeSignal, *, moments: Mo
                 if decided.wrote:
                     signal.publish()
             except ApiError as error:
-                # Such as a namespace that is being deleted; the next change tries again.
+                # For example, the namespace may be terminating. The next change triggers another attempt.
                 _log.warning("an election was refused", extra={"reason": error.status.message})
             try:
                 async with asyncio.timeout(wait):

@@ -1,7 +1,7 @@
-"""Has custom resources converted by webhooks for those who read.
+"""Conversion of custom resources by webhooks for reads.
 
-What lists and watches want is asked once, whoever wants it first, and kept for the others; the call goes on if that one
-goes away. A single object that is read is asked for anew each time, as on a real server.
+Conversions for lists and watches are shared: the first reader starts the call, which continues for the others if that
+reader goes away. A single read calls the webhook every time, like on a real server.
 """
 
 from __future__ import annotations
@@ -34,56 +34,50 @@ from deltaloop.schemas.work import GrowthError
 T = TypeVar("T")
 
 MOST_SCANNED: Final = 1000
-"""Objects that one read looks at on the loop."""
+"""Maximum number of objects that one read scans on the event loop."""
 MOST_AT_ONCE: Final = 500
-"""Objects in one review."""
+"""Maximum number of objects in one review."""
 MOST_BYTES: Final = 512 * 1024
-"""In one review, but for a single object: web frameworks take a megabyte; a real server asks about one at a time."""
+"""Maximum size of a review with several objects in bytes. Web frameworks often accept one megabyte; a real server sends
+one object at a time.
+"""
 _decode: Final = msgspec.json.Decoder(dict[str, object]).decode
 _Outcome = Resource | ConversionError
 
 
 class UnconvertedError(Exception):
-    """Objects could not be converted.
+    """Objects that could not be converted.
 
     Attributes:
-        faults: Which, and why.
+        faults: Objects and errors.
     """
 
     def __init__(self, faults: list[tuple[Resource, ConversionError]]) -> None:
-        """Keep the faults."""
         super().__init__(f"{len(faults)} objects could not be converted")
         self.faults = faults
 
 
 @final
 class Conversions:
-    """The conversions of one server."""
+    """Conversions of one server."""
 
     def __init__(self, client: WebhookClient) -> None:
-        """Ask through this client."""
         self._client = client
         self._common = ConvertedObjects()
         self._asked: dict[tuple[WebhookConversion, str, bytes], asyncio.Task[dict[bytes, _Outcome]]] = {}
         self._tasks: set[asyncio.Task[dict[bytes, _Outcome]]] = set()
 
     async def close(self) -> None:
-        """End the calls that are on their way."""
+        """Cancel the running calls."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def one(self, served: ServedResource, obj: Resource, *, anew: bool = True) -> Resource:
-        """Return an object of the store in the version that is served.
+        """Return a stored object in the served version, or raise ApiError 500 if it cannot be converted.
 
-        Args:
-            served: The version.
-            obj: The object.
-            anew: Whether the webhook is asked even if it has been asked before.
-
-        Raises:
-            ApiError: 500 if it cannot be converted.
+        ``anew`` calls the webhook even if a converted object is cached.
         """
         webhook, kind = served.codec.webhook, served.type
         if webhook is None or is_whole(obj) or (stored_version(obj) or webhook.oldest) == kind.api_version:
@@ -99,7 +93,7 @@ class Conversions:
         return found[obj.raw]
 
     def shown(self, store: RevisionStore, served: ServedResource, *, compares: bool = True) -> Timeline:
-        """Return what a store has of a version: itself, if no webhook converts; ``ConvertedStore`` says more."""
+        """Return the store, or a view of it (``ConvertedStore``) if a webhook converts the version."""
         webhook = served.codec.webhook
         if webhook is None:
             return store
@@ -109,16 +103,10 @@ class Conversions:
     async def read(
         self, store: RevisionStore, served: ServedResource, read: Callable[[Timeline], T], *, scans: bool = False
     ) -> T:
-        """Return what is read from a store in the version that is served.
+        """Read from a store in the served version.
 
-        Args:
-            store: The store.
-            served: The version.
-            read: Called with the store as that version shows it.
-            scans: Whether ``read`` looks at all objects of the resource; then it runs in a thread if there are many.
-
-        Raises:
-            ApiError: 500 if objects cannot be converted; and what ``read`` raises.
+        ``read`` is called with the view of the store. ``scans`` means that it reads all objects of the resource, so it
+        runs in a thread if there are many. Raises ApiError 500 if objects cannot be converted, and errors of ``read``.
         """
         is_long = scans and store.count(served.storage) > MOST_SCANNED
         shown = self.shown(store.copy_of(served.storage) if is_long else store, served)
@@ -134,21 +122,14 @@ class Conversions:
                 raise status_errors.undecodable_items(served.type, faults) from None
 
     async def settle(self, shown: Timeline, question: object) -> None:
-        """Have what a reader has asked for converted, so that it can read on.
-
-        Raises:
-            UnconvertedError: If it cannot be.
-        """
+        """Convert the objects that a reader requires, or raise UnconvertedError."""
         assert isinstance(shown, ConvertedStore)
         shown.hold(await self.answer(cast("ConversionQuestion", question)))
 
     async def answer(self, question: ConversionQuestion, *, anew: bool = False) -> Found:
-        """Return the objects of a question in the version that it wants.
+        """Return the converted objects of a question, or raise UnconvertedError.
 
-        Cancellation ends the waiting; what has been asked goes on, for others.
-
-        Raises:
-            UnconvertedError: If some cannot be converted.
+        Cancellation does not cancel the calls, because other readers can use their results.
         """
         webhook, version = question.webhook, question.api_version
         new: list[Resource] = []
@@ -187,7 +168,7 @@ class Conversions:
     async def _ask(
         self, webhook: WebhookConversion, version: str, objects: Sequence[Resource]
     ) -> dict[bytes, _Outcome]:
-        """Ask for objects of one version in another one, all at once."""
+        """Convert objects of one version by a single call."""
         try:
             try:
                 complete, call = await beside(
@@ -230,7 +211,7 @@ def _outcomes(
 
 
 def _parts(webhook: WebhookConversion, objects: Sequence[Resource]) -> Iterator[list[Resource]]:
-    """Yield objects as they are asked for together: those of one version, and not too many."""
+    """Split objects by version and into reviews of limited size."""
     parts: dict[str, list[Resource]] = {}
     sizes: dict[str, int] = {}
     for obj in objects:

@@ -1,6 +1,6 @@
-"""The server's own secrets: its token, its authority, the key of service account tokens. Kept in the data directory.
+"""The server's secrets: its token, its CA, and the key for service account tokens.
 
-Each is a file that its owner alone can read, written whole under another name first.
+In a data directory, each secret is a file that only its owner can read. It is written under a temporary name first.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ServerCredentials:
-    """What one server has.
+    """Secrets of one server.
 
     Attributes:
-        token: The bearer token; None with plain HTTP.
-        authority: Signs certificates; None with plain HTTP.
-        signer: Signs tokens of service accounts.
+        token: Bearer token. None with plain HTTP.
+        authority: CA for certificates. None with plain HTTP.
+        signer: Signer of service account tokens.
     """
 
     token: SecretText | None
@@ -39,20 +39,15 @@ class ServerCredentials:
 
 
 def new_token() -> SecretText:
-    """Make a random token."""
+    """Return a random token."""
     return SecretText(secrets.token_urlsafe(32))
 
 
 def credentials_of(options: ServerOptions, token: SecretText | None) -> ServerCredentials:
-    """Make what a server needs, or read what its data directory keeps.
+    """Create the server's secrets, or read them from its data directory.
 
-    Args:
-        options: The server's options: certificates, keys and users that were given.
-        token: The token to use; None is the kept one or a new one.
-
-    Raises:
-        MissingExtraError: If the extra ``server`` is not installed and TLS is wanted.
-        DataDirectoryError: If a file cannot be read or written.
+    ``token`` None selects the stored token or a new one. Raises MissingExtraError if TLS requires the extra ``server``,
+    and DataDirectoryError if a file cannot be read or written.
     """
     directory = options.data_dir
     accepted = [key.reveal().encode() for key in options.accepted_service_account_keys]

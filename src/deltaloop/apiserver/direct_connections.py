@@ -1,11 +1,9 @@
-"""Requests from the same event loop, which need neither a socket nor the text of HTTP.
+"""Requests from the same event loop, without sockets and HTTP parsing.
 
-A door gives a request to the same handler that the requests of sockets come to, in the same form, and the answer's
-head and body back to who has asked. What is sent arrives in the next turn of the loop, in order, so that a request
-takes as many turns as over a socket; who does not read holds the server back as full buffers do. Closing either side
-ends both: what was written is still read, and then the connection is broken.
-
-What does not happen here: parsing and writing HTTP, TLS, connections that serve several requests.
+A door passes requests to the same handler as socket requests, and returns head and body of the response. Data arrives
+in the next iteration of the event loop, so a request takes as many iterations as over a socket. A slow reader blocks
+the server like a full buffer. When either side closes, written data can still be read, and then the connection is
+broken. HTTP encoding, TLS and connection reuse do not exist here.
 """
 
 from __future__ import annotations
@@ -32,15 +30,14 @@ Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 @final
 class DirectConnection(asyncio.Transport):
-    """One request and its answer; to the server it is the connection that the request came by.
+    """One request and its response; it is the transport of the request for the server.
 
     Attributes:
-        status: HTTP status code; 0 before the head has arrived.
-        headers: The answer's headers, names in lower case.
+        status: HTTP status. 0 before the head has arrived.
+        headers: Headers of the response.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, context: contextvars.Context) -> None:
-        """Made by a door."""
         super().__init__({"peername": _HERE, "sockname": _HERE})
         self.status: int = 0
         self.headers: tuple[tuple[str, str], ...] = ()
@@ -50,33 +47,28 @@ class DirectConnection(asyncio.Transport):
         self._head: tuple[int, tuple[tuple[str, str], ...]] | None = None
         self._sent: list[bytes] = []
         self._arrived: list[bytes] = []
-        self._waiting = 0  # bytes of both
+        self._waiting = 0  # bytes in both lists
         self._sent_end = self._broken = self._scheduled = False
-        self._ends = self._breaks = False  # after what has arrived
+        self._ends = self._breaks = False  # take effect after the arrived data
         self._reader: asyncio.Future[None] | None = None
         self._writer: asyncio.Future[None] | None = None
 
-    # -- who has asked
+    # -- client side
 
     async def answered(self) -> None:
-        """Wait for the head.
-
-        Raises:
-            ConnectionResetError: If the connection breaks before.
-        """
+        """Wait for the head of the response, or raise ConnectionResetError if the connection breaks."""
         while not self.status:
             await self._news()
 
     @property
     def complete(self) -> bool:
-        """Whether the body has been read to its end."""
+        """Whether the body was read completely."""
         return self._ends and not self._arrived
 
     async def read(self) -> bytes:
-        """Return what has come of the body; empty at its end. Cancelling loses nothing.
+        """Return the next part of the body, or empty bytes at its end. Cancellation loses no data.
 
-        Raises:
-            ConnectionResetError: If the connection has broken before its end.
+        Raises ConnectionResetError if the connection breaks before the end.
         """
         while not self._arrived:
             if self._ends:
@@ -98,7 +90,7 @@ class DirectConnection(asyncio.Transport):
             self._reader = None
 
     def _arrives(self) -> None:
-        """Have what was sent arrive in the next turn of the loop."""
+        """Deliver sent data in the next iteration of the event loop."""
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._deliver, context=self._context)
@@ -117,11 +109,11 @@ class DirectConnection(asyncio.Transport):
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
 
-    # -- the server
+    # -- server side
 
     @property
     def full(self) -> bool:
-        """Whether more waits to be read than the server should add to."""
+        """Whether the server must wait before it sends more data."""
         return self._waiting > _HIGH_WATER
 
     def begin(self, status: int, headers: tuple[tuple[str, str], ...]) -> None:
@@ -130,7 +122,7 @@ class DirectConnection(asyncio.Transport):
         self._arrives()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send a piece of the body."""
+        """Send a part of the body."""
         if data and not self._broken:
             self._sent.append(bytes(data))
             self._waiting += len(data)
@@ -143,11 +135,7 @@ class DirectConnection(asyncio.Transport):
             self._arrives()
 
     async def room(self) -> None:
-        """Wait until more may be sent.
-
-        Raises:
-            ConnectionResetError: If the connection has broken.
-        """
+        """Wait until more data can be sent, or raise ConnectionResetError if the connection is broken."""
         while self.full and not self._broken:
             self._writer = self._loop.create_future()
             try:
@@ -157,23 +145,23 @@ class DirectConnection(asyncio.Transport):
         if self._broken:
             raise _reset()
 
-    # -- both
+    # -- both sides
 
     def is_closing(self) -> bool:
-        """Whether it has broken."""
+        """Return whether the connection is broken."""
         return self._broken
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Do nothing: no protocol hears of it."""
+        """Do nothing, because there is no protocol."""
 
     def close(self) -> None:
-        """Break it off, as ``abort``."""
+        """Break the connection like ``abort``."""
         self.abort()
 
     def abort(self) -> None:
-        """Break it off: what was written is still read; a handler that is at work is cancelled.
+        """Break the connection and cancel the running handler. Written data can still be read.
 
-        Of an answer that was sent as a whole there is nothing to break off.
+        A complete response is not affected.
         """
         if self._broken or self._sent_end:
             return
@@ -186,7 +174,7 @@ class DirectConnection(asyncio.Transport):
 
 @final
 class _Writer(AbstractStreamWriter):
-    """What the library writes an answer to."""
+    """Stream writer for aiohttp responses."""
 
     def __init__(self, connection: DirectConnection) -> None:
         self._connection = connection
@@ -196,8 +184,7 @@ class _Writer(AbstractStreamWriter):
         return self._connection
 
     async def write_headers(self, status_line: str, headers: CIMultiDict[str]) -> None:
-        pairs = tuple([(name.lower(), value) for name, value in headers.items()])
-        self._connection.begin(int(status_line[_CODE]), pairs)
+        self._connection.begin(int(status_line[_CODE]), tuple(headers.items()))
 
     async def write(self, chunk: bytes | bytearray | memoryview) -> None:
         self.output_size += len(chunk)
@@ -224,7 +211,7 @@ class _Writer(AbstractStreamWriter):
 
 @final
 class _Protocol:
-    """What a request asks its connection's protocol for."""
+    """Protocol with the attributes that an aiohttp request uses."""
 
     ssl_context = None
     peername = sockname = _HERE
@@ -238,7 +225,7 @@ class _Protocol:
         return self.transport.full
 
     def pause_reading(self, **_: object) -> None:
-        """Do nothing: a body is there as a whole."""
+        """Do nothing, because the body has already arrived."""
 
     def resume_reading(self, **_: object) -> None:
         """Do nothing."""
@@ -246,23 +233,19 @@ class _Protocol:
 
 @final
 class DirectDoor:
-    """Where a server takes requests from the loop that it runs on."""
+    """Entry point for requests from the server's event loop."""
 
     def __init__(self, handle: Handle) -> None:
-        """Give requests to a handler, which has to answer failures, too."""
+        """Use a handler, which must also respond to failures."""
         self._handle = handle
         self._loop = asyncio.get_running_loop()
         self._context = contextvars.copy_context()
         self._open: dict[DirectConnection, None] = {}
 
     def ask(self, method: str, target: str, headers: list[tuple[str, str]], body: bytes | None) -> DirectConnection:
-        """Send a request; the answer comes by what this returns.
+        """Send a request, and return the connection for its response.
 
-        Args:
-            method: HTTP method.
-            target: Path and query, quoted.
-            headers: All of them, ``Host`` and ``Content-Length`` included.
-            body: Body, or None.
+        ``target`` is the quoted path with the query, and ``headers`` must include ``Host`` and ``Content-Length``.
         """
         connection = DirectConnection(self._loop, self._context.copy())
         self._open[connection] = None
@@ -277,7 +260,7 @@ class DirectDoor:
         headers: list[tuple[str, str]],
         body: bytes | None,
     ) -> None:
-        """Have a request answered that has arrived."""
+        """Start the handler of an arrived request."""
         if connection.is_closing():
             del self._open[connection]
             return
@@ -302,23 +285,19 @@ class DirectDoor:
             await response.prepare(request)
             await response.write_eof()
         except ConnectionError:
-            pass  # whoever has asked is gone
+            pass  # the client is gone
         finally:
             connection.handler = None
             del self._open[connection]
-            connection.abort()  # unless the answer is complete
+            connection.abort()  # has no effect on a complete response
 
     def cut(self) -> None:
-        """Break off all connections."""
+        """Break all connections."""
         for connection in tuple(self._open):
             connection.abort()
 
     async def close(self, *, patience: float) -> None:
-        """Wait for what is being answered, and break off what is left then.
-
-        Args:
-            patience: Seconds to wait.
-        """
+        """Wait up to ``patience`` seconds for running handlers, then break the remaining connections."""
         tasks = [connection.handler for connection in self._open if connection.handler is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=patience)

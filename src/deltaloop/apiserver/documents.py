@@ -1,4 +1,4 @@
-"""Answers requests that belong to no resource: discovery, OpenAPI, version and health."""
+"""Handlers of non-resource requests: discovery, OpenAPI, version and health."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _FORMS: Final = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetad
 
 
 def json_answer(body: bytes, headers: Mapping[str, str], *, status: int = 200) -> web.Response:
-    """Make an answer in JSON, which ends with a newline as those of a real server do."""
+    """Return a JSON response with a trailing newline, like a real server."""
     return _json(body + b"\n", headers, status)
 
 
 def indented_answer(body: bytes, headers: Mapping[str, str], *, status: int = 200) -> web.Response:
-    """Make an answer in JSON of many lines; a real server writes some so, and no newline at their end."""
+    """Return an indented JSON response without a trailing newline, like a real server for some documents."""
     return _json(_indented(body), headers, status)
 
 
@@ -50,10 +50,7 @@ def _json(body: bytes, headers: Mapping[str, str], status: int = 200) -> web.Res
 
 
 async def in_yaml(request: web.BaseRequest, response: web.StreamResponse) -> web.StreamResponse:
-    """Turn an answer in JSON into YAML, if that is what the request asked for; streams stay as they are.
-
-    A large one is turned in a thread, so that the loop goes on serving others.
-    """
+    """Convert a JSON response to YAML if requested, in a thread if it is large. Streams are not changed."""
     accept = ",".join(request.headers.getall("Accept", []))
     if YAML not in accept or not isinstance(response, web.Response) or not isinstance(response.body, bytes):
         return response
@@ -69,7 +66,7 @@ async def in_yaml(request: web.BaseRequest, response: web.StreamResponse) -> web
 
 
 async def in_lines(request: web.BaseRequest, response: web.StreamResponse) -> web.StreamResponse:
-    """Write an answer in JSON over many lines, if the request asks for that; streams stay as they are."""
+    """Indent a JSON response if requested. Streams are not changed."""
     if not wants_lines(request.query.get("pretty", ""), request.headers.get("User-Agent", "")):
         return response
     if not isinstance(response, web.Response) or not isinstance(response.body, bytes) or not response.body:
@@ -90,7 +87,7 @@ def _accepted(request: web.BaseRequest) -> tuple[AcceptClause, ...]:
 
 
 def _chosen_yaml(accept: str) -> bool:
-    """Tell whether the first clause that can be served stands for YAML."""
+    """Return whether the first supported clause is YAML."""
     for clause in parse_accept(accept):
         if clause.is_yaml or clause.accepts_json:
             wanted = clause.parameters.get("as")
@@ -105,7 +102,7 @@ def _old_document(served: tuple[ServedResource, ...], content_type: str) -> byte
 
 
 def text_answer(status: int, text: str, headers: Mapping[str, str]) -> web.Response:
-    """Make an answer in plain text."""
+    """Return a plain text response."""
     return web.Response(
         body=text.encode(), status=status, headers={**headers, "Content-Type": "text/plain; charset=utf-8"}
     )
@@ -113,29 +110,21 @@ def text_answer(status: int, text: str, headers: Mapping[str, str]) -> web.Respo
 
 @final
 class Documents:
-    """The documents of one server."""
+    """Documents of one server."""
 
     def __init__(self, registry: Registry, headers: Mapping[str, str], *, count: Callable[[str], int]) -> None:
-        """Describe what a registry serves.
-
-        Args:
-            registry: What is served.
-            headers: Go with every answer.
-            count: Gives the number of objects of a resource.
-        """
         self._registry = registry
         self._count = count
         self._headers = headers
-        # Documents of OpenAPI v2 by content type, and the resources that they describe.
+        # OpenAPI v2 documents by content type, and the resources that they describe.
         self._described: tuple[ServedResource, ...] = ()
         self._old: dict[str, asyncio.Task[bytes]] = {}
 
     async def answer(self, request: web.BaseRequest, segments: tuple[str, ...]) -> web.Response:
-        """Answer a request; unknown paths get a plain text 404.
+        """Handle a request; unknown paths return a plain text 404.
 
-        Raises:
-            ApiError: 404 for what one of the server's own groups does not have, 405 for other methods than GET, 406 for
-                what cannot be given.
+        Raises ApiError: 404 for an unknown path in a built-in group, 405 for methods other than GET and HEAD, and 406
+        for an unsupported format.
         """
         response = await self._find(request, segments)
         if response is None:
@@ -247,5 +236,5 @@ class Documents:
         def write() -> bytes:
             return encode_json(openapi.document(registry, group, version, published))
 
-        # Schemas of custom resources may be large, and this server's own documents are too.
+        # Schemas of custom resources and the built-in documents can be large.
         return _json(await asyncio.to_thread(write), headers)

@@ -1,6 +1,6 @@
-"""Names for code that runs the embedded server in its own process, besides those of ``deltaloop.apiserver``.
+"""Additional names for code that embeds the server in its own process.
 
-``deltaloop.testing`` and ``deltaloop.simulation`` use the server through these two modules only.
+``deltaloop.testing`` and ``deltaloop.simulation`` use the server only through this module and ``deltaloop.apiserver``.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ __all__ = [
 
 
 def describe_request(method: str, path: str, query: Mapping[str, str]) -> RequestInfo:
-    """Return the verb and the resource of a request, as the server sees them.
+    """Return the verb and the resource of a request as the server sees them.
 
     Args:
         method: HTTP method.
-        path: Path without its query, quoted.
+        path: Quoted path without the query.
         query: Query parameters.
     """
     return describe(method, path, path_segments(path), query)

@@ -1,4 +1,4 @@
-"""What can be wrong with where a server listens, and with where it keeps its data."""
+"""Errors of the data directory and of the start."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ from deltaloop.api.errors import DeltaloopError
 
 
 class DataDirectoryError(DeltaloopError):
-    """The data directory cannot be used, or no longer; the message says why and what to do.
+    """Data directory that cannot be used.
+
+    The message contains the reason and a remedy.
 
     Attributes:
-        directory: The data directory.
+        directory: Data directory.
     """
 
     def __init__(self, message: str, *, directory: Path) -> None:
-        """Keep where."""
         super().__init__(message)
         self.directory = directory
 
 
 class ServerStartError(DeltaloopError):
-    """The server cannot listen; the message says where and what to do.
+    """Address that the server cannot listen on.
+
+    The message contains the reason and a remedy.
 
     Attributes:
-        host: The address that could not be listened on.
-        port: The port that could not be listened on.
+        host: Requested address.
+        port: Requested port.
     """
 
     def __init__(self, message: str, *, host: str, port: int) -> None:
-        """Keep where."""
         super().__init__(message)
         self.host = host
         self.port = port

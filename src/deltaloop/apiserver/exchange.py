@@ -1,4 +1,4 @@
-"""One request on its way through the server: what the filters have found out, for those who answer it."""
+"""State of one request between the filters and its handler."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from deltaloop.apiserver.core.writes.field_validation import bounded_warnings, w
 
 
 def query_of(request: web.BaseRequest) -> dict[str, tuple[str, ...]]:
-    """Return all values of each parameter of a request."""
+    """Return all values of each query parameter."""
     return {name: tuple(request.query.getall(name)) for name in request.query}
 
 
@@ -27,7 +27,7 @@ def options_of(request: web.BaseRequest, kind: str, *, applies: bool | None = No
 
 
 def add_warnings(answer: web.StreamResponse, warnings: Iterable[str]) -> None:
-    """Add a Warning header for each text, as far as there is room for them."""
+    """Add Warning headers, limited to a readable size."""
     for text in bounded_warnings(warnings):
         answer.headers.add("Warning", warning_header(text))
 
@@ -38,19 +38,19 @@ def _nothing() -> None:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Exchange:
-    """A request with its user and meaning.
+    """Request with its user and meaning.
 
     Attributes:
-        request: The HTTP request of aiohttp.
-        segments: Parts of its path, each decoded.
-        info: What it is about.
-        user: Who sent it.
-        wanted: What the user wants to do.
+        request: aiohttp request.
+        segments: Decoded parts of the path.
+        info: Parsed request.
+        user: Authenticated user.
+        wanted: Permission that the request needs.
         notes: Warnings and audit annotations.
-        stale_at: The revision that reads must be answered from; None is the present one.
-        trouble: What faults do to it, if it is a watch.
-        started: Called when the headers of a watch have been sent.
-        wake: For the fault controller: makes an open watch look at its trouble.
+        stale_at: Revision for a stale read. None for the current revision.
+        trouble: Injected faults of a watch.
+        started: Function called after the headers of a watch were sent.
+        wake: Function that makes an open watch check its faults.
     """
 
     request: web.BaseRequest

@@ -1,9 +1,9 @@
-"""What every request passes before its verb, as on the real server.
+"""Filters that every request passes before its handler, like on the real server.
 
     host, origin ▶ credentials ▶ impersonation ▶ permission ▶ faults ▶ handlers ▶ durable ▶ audit, log
 
-Failures become a Status here. Nothing is answered before what the answer shows is durable. Each request leaves a line
-in the log, for debugging; one that fails by the server's fault is an error there, with its traceback if it has one.
+Failures become a Status here. A response is sent only after the state that it shows is durable. Each request is logged
+at debug level, and server failures are logged as errors, with a traceback if available.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from deltaloop.apiserver.injected_faults import ROOT, Faults
 from deltaloop.schemas.work import GrowthError
 
 _log: Final = logging.getLogger("deltaloop.apiserver")
-# Of a refusal, when it is logged: it may be as long as what was sent, and to redact that takes seconds.
+# Limit for logged error messages, because redacting a long message takes seconds.
 _LOOKED_AT: Final = 16 * 1024
 
 
 class _LostError(Exception):
-    """A fault wants the connection gone."""
+    """Injected fault that breaks the connection."""
 
 
 @final
 class Filters:
-    """One server's door."""
+    """Filters of one server."""
 
     def __init__(
         self,
@@ -67,21 +67,12 @@ class Filters:
         settle: Callable[[], Awaitable[None]] | None = None,
         audit: Callable[[str], None] | None = None,
     ) -> None:
-        """Let requests through to these.
+        """Configure the filters.
 
-        Args:
-            handlers: Answer resources and documents.
-            access: Authenticates and authorizes requests.
-            authenticator: Finds out who asks.
-            authorizer: Decides whether they may.
-            faults: Says which requests are to fail, as a test has asked.
-            headers: Go with every answer.
-            host: Address that the server listens on.
-            publish: Called after every request, which may have written.
-            revision: Gives the oldest readable and the last revision.
-            epoch: Seconds since 1970, as objects have them.
-            settle: Waits until the store's writes are durable; None if they are not kept.
-            audit: Takes a line for each request; None for none.
+        ``headers`` are part of each response. ``host`` is the address that the server listens on. ``publish`` is called
+        after every request, which may have written. ``revision`` returns the oldest readable and the last revision.
+        ``epoch`` returns the time of objects in seconds since 1970. ``settle`` waits until all writes are durable (None
+        without a data directory), and ``audit`` receives an audit line per request.
         """
         self._handlers = handlers
         self._access = access
@@ -97,9 +88,9 @@ class Filters:
         self._audit = audit
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request; failures are answered, too.
+        """Handle one request, including failures.
 
-        Cancellation (the client went away) cannot split a write.
+        Cancellation, because the client disconnected, cannot split a write.
         """
         segments = path_segments(request.raw_path.partition("?")[0])
         info = describe(request.method, request.path, segments, request.query)
@@ -260,7 +251,7 @@ class Filters:
 
 
 class _Record:
-    """What is known of a request while it is on its way."""
+    """Facts about a request for the log and the audit log."""
 
     __slots__ = ("arrived_at", "audited", "began", "failed", "fault", "info", "notes", "refused", "user")
 
@@ -277,7 +268,7 @@ class _Record:
 
 
 def _log_request(request: web.BaseRequest, record: _Record, code: int) -> None:
-    """Write a line for debugging; that the server has failed is an error, if it was not logged as one already."""
+    """Log a request at debug level, or as an error if the server failed and the failure is not logged yet."""
     is_error = status_errors.is_unexpected(code, logged=record.failed, fault=record.fault)
     level = logging.ERROR if is_error else logging.DEBUG
     if not _log.isEnabledFor(level):
@@ -293,7 +284,7 @@ def _log_request(request: web.BaseRequest, record: _Record, code: int) -> None:
 
 
 def _facts(request: web.BaseRequest, record: _Record) -> dict[str, str]:
-    """Say which request it is; nothing secret, whatever handles the record."""
+    """Return redacted log fields of a request."""
     return {
         "method": request.method,
         "path": one_line(str(redact(request.raw_path)), longest=2048),

@@ -1,8 +1,7 @@
-"""Answers requests: from path and method to the verb that is meant.
+"""Dispatch of authorized requests by path and method to the handler of their verb.
 
-``filters`` has found out who asks and whether they may; here the path and the verb are looked at, then
-``read_handlers`` or ``write_handlers`` look at options and body. Every failure becomes a Status in JSON, except for
-paths that belong to nothing, which get a plain text 404.
+``read_handlers`` and ``write_handlers`` process options and bodies. Failures become a Status in JSON, except for
+unknown paths, which return a plain text 404.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from deltaloop.apiserver.write_handlers import WriteHandlers
 
 @final
 class Handlers:
-    """One server's answers."""
+    """Request dispatcher of one server."""
 
     def __init__(
         self,
@@ -50,19 +49,6 @@ class Handlers:
         bookmark_interval: float,
         settle: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """Answer from this store and registry.
-
-        Args:
-            state: State of the server.
-            signal: Told of every write.
-            writes: Runs the writes.
-            conversions: Has objects converted to the version that is asked for.
-            authorizer: Decides what users may do.
-            headers: Go with every answer.
-            wall_clock: The time that objects get.
-            bookmark_interval: Seconds between bookmarks of a watch.
-            settle: Waits until the store's writes are durable; None if they are not kept.
-        """
         answering = Answering(state, conversions, authorizer=authorizer, headers=headers, wall_clock=wall_clock)
         self._reads = ReadHandlers(answering, signal, bookmark_interval=bookmark_interval, settle=settle)
         self._writes = WriteHandlers(answering, writes)
@@ -71,12 +57,9 @@ class Handlers:
         self._documents = Documents(state.registry, headers, count=state.store.count)
 
     async def answer(self, exchange: Exchange, access: AccessHandlers) -> web.StreamResponse:
-        """Answer one request that is allowed.
+        """Handle an authorized request, or raise ApiError.
 
-        Cancellation (the client went away) cannot split a write: each is one transaction.
-
-        Raises:
-            ApiError: What the caller is to answer with instead.
+        Cancellation, because the client disconnected, cannot split a write, because each write is one transaction.
         """
         request, path = exchange.request, exchange.info.resource
         if path is None:
@@ -97,7 +80,7 @@ class Handlers:
         return json_answer(encode_json(fields), self._headers, status=code)
 
     def _extra(self, route: Route) -> tuple[Route, Subresource | None]:
-        """Return the subresource that a request is about, if it is more than a part of its object, and where it is."""
+        """Return the route and its subresource, if it has its own kind."""
         goes_to = route.served.strategy.posts_to
         if goes_to is not None:
             kind, subresource = goes_to
@@ -107,7 +90,7 @@ class Handlers:
         return route, route.served.subresource(route.subresource)
 
     def _warn(self, exchange: Exchange, path: ResourcePath) -> None:
-        """Note that the version is deprecated, for every answer to this request, refusals included."""
+        """Add the deprecation warning of a version to all responses, including errors."""
         served = self._registry.find(path.group, path.version, path.plural)
         if served is not None and served.deprecation:
             exchange.notes.deprecation = served.deprecation

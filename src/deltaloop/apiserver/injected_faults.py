@@ -1,14 +1,14 @@
-"""Server-side faults, as calls on the server and as HTTP verbs.
+"""Injection of server-side faults, by method calls and by HTTP.
 
-    GET    /deltaloop/faults              the faults that are on
-    POST   /deltaloop/faults              switch one on; the body is a fault, the answer has its number
-    DELETE /deltaloop/faults[/NUMBER]     switch one off, or all; stalls end
-    POST   /deltaloop/watches             {"do": "cut" | "end" | "expire" | "stall", ...}: the open watches in its scope
-    POST   /deltaloop/compact             {"revision": N}: forget the changes up to it, all by default
-    POST   /deltaloop/reset-revisions     {"revision": N}: count anew from it, 1 by default
-    POST   /deltaloop/restart             {"seconds": N}: close every connection, be away so long, listen again
+    GET    /deltaloop/faults              list the active faults
+    POST   /deltaloop/faults              add a fault; the response contains its number
+    DELETE /deltaloop/faults[/NUMBER]     remove one fault or all; stalls end
+    POST   /deltaloop/watches             {"do": "cut" | "end" | "expire" | "stall", ...}: affect open watches in scope
+    POST   /deltaloop/compact             {"revision": N}: drop the changes up to N, all by default
+    POST   /deltaloop/reset-revisions     {"revision": N}: renumber from N, 1 by default
+    POST   /deltaloop/restart             {"seconds": N}: close all connections, then listen again after N seconds
 
-All need a member of ``system:masters``, which the server's own token stands for.
+All requests require a member of ``system:masters``, such as the user of the server's own token.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _NUMBER: Final = re.compile("[0-9]{1,9}")
 
 @final
 class Faults:
-    """The faults of one server; ``server.faults``."""
+    """Fault injection of one server, available as ``server.faults``."""
 
     def __init__(
         self, store: RevisionStore, *, seed: int | None = None, restart: Callable[[float], Awaitable[None]]
     ) -> None:
-        """Begin without faults.
+        """Start without faults.
 
         Args:
-            store: What is compacted and renumbered.
-            seed: Of the chances; None is another one each time.
-            restart: Closes the server's sockets for a while.
+            store: Store to compact and renumber.
+            seed: Seed for random decisions. None for a random seed.
+            restart: Function that closes the server's sockets for a number of seconds.
         """
         self._store = store
         self._book = FaultBook()
@@ -64,34 +64,34 @@ class Faults:
 
     @property
     def open_watches(self) -> int:
-        """How many watches are open now."""
+        """Number of open watches."""
         return len(self._watches)
 
     def add(self, fault: Fault) -> int:
-        """Switch a fault on, and return the number to switch it off by."""
+        """Add a fault, and return its number for ``remove``."""
         _log.info("a fault is on", extra={"do": fault.do, "verbs": fault.verbs, "resources": fault.resources})
         return self._book.add(fault)
 
     def remove(self, number: int) -> bool:
-        """Switch a fault off, and tell whether it was on."""
+        """Remove a fault, and return whether it was active."""
         return self._book.remove(number)
 
     def clear(self) -> None:
-        """Switch all faults off and end all stalls."""
+        """Remove all faults and end all stalls."""
         self._book.clear()
         for exchange in tuple(self._watches):
             exchange.trouble.lift()
             exchange.wake()
 
     def active(self) -> tuple[tuple[int, Fault, int], ...]:
-        """Return the faults that are on, oldest first: number, fault, how often it has struck."""
+        """Return number, fault and affected requests of the active faults, oldest first."""
         return self._book.active()
 
     def strike_watches(self, fault: Fault) -> int:
-        """Do something to the watches that are open now and in a fault's scope, and return how many they are.
+        """Apply a fault to the open watches in its scope, and return their number.
 
         Raises:
-            ValueError: If it is no fault of watches (``end``, ``cut``, ``expire``, ``stall``).
+            ValueError: If the fault is not for watches (``end``, ``cut``, ``expire``, ``stall``).
         """
         if fault.do not in ON_WATCHES:
             raise ValueError(f"{fault.do!r} is nothing that an open watch can suffer: {', '.join(sorted(ON_WATCHES))}")
@@ -102,14 +102,14 @@ class Faults:
         return len(struck)
 
     def compact(self, revision: int | None = None) -> None:
-        """Forget changes up to a revision, all by default: older watches, lists and tokens get 410 Expired."""
+        """Drop the changes up to a revision, by default all; older watches, lists and tokens get 410 Expired."""
         self._store.compact(self._store.revision if revision is None else revision)
 
     def reset_revisions(self, revision: int = 1) -> None:
-        """Count resource versions anew from a revision, as after a move to a new etcd, and cut all watches.
+        """Renumber resource versions from a revision, like after a move to a new etcd, and cut all watches.
 
         Raises:
-            ValueError: If it is less than 1.
+            ValueError: If the revision is less than 1.
         """
         if revision < 1:
             raise ValueError(f"revision is {revision}; 1 or more is needed")
@@ -117,13 +117,13 @@ class Faults:
         self.strike_watches(Fault(do="cut"))
 
     def restore_backup(self, revision: int) -> None:
-        """Have the objects of a revision again, as from a backup of etcd that was made then, and cut all watches.
+        """Restore the objects of a past revision, like from an etcd backup, and cut all watches.
 
-        Resource versions go on a million later, so that every watch has to begin with a list. Definitions that were
-        created or deleted since then are served as before.
+        Resource versions jump by a million, so every watch must restart with a list. The served CRDs do not change,
+        even if they were created or deleted since that revision.
 
         Raises:
-            ValueError: If changes since that revision are forgotten.
+            ValueError: If the changes since that revision were dropped.
         """
         try:
             self._store.restore_backup(revision)
@@ -132,19 +132,19 @@ class Faults:
         self.strike_watches(Fault(do="cut"))
 
     async def restart(self, seconds: float = 0.0) -> None:
-        """Reset every connection, be away for some seconds, then listen on the same port; nothing is forgotten.
+        """Reset all connections, then listen on the same port again after some seconds without losing data.
 
-        Cancellation while away leaves the server without a socket.
+        Cancellation during the wait leaves the server without a socket.
         """
         await self._restart(seconds)
 
     def strike(self, info: RequestInfo, user: User) -> Strike:
-        """Decide what happens to a request."""
+        """Decide about the faults of a request."""
         return self._book.strike(info, user=user.name, draw=self._random.random)
 
     @contextmanager
     def watching(self, exchange: Exchange) -> Generator[None]:
-        """Know a watch while it is open."""
+        """Register an open watch."""
         self._watches[exchange] = None
         try:
             yield
@@ -152,10 +152,9 @@ class Faults:
             del self._watches[exchange]
 
     async def answer(self, exchange: Exchange) -> tuple[int, dict[str, object]] | None:
-        """Answer an HTTP verb with a code and an object; None if there is none such.
+        """Handle an HTTP request, and return status and object, or None for an unknown path.
 
-        Raises:
-            ApiError: 403 for those who may not, 400 for what cannot be meant.
+        Raises ApiError: 403 without permission, and 400 for an invalid request.
         """
         if MASTERS not in exchange.user.groups:
             raise status_errors.forbidden_path(exchange.info.path, user=exchange.user.name, verb=exchange.info.verb)
@@ -204,14 +203,14 @@ class Faults:
             raise ValueError(f"seconds is {seconds!r}; 0 to 3600 is needed")
 
         async def soon() -> None:
-            # Long enough for the answer to go out.
+            # Wait until the response was sent.
             await asyncio.sleep(_ANSWERED)
             await self._restart(seconds)
 
         self._restarting = asyncio.create_task(soon(), name="deltaloop-apiserver-restart")
 
     async def close(self) -> None:
-        """Give up a restart that is on its way."""
+        """Cancel a pending restart."""
         task, self._restarting = self._restarting, None
         if task is not None and task is not asyncio.current_task():
             task.cancel()

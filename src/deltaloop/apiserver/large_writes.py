@@ -1,13 +1,12 @@
-"""Writes that run in a thread because they are large or compute much, so that the loop can serve other requests.
+"""Execution of large or slow writes in threads, so that the event loop can serve other requests.
 
-A write of up to ``LARGE`` bytes (the body, the stored object and answers of webhooks together) runs on the loop, in one
-step. Larger writes are computed in a thread over a draft (``core/storage/draft.py``) and carried out on the loop if the
-objects that they read have not changed. Otherwise they are computed again, five times at most, as the real server does
-with patches.
+Writes up to ``LARGE`` bytes (body, stored object and webhook responses together) run on the event loop in one step.
+Larger writes run in a thread on a draft (``core/storage/draft.py``), which is committed on the event loop if its reads
+are still current. Otherwise the write is repeated, at most five times, like patches on the real server.
 
-Each attempt has an account of its work (``schemas.work``). A write that exceeds the account of the loop begins again in
-the thread for large writes, and from there in the thread for long ones. Large writes of other clients wait for each
-other, but not for those that compute for seconds.
+Each attempt has a work budget (``schemas.work``). A write that exceeds the budget of the event loop is repeated in the
+thread for large writes, and then in the thread for long writes. Large writes wait for each other, but not for writes
+that need seconds.
 """
 
 from __future__ import annotations
@@ -39,30 +38,30 @@ T = TypeVar("T")
 
 LARGE: Final = 24 * 1024
 STEPS_ON_LOOP: Final = 20_000
-"""Steps of work of a write on the loop, some milliseconds."""
+"""Work steps of a write on the event loop, a few milliseconds."""
 STEPS_OF_LARGE: Final = 2_000_000
-"""Steps of work of a write in the thread for large ones, which is some tenths of a second."""
+"""Work steps of a write in the thread for large writes, some tenths of a second."""
 TRIES: Final = 5
 MOST_QUESTIONS: Final = 500
-"""Of one write: an object that others change all the time may be asked about again and again."""
+"""Maximum number of questions of one write, because a busy object can cause new questions repeatedly."""
 _LOOK_EVERY: Final = 0.2
 _PAUSE: Final = 0.000_1
 
 
 def _pause() -> None:
-    """Let the loop run: it would wait for some milliseconds each time otherwise."""
+    """Let the event loop run, which would otherwise wait some milliseconds each time."""
     time.sleep(_PAUSE)  # noqa: TID251  # in a thread, and not to wait for something
 
 
 class _Place(NamedTuple):
-    """Where a write is computed: the name of the thread, "" on the loop; and the steps before it begins elsewhere."""
+    """Place of a write: thread name (empty for the event loop), and work steps before it moves on."""
 
     thread: str
     steps: int
     error: type[Exception] = LongWorkError
 
     def account(self) -> Account:
-        """Return a new account for one attempt."""
+        """Return a new work budget for one attempt."""
         if not self.thread:
             return Account(self.steps, error=self.error, growth=LARGE)
         return Account(self.steps, error=self.error, growth=MOST_GROWN, pause=_pause)
@@ -76,11 +75,11 @@ _PLACES: Final = (
 
 
 class _ClosedError(Exception):
-    """The server has stopped under a write."""
+    """The server stopped during a write."""
 
 
 async def beside(size: int, work: Callable[[], T]) -> T:
-    """Return what ``work`` returns. It runs in a thread if it is about more than ``LARGE`` bytes."""
+    """Run ``work`` directly, or in a thread for more than ``LARGE`` bytes."""
     return work() if size <= LARGE else await asyncio.to_thread(work)
 
 
@@ -95,15 +94,12 @@ def _conflict(context: WriteContext) -> ApiError:
 
 @final
 class LargeWrites:
-    """Runs the writes of one server, the large ones beside its loop."""
+    """Executor of the writes of one server."""
 
     def __init__(self, state: ServerState, *, answer: Callable[[Hashable], Awaitable[object]] | None = None) -> None:
-        """Write to this state.
+        """Write to a state.
 
-        Args:
-            state: State of the server.
-            answer: Function that finds the answers to the questions of writes (``core/external_answers.py``); None if
-                writes ask none.
+        ``answer`` finds the answers of questions (``core/external_answers.py``), or None without questions.
         """
         self._state = state
         self._answer = answer
@@ -111,19 +107,19 @@ class LargeWrites:
         self._closed = False
 
     async def run(self, write: Callable[[WriteContext], T], context: WriteContext) -> tuple[T, Commit]:
-        """Carry out a write, and return its result, and what became of the revisions in that.
+        """Run a write, and return its result with the commit that determines final revisions.
 
-        Cancellation (the client went away) cannot split it: it is carried out whole, or not at all.
+        Cancellation, because the client disconnected, cannot split the write.
 
         Args:
-            write: The write. It is called with the context for the place where it runs, perhaps in a thread and more
-                than once, so it must begin from the body each time.
-            context: Context of the write on the loop.
+            write: Function that writes. It can run in a thread and repeatedly, so it must start from the body each
+                time.
+            context: Context of the write on the event loop.
 
         Raises:
-            ApiError: A conflict if other clients change the same objects all the time, or a timeout if the write
-                computes more than one request may.
-            Exception: Whatever the write raises.
+            ApiError: Conflict if other clients keep changing the objects, or timeout if the write exceeds its work
+                budget.
+            Exception: Errors of the write.
         """
         size, answers = context.size, context.answers
         place = 0 if size <= LARGE else 1
@@ -137,7 +133,7 @@ class LargeWrites:
             except GrowthError:
                 if place:
                     raise
-                place = 1  # nothing has been written
+                place = 1  # no object has been written
                 context.notes.clear()
                 continue
             except WorkLimitError:
@@ -169,7 +165,7 @@ class LargeWrites:
     async def _beside(
         self, write: Callable[[WriteContext], T], context: WriteContext, place: _Place
     ) -> tuple[T, Commit] | None:
-        """Compute a write in a thread, and carry it out; None if an object that it read has changed meanwhile."""
+        """Compute a write in a thread and commit it; return None if an object that it read has changed."""
         loop = asyncio.get_running_loop()
         if place.thread not in self._threads:
             name = f"deltaloop-apiserver-{place.thread}"
@@ -207,14 +203,14 @@ class LargeWrites:
                     return answer.result(_LOOK_EVERY)
                 except TimeoutError:
                     if answer.done():
-                        raise  # it is the question's own
+                        raise  # raised by the question
                     if self._closed:
                         raise _ClosedError from None
 
         return ask
 
     def close(self) -> None:
-        """End: what has not been worked out will not be carried out."""
+        """Stop. Unfinished writes are not committed."""
         self._closed = True
         for thread in self._threads.values():
             thread.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""Reads manifests from files."""
+"""Reader of manifest files."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _ENDINGS: Final = (".yaml", ".yml", ".json")
 
 
 def read_manifests(path: Path) -> list[Manifest]:
-    """Read a file, or all YAML and JSON files below a directory in the order of their names.
+    """Read a file, or all YAML and JSON files in a directory tree sorted by name.
 
     Raises:
-        ManifestError: If a file cannot be read, or a document is no object.
+        ManifestError: If a file cannot be read, or a document is not an object.
     """
     files = sorted(file for file in path.rglob("*") if file.suffix in _ENDINGS) if path.is_dir() else [path]
     found: list[Manifest] = []
@@ -35,7 +35,7 @@ def read_manifests(path: Path) -> list[Manifest]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _documents(content: bytes, source: str) -> tuple[Any, ...]:
-    """Read a file's documents; those of the last files are remembered, since tests install the same ones again."""
+    """Parse a file. Recent files are cached, because tests install the same files repeatedly."""
     from deltaloop.api.yaml_reader import read_yaml_documents
 
     return tuple(read_yaml_documents(content, source=source))

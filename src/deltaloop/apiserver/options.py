@@ -1,4 +1,4 @@
-"""How an embedded server runs: its options, checked when they are made."""
+"""Options of the embedded server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from deltaloop.apiserver.core.admission.plugins import NAMES as ADMISSION_PLUGIN
 from deltaloop.apiserver.token_keys import checking_keys, signing_key
 
 CONTROLLERS: Final = frozenset({"gc", "namespace", "volume-protection", "policy-status", "coordinated-leases"})
-# What every cluster cleans up, for programs and tests that expect one.
+# Cleanup of every cluster, for programs and tests that expect it.
 CLUSTER_CONTROLLERS: Final = frozenset({"gc", "namespace", "volume-protection", "policy-status"})
 _SERVICE: Final = re.compile(r"[^/:]+/[^/:]+(:[0-9]+)?")
 _ADDRESS: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:/@]+):[0-9]+")
@@ -44,43 +44,47 @@ def _check_plugins(enabled: frozenset[str], disabled: frozenset[str]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
-    """How an embedded server runs.
+    """Options of an embedded server.
 
     Attributes:
-        host: Address to listen on: ``localhost`` or a loopback address, nothing else.
-        port: TCP port; 0 takes a free one.
-        insecure_http: Plain HTTP and no credentials: everybody on this machine may do everything.
-        token: The bearer token of ``deltaloop:admin``, who is in ``system:masters``; None makes a random one, or takes
-            the one that the data directory keeps. Not with ``insecure_http``.
-        users: Other users, each with a token.
-        service_account_key: The private key that tokens of service accounts are signed with, in PEM (RSA, or a curve of
-            NIST); None makes one, or takes the one that the data directory keeps.
-        accepted_service_account_keys: More keys whose tokens of service accounts are taken, in PEM: public ones,
-            certificates or private ones. A controller manager that writes tokens into Secrets has such a key.
-        authorization_mode: ``AlwaysAllow``: whoever has credentials may do everything. ``RBAC``: what roles and
-            bindings allow; the usual first ones are made.
-        controllers: What runs beside the server: ``gc`` (owner references), ``namespace`` (clean-up),
+        host: Address to listen on, ``localhost`` or a loopback address.
+        port: TCP port. 0 selects a free port.
+        insecure_http: Whether to use plain HTTP without credentials, so that all local users have all permissions.
+        token: Bearer token of ``deltaloop:admin``, a member of ``system:masters``. None creates a random token or reads
+            it from the data directory. Not allowed with ``insecure_http``.
+        users: Additional users with tokens.
+        service_account_key: Private key in PEM (RSA or a NIST curve) for service account tokens. None creates a key or
+            reads it from the data directory.
+        accepted_service_account_keys: Additional keys in PEM (public keys, certificates or private keys) for
+            verification of service account tokens. For example, the key of a controller manager that writes tokens into
+            Secrets.
+        authorization_mode: ``AlwaysAllow`` grants all permissions to authenticated users. ``RBAC`` evaluates roles and
+            bindings, and creates the initial ones.
+        controllers: Controllers to run: ``gc`` (owner references), ``namespace`` (namespace deletion),
             ``volume-protection`` (finalizers of claims and volumes), ``policy-status`` (warnings about the expressions
-            of ValidatingAdmissionPolicies) and ``coordinated-leases`` (KEP-4355). None by default, as in a
-            kube-apiserver alone: dependents stay, a deleted namespace or claim stays Terminating, the status of
-            policies stays empty, and candidates are not elected.
-        enable_admission_plugins: Plugins that are on besides those that are on by default.
-        disable_admission_plugins: Plugins that are off although they are on by default. Those are a real server's,
-            but for ``ServiceAccount``, which refuses Pods without an account that a controller makes in a cluster.
-        data_dir: Where objects and credentials are kept over restarts; None keeps everything in memory. It holds
-            Secrets and the authority's key, so it is made readable by its owner only.
-        fsync: Whether a write is on the disk before its answer. Without it, writes outlive the process, however it
-            ends, but not a power failure.
-        window: How many past changes are kept for watches, exact lists and continue tokens.
-        window_bytes: How many bytes of objects these may hold.
-        bookmark_interval: Seconds between bookmarks of a watch.
-        audit: Takes a line of JSON for each request, called on the loop; None for none.
-        webhook_services: Where the services of webhooks are, by ``namespace/name`` or ``namespace/name:port``:
-            addresses such as ``127.0.0.1:9443``. No other service is reached. Certificates have to be for
+            of ValidatingAdmissionPolicies) and ``coordinated-leases`` (KEP-4355). None of them by default, like a
+            kube-apiserver without a controller manager: dependents stay, deleted namespaces and claims stay
+            Terminating, the status of policies stays empty, and candidates are not elected.
+        enable_admission_plugins: Plugins to enable in addition to the defaults.
+        disable_admission_plugins: Default plugins to disable. The defaults are those of a real server except for
+            ``ServiceAccount``, which rejects Pods without a service account that a controller creates in a cluster.
+        data_dir: Directory for objects and credentials. None keeps all data in memory. It contains Secrets and the CA's
+            key, so only its owner can read it.
+        fsync: Whether a write is on disk before its response. Without it, writes survive a crash of the process but not
+            a power failure.
+        window: Number of past changes for watches, exact lists and continue tokens.
+        window_bytes: Maximum size of these changes in bytes.
+        bookmark_interval: Interval between bookmarks of a watch in seconds.
+        audit: Function that receives a JSON line per request on the event loop. None to disable the audit log.
+        webhook_services: Addresses of webhook services such as ``127.0.0.1:9443``, by ``namespace/name`` or
+            ``namespace/name:port``. Other services are unreachable. Certificates must be valid for
             ``name.namespace.svc``.
-        webhook_hosts: Hosts that URLs of webhooks may name besides ``localhost`` and loopback addresses.
-        fault_seed: Of the chances of faults; None is another one each time.
-        wall_clock: The time that objects get; must return aware datetimes.
+        webhook_hosts: Hosts that webhook URLs can use in addition to ``localhost`` and loopback addresses.
+        fault_seed: Random seed of injected faults. None for a random seed.
+        wall_clock: Function that returns the time of objects as an aware datetime.
+
+    Raises:
+        ValueError: If an option is invalid or options conflict.
     """
 
     host: str = "127.0.0.1"
@@ -106,11 +110,6 @@ class ServerOptions:
     wall_clock: Callable[[], datetime] = field(default=utc_now, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work or is not safe.
-
-        Raises:
-            ValueError: Naming the field.
-        """
         check_types(self)
         if not is_loopback(self.host):
             raise ValueError(

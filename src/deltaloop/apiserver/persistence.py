@@ -1,16 +1,15 @@
-"""Keeps a store's history in a SQLite file.
+"""Storage of the store's history in a SQLite file.
 
-Nothing leaves the server before it is in the file: every answer and every event of a watch waits for ``settle``. So
-whatever a client has seen is there after a restart, with the same revisions.
+Each response and each watch event waits for ``settle``. All state that a client has seen therefore exists after a
+restart, with the same revisions.
 
-    fsync=False   a commit has handed its bytes to the operating system. They outlive ``kill -9`` and any crash of the
-                  process. When the machine itself stops (power, kernel), the last seconds may be missing; what is left
-                  is a whole earlier state.
-    fsync=True    a commit is on the disk before its answer goes out, as etcd's are. Commits wait for the disk in a
-                  thread, and all that arrive meanwhile share the next one.
+    fsync=False   a commit has passed its data to the operating system, so it survives ``kill -9`` and crashes of the
+                  process. After a crash of the machine, the last seconds can be missing, but the state is consistent.
+    fsync=True    a commit is on disk before its response, like in etcd. A thread waits for the disk, and all writes in
+                  the meantime share the next commit.
 
-The file has one row for each change that is still needed, keyed by revision, as in etcd: the newest of every present
-object and every change of the window. Opening takes an exclusive lock that ends with the process.
+Like in etcd, the file contains a row per required change, keyed by revision: the last change of each existing object,
+and all changes in the window. Opening the file takes an exclusive lock until the process ends.
 
 Source: SQLite, "Write-Ahead Logging" (synchronous=NORMAL and FULL); etcd's mvcc store.
 """
@@ -30,7 +29,7 @@ from deltaloop.apiserver.errors import DataDirectoryError
 from deltaloop.apiserver.private_files import check_directory, make_private
 
 FILE_NAME: Final = "deltaloop.sqlite"
-# "dloo": says that the file is ours, as file(1) and SQLite's PRAGMA application_id read it.
+# "dloo", the application ID for file(1) and SQLite's PRAGMA application_id.
 _APPLICATION: Final = 0x646C6F6F
 _FORMAT: Final = 1
 _TABLES: Final = (
@@ -45,23 +44,18 @@ _Statement = tuple[str, tuple[object, ...]]
 
 @final
 class DataFile:
-    """One open data directory; the journal of one store.
+    """Open data directory, which is the journal of one store.
 
-    It belongs to the event loop that made it. A write that fails (a full disk) ends it: everything after is refused,
-    since the store in memory is ahead of the file then.
+    It belongs to the event loop that created it. After a failed write, for example because of a full disk, it rejects
+    all operations, because the store in memory is ahead of the file.
     """
 
     def __init__(self, directory: Path, *, fsync: bool = False) -> None:
-        """Open a directory, and make it and the file in it where they are missing.
+        """Open a directory, and create it and its file if they are missing.
 
-        Args:
-            directory: The data directory; readable by its owner only if it is made here, and else one into which
-                others may not write.
-            fsync: Whether a commit waits for the disk.
-
-        Raises:
-            DataDirectoryError: If another process uses it, it was written by something else, cannot be written, or
-                others may write into it.
+        ``fsync`` makes commits wait for the disk. A new directory is readable only by its owner, and other users must
+        not be able to write to an existing one. Raises DataDirectoryError if it is in use, unsafe, not writable or
+        foreign.
         """
         self._directory = directory
         self._fsync = fsync
@@ -84,7 +78,7 @@ class DataFile:
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             check_directory(self._directory)
-            # Secrets are in it: made for its owner's eyes before SQLite opens it.
+            # The file contains Secrets, so create it with restricted permissions before SQLite opens it.
             make_private(file)
             connection = sqlite3.connect(file, timeout=0, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
@@ -99,7 +93,7 @@ class DataFile:
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         try:
-            # In WAL mode the lock is taken with the first read and lives as long as the connection.
+            # In WAL mode, the first read takes the lock, which lasts as long as the connection.
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection.execute("BEGIN EXCLUSIVE")
             tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -130,11 +124,7 @@ class DataFile:
             raise self._error(text) from error
 
     def load(self, store: RevisionStore) -> None:
-        """Fill an empty store and become its journal.
-
-        Raises:
-            DataDirectoryError: If what is in the file does not fit together.
-        """
+        """Fill an empty store and become its journal, or raise DataDirectoryError if the file is inconsistent."""
         try:
             self._revision, self._compacted = self._connection.execute(
                 "SELECT revision, compacted FROM state"
@@ -149,14 +139,14 @@ class DataFile:
             yield Record(*row)
 
     def wrote(self, change: StoredChange) -> None:
-        """Take a change in; it is written before the next answer."""
+        """Record a change, which is written before the next response."""
         self._revision = change.revision
         value = change.new.raw if change.new is not None else None
         row = (change.revision, change.resource, change.key, value)
         self._take("INSERT INTO changes VALUES (?, ?, ?, ?)", row)
 
     def dropped(self, change: StoredChange) -> None:
-        """Take in that a change has left the window."""
+        """Record that a change has left the window."""
         self._compacted = change.revision
         if change.old is not None:
             self._take("DELETE FROM changes WHERE revision = ?", (int(change.old.resource_version),))
@@ -164,7 +154,7 @@ class DataFile:
             self._take("DELETE FROM changes WHERE revision = ?", (change.revision,))
 
     def renumbered(self, records: Iterable[Record], *, revision: int) -> None:
-        """Take in that the store counts anew."""
+        """Record that the store was renumbered."""
         self._revision = self._compacted = revision
         self._take("DELETE FROM changes", ())
         for record in records:
@@ -175,7 +165,7 @@ class DataFile:
         self._pending.append((statement, values))
         self._taken += 1
         if not self._scheduled:
-            # For writes that nobody waits for, such as those of a controller.
+            # For writes without a waiting response, such as those of controllers.
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._write_soon)
 
@@ -187,28 +177,25 @@ class DataFile:
         try:
             self._write(self._cut())
         except DataDirectoryError:
-            return  # Kept: the next answer says so.
+            return  # the next response reports the stored error
 
     async def settle(self) -> None:
-        """Return once everything that the store has taken is in the file.
+        """Wait until all recorded changes are in the file. Cancellation does not undo a running commit.
 
-        Cancellation does not undo a commit that is on its way.
-
-        Raises:
-            DataDirectoryError: If it cannot be written; from then on always.
+        Raises DataDirectoryError if writing failed, then and in all later calls.
         """
         if self._failure is not None:
             raise self._failure
         if self._thread is None:
             self._write(self._cut())
             return
-        # What others write meanwhile is theirs to wait for.
+        # Changes that are recorded later are not included.
         wanted = self._taken
         while self._written < wanted:
             await asyncio.shield(self._start_flush())
 
     def _start_flush(self) -> asyncio.Future[None]:
-        # One that has ended may not have said so yet; waiting for it again would not give way, so never end.
+        # A finished future may still be set. Awaiting it again would not yield to the event loop and loop forever.
         if self._flushing is None or self._flushing.done():
             work = self._cut()
             self._flushing = asyncio.get_running_loop().run_in_executor(self._thread, self._write, work)
@@ -219,7 +206,7 @@ class DataFile:
         if self._flushing is done:
             self._flushing = None
         if not done.cancelled():
-            done.exception()  # Looked at; it is kept in _failure, too.
+            done.exception()  # retrieve the exception, which _failure also contains
 
     def _cut(self) -> list[_Statement]:
         if not self._pending:
@@ -245,10 +232,9 @@ class DataFile:
             raise self._failure from error
 
     async def close(self) -> None:
-        """Write what is left, and give the directory free.
+        """Write the remaining changes, and release the directory.
 
-        Raises:
-            DataDirectoryError: If it cannot be written; the file is closed all the same.
+        Raises DataDirectoryError if writing fails. The file is closed in any case.
         """
         try:
             await self.settle()

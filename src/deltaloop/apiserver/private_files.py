@@ -1,8 +1,8 @@
-"""Files that hold secrets: only the owner may read them, and nobody else may have put them there.
+"""Files with secrets, which only their owner can read and write.
 
-Whoever may write into the data directory may choose the server's token and its authority, or have it write elsewhere by
-a symbolic link. So a directory that others may write into is refused, and so is a file of another's, or one that others
-may open.
+A user who can write to the data directory could choose the server's token and CA, or redirect writes by a symbolic
+link. Directories that others can write to are therefore rejected, as well as files that belong to another user or that
+others can open.
 """
 
 from __future__ import annotations
@@ -18,11 +18,9 @@ _ROOT: Final = 0
 
 
 def check_directory(directory: Path) -> None:
-    """Refuse a data directory into which others may write.
+    """Raise DataDirectoryError with a remedy if other users can write to a data directory.
 
-    Raises:
-        OSError: If it cannot be looked at.
-        DataDirectoryError: Saying what to do.
+    Raises OSError if it cannot be examined.
     """
     found = directory.stat()
     if found.st_uid not in (os.geteuid(), _ROOT):
@@ -38,12 +36,10 @@ def check_directory(directory: Path) -> None:
 
 
 def read_private(file: Path) -> bytes:
-    """Read a file that its owner alone may open.
+    """Read a file that only its owner can open.
 
-    Raises:
-        FileNotFoundError: If there is none.
-        OSError: If it cannot be read; also for a symbolic link.
-        DataDirectoryError: If it is another's, or others may open it.
+    Raises FileNotFoundError if it is missing, OSError if it is unreadable or a symbolic link, and DataDirectoryError if
+    other users can open it.
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as stream:
@@ -52,11 +48,7 @@ def read_private(file: Path) -> bytes:
 
 
 def write_private(file: Path, raw: bytes) -> None:
-    """Write a file whole, under another name first.
-
-    Raises:
-        OSError: If it cannot be written.
-    """
+    """Write a file under a temporary name first, or raise OSError."""
     partial = file.with_name(f"{file.name}.new")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as stream:
@@ -66,13 +58,10 @@ def write_private(file: Path, raw: bytes) -> None:
 
 
 def make_private(file: Path) -> None:
-    """Make an empty file where there is none, before a library opens it with rights of its own choice.
+    """Create an empty private file before a library opens it, or make an existing file private.
 
-    One that is there and that others may read is its owner's alone afterwards.
-
-    Raises:
-        OSError: If it cannot be made; also for a symbolic link.
-        DataDirectoryError: If it is there and another's, or others may write into it.
+    Raises OSError if this fails or it is a symbolic link, and DataDirectoryError if other users own it or can write to
+    it.
     """
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
     try:

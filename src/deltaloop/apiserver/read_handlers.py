@@ -1,4 +1,4 @@
-"""Answers requests that read: get, list and watch."""
+"""Handlers of read requests: get, list and watch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from deltaloop.apiserver.watch_stream import send_watch
 
 @final
 class ReadHandlers:
-    """The answers of one server to requests that change nothing."""
+    """Handlers of read requests of one server."""
 
     def __init__(
         self,
@@ -36,29 +36,22 @@ class ReadHandlers:
         bookmark_interval: float,
         settle: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """Answer from a store.
+        """Configure the handlers.
 
-        Args:
-            answering: The store, and how answers are written.
-            signal: Tells of every write.
-            bookmark_interval: Seconds between bookmarks of a watch.
-            settle: Waits until the store's writes are durable; None if they are not kept.
+        ``bookmark_interval`` is in seconds. ``settle`` waits until all writes are durable. None without a data
+        directory.
         """
         self._answering = answering
         self._store = answering.state.store
         self._signal = signal
         self._bookmark_interval = bookmark_interval
         self._settle = settle
-        # What watches of one resource have in common.
+        # Shared by all watches.
         self._changes = ChangeReader(self._store)
         self._lines = LineCache()
 
     async def _reach(self, revision: int) -> None:
-        """Wait until the store has come to a revision.
-
-        Raises:
-            ServerTimeoutError: If it has not after 3 seconds.
-        """
+        """Wait for a revision of the store, or raise ServerTimeoutError after 3 seconds."""
         if revision <= self._store.revision:
             return
         try:
@@ -71,15 +64,9 @@ class ReadHandlers:
             raise status_errors.too_large_resource_version(revision, self._store.revision) from None
 
     async def get(self, request: web.BaseRequest, route: Route, *, stale_at: int | None = None) -> web.Response:
-        """Answer with one object, or with its ``Scale``.
+        """Return one object or its ``Scale``, or raise ApiError.
 
-        Args:
-            request: The HTTP request of aiohttp.
-            route: What it is about.
-            stale_at: The revision to answer from; None is the present one.
-
-        Raises:
-            ApiError: What the caller is to answer with instead.
+        ``stale_at`` is the revision, or None for the current one.
         """
         rendering = self._answering.rendering(request, route.served)
         await self._reach(requests.check_revision(request.query.get("resourceVersion", "")))
@@ -95,11 +82,7 @@ class ReadHandlers:
         return json_answer(await self._answering.written(rendering, found), self._answering.headers)
 
     async def list(self, request: web.BaseRequest, route: Route, *, stale_at: int | None = None) -> web.Response:
-        """Answer with a list, or a page of one; the arguments are those of ``get``.
-
-        Raises:
-            ApiError: What the caller is to answer with instead.
-        """
+        """Return a list or a page of it, or raise ApiError. ``stale_at`` has the same meaning as in ``get``."""
         served = route.served
         rendering = self._answering.rendering(request, served, "list")
         query = requests.parse_list_query(request.query)
@@ -129,12 +112,9 @@ class ReadHandlers:
         return json_answer(await self._answering.written_list(rendering, listed), self._answering.headers)
 
     async def watch(self, exchange: Exchange, route: Route) -> web.StreamResponse:
-        """Answer with a stream of events, until its deadline or the server's end.
+        """Send a watch stream until its deadline or the end of the server. Cancellation is safe.
 
-        Cancellation (the client went away) leaves nothing behind.
-
-        Raises:
-            ApiError: What the caller is to answer with instead; not once the stream has begun.
+        Raises ApiError before the stream has started.
         """
         request = exchange.request
         served = route.served
@@ -172,6 +152,6 @@ class ReadHandlers:
         )
 
     def _is_served(self, served: ServedResource) -> bool:
-        """Tell whether a resource is still there, and converted by the same webhook, if any."""
+        """Return whether a resource is still served, with the same conversion webhook."""
         found = self._answering.state.registry.resource(served.type)
         return found is not None and found.codec.webhook == served.codec.webhook

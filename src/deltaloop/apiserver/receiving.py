@@ -1,4 +1,4 @@
-"""Requests that write, turned into the context of the write."""
+"""Conversion of write requests to write contexts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from deltaloop.apiserver.large_writes import LARGE
 
 
 class Received(NamedTuple):
-    """A write with the form of its answer."""
+    """Write with the encoder of its response."""
 
     context: WriteContext
     rendering: Rendering
@@ -28,17 +28,10 @@ class Received(NamedTuple):
 async def receive(
     answering: Answering, exchange: Exchange, route: Route, kind: str, *, applies: bool | None = None
 ) -> Received:
-    """Read the options and the body of a create, an update or a patch.
+    """Read the options and the body of a create, update or patch.
 
-    Args:
-        answering: State of the server.
-        exchange: Request.
-        route: Target of the request.
-        kind: Kind of its options, such as ``CreateOptions``.
-        applies: Whether a patch is an apply; None for other verbs.
-
-    Raises:
-        ApiError: If the form of the answer, an option or the body is rejected.
+    ``kind`` is the kind of the options, and ``applies`` specifies whether a patch is an apply (None for other verbs).
+    Raises ApiError if the response form, an option or the body is rejected.
     """
     request = exchange.request
     rendering = answering.rendering(request, route.served)
@@ -61,17 +54,9 @@ def context_of(
     body: SentBody | None = None,
     notes: Notes | None = None,
 ) -> WriteContext:
-    """Return the context of the write that a request asks for.
+    """Return the context of a request's write.
 
-    Args:
-        state: State of the server.
-        authorizer: Decides what users may do.
-        moment: Time, uid and random number.
-        exchange: Request.
-        route: Target of the write.
-        options: Options of the request; None if it has none.
-        body: Body of the request.
-        notes: Notes of this write; None for those of the request.
+    ``options`` is None if the request has none, and ``notes`` None selects those of the request.
     """
     now, uid, random = moment
     present = (
@@ -110,7 +95,7 @@ def context_of(
 
 
 def _protobuf_kind(route: Route) -> tuple[str, str] | None:
-    """Return version and kind of a body in protobuf; custom resources are not read from it."""
+    """Return API version and kind of a protobuf body, or None for custom resources."""
     if route.subresource == "scale":
         return "autoscaling/v1", "Scale"
     kind = route.served.type

@@ -1,7 +1,7 @@
-"""The embedded API server as one object: sockets, TLS, users, controllers.
+"""Embedded API server: sockets, TLS, users and controllers.
 
-It runs on the event loop that enters it, listens on loopback only, and speaks HTTP/1.1 over TLS with a random token
-unless told otherwise. Without a data directory everything is in memory and gone when it stops.
+It runs on the event loop that enters it, listens on loopback only, and by default serves HTTP/1.1 over TLS with a
+random token. Without a data directory, all data is in memory and lost when it stops.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from deltaloop.apiserver.options import ServerOptions
 from deltaloop.apiserver.tls import IssuedCertificate
 from deltaloop.apiserver.webhook_client import WebhookClient
 
-# What only some servers need is imported by those: it is half of what the start of the others would take.
+# Import rarely used modules only when they are needed, because they would double the start time of other servers.
 if TYPE_CHECKING:
     from deltaloop.apiserver.controllers import RunController
     from deltaloop.apiserver.persistence import DataFile
@@ -65,19 +65,19 @@ _NAME: Final = "deltaloop"
 
 @final
 class ApiServer:
-    """An embedded API server, running while it is entered.
+    """Embedded API server that runs while its context is entered.
 
-    Leaving ends open watches cleanly, closes the sockets and waits for what still runs; cancellation meanwhile leaves
-    the sockets closed.
+    Leaving the context ends open watches cleanly, closes the sockets and waits for running requests. After a
+    cancellation, the sockets are closed as well.
     """
 
     def __init__(self, options: ServerOptions | None = None, *, begins_with: StoreState | None = None) -> None:
-        """Make a server that does not run yet; a store and a registry belong to it from now on.
+        """Create a server that is not running yet.
 
         Args:
-            options: How it runs.
-            begins_with: The objects that are there from the start, as ``first_objects`` of another server returns them;
-                None makes new ones. A data directory goes before.
+            options: Options of the server.
+            begins_with: Initial objects from ``first_objects`` of another server. None creates them. Ignored with a
+                data directory.
         """
         self._options = options or ServerOptions()
         self._begins_with = begins_with if self._options.data_dir is None else None
@@ -112,10 +112,10 @@ class ApiServer:
 
     @property
     def url(self) -> str:
-        """Address, such as ``https://127.0.0.1:41234``.
+        """URL, for example ``https://127.0.0.1:41234``.
 
         Raises:
-            RuntimeError: If the server does not run.
+            RuntimeError: If the server is not running.
         """
         if not self._running:
             raise RuntimeError("the server has no address before it is entered: use `async with server:`")
@@ -125,13 +125,13 @@ class ApiServer:
 
     @property
     def ca_pem(self) -> bytes | None:
-        """Certificate of the server's authority; None with plain HTTP and before the server runs."""
+        """CA certificate in PEM. None with plain HTTP and before the server runs."""
         authority = self._credentials.authority if self._credentials is not None else None
         return authority.ca_pem if authority is not None else None
 
     @property
     def token(self) -> SecretText:
-        """The bearer token of ``deltaloop:admin``; empty with plain HTTP, and before a data directory has been read."""
+        """Bearer token of ``deltaloop:admin``; empty with plain HTTP and before the data directory was read."""
         return self._token or SecretText("")
 
     @property
@@ -141,45 +141,45 @@ class ApiServer:
 
     @property
     def options(self) -> ServerOptions:
-        """How it runs."""
+        """Options of the server."""
         return self._options
 
     def has_changed(self, resource: str, *, after: int) -> bool:
-        """Tell whether an object of a resource was written after a revision; True if that is too long ago to know.
+        """Return whether a resource was written after a revision; True if the history is incomplete.
 
         Args:
-            resource: Such as ``configmaps`` and ``deployments.apps``.
-            after: The revision, which is the resource version that a list or a watch has told.
+            resource: Resource such as ``configmaps`` or ``deployments.apps``.
+            after: Revision, which is the resource version of a list or watch.
         """
         return self._store.has_changed(resource, after=after)
 
     def revisions_of(self, resources: Container[str]) -> tuple[int, ...]:
-        """Return the revisions at which objects of some resources were written, oldest first, as far as is known.
+        """Return the known revisions of writes to some resources, oldest first.
 
         Args:
-            resources: Such as ``configmaps`` and ``deployments.apps``.
+            resources: Resources such as ``configmaps`` or ``deployments.apps``.
         """
         return self._store.revisions_of(resources)
 
     def changes_of(self, resource: str, *, after: int) -> tuple[StoredChange, ...]:
-        """Return the changes of a resource's objects after a revision, oldest first, as far as they are known.
+        """Return the known changes of a resource after a revision, oldest first.
 
         Args:
-            resource: Such as ``configmaps`` and ``deployments.apps``.
-            after: The revision, which is the resource version that a list or a watch has told.
+            resource: Resource such as ``configmaps`` or ``deployments.apps``.
+            after: Revision, which is the resource version of a list or watch.
         """
         return self._store.changes_of(resource, after=after)
 
     @property
     def faults(self) -> Faults:
-        """The faults of this server."""
+        """Fault injection of this server."""
         return self._faults
 
     def issue_certificate(self, user: str, *groups: str) -> IssuedCertificate:
-        """Make a client certificate: whoever shows it is this user, in these groups.
+        """Issue a client certificate for a user in the given groups.
 
         Raises:
-            RuntimeError: If the server does not run, or serves plain HTTP.
+            RuntimeError: If the server is not running, or uses plain HTTP.
         """
         authority = self._credentials.authority if self._credentials is not None else None
         if authority is None:
@@ -187,10 +187,10 @@ class ApiServer:
         return authority.issue(user, groups)
 
     def door(self) -> DirectDoor:
-        """Return where requests of the same event loop can be handed in, for as long as the server listens.
+        """Return the entry point for requests from the same event loop while the server listens.
 
         Raises:
-            ConnectionRefusedError: If it does not.
+            ConnectionRefusedError: If the server does not listen.
         """
         if self._door is None:
             raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
@@ -199,14 +199,14 @@ class ApiServer:
     def kubeconfig(
         self, *, certificate: IssuedCertificate | None = None, token: SecretText | None = None
     ) -> dict[str, Any]:
-        """Return a kubeconfig with one context, ``deltaloop``; it holds its credentials in the clear.
+        """Return a kubeconfig with one context, ``deltaloop``, which contains credentials in plain text.
 
         Args:
-            certificate: Use this instead of a token (``issue_certificate``).
-            token: Use this one, such as another user's; by default the server's own.
+            certificate: Client certificate to use instead of a token (``issue_certificate``).
+            token: Token to use, for example of another user. None for the server's own token.
 
         Raises:
-            RuntimeError: If the server does not run.
+            RuntimeError: If the server is not running.
         """
         cluster: dict[str, Any] = {"server": self.url}
         user: dict[str, Any] = {}
@@ -228,21 +228,22 @@ class ApiServer:
         }
 
     def admin_certificate(self) -> IssuedCertificate:
-        """Make a client certificate of ``deltaloop:admin``.
+        """Issue a client certificate for ``deltaloop:admin``.
 
         Raises:
-            RuntimeError: If the server does not run, or serves plain HTTP.
+            RuntimeError: If the server is not running, or uses plain HTTP.
         """
         return self.issue_certificate(ADMIN.name, *(group for group in ADMIN.groups))
 
     def load(self, manifests: Iterable[Manifest]) -> int:
-        """Create objects, or merge manifests into those that exist, and return how many there were.
+        """Create objects or merge manifests into existing objects, and return their number.
 
-        Namespaces and CRDs go first; a CRD's resource is served when this returns. Read files with ``read_manifests``.
+        Namespaces and CRDs are loaded first, and the resources of CRDs are served when this returns. Use
+        ``read_manifests`` to read files.
 
         Raises:
-            RuntimeError: If the server does not run.
-            ManifestError: Naming the file and the document; those before it stay loaded.
+            RuntimeError: If the server is not running.
+            ManifestError: If a manifest is rejected. Earlier manifests stay loaded.
         """
         if not self._running:
             raise RuntimeError("the server does not run: enter it first")
@@ -255,25 +256,25 @@ class ApiServer:
         return len(ordered)
 
     def route_service(self, service: str, address: str) -> None:
-        """Say where the Service of webhooks leads from now on, as ``ServerOptions.webhook_services`` does at the start.
+        """Set the address of a webhook service, like ``ServerOptions.webhook_services`` at the start.
 
         Args:
             service: ``namespace/name``, or ``namespace/name:port``.
-            address: Such as ``127.0.0.1:9443``; empty for a Service without endpoints.
+            address: Address such as ``127.0.0.1:9443``. Empty for a Service without endpoints.
         """
         self._webhooks.services[service] = address
 
     def compact(self, revision: int | None = None) -> None:
-        """Forget changes up to a revision, all of them by default: older watches, lists and tokens get 410 Expired."""
+        """Drop the changes up to a revision, by default all; older watches, lists and tokens get 410 Expired."""
         self._faults.compact(revision)
 
     async def __aenter__(self) -> Self:
-        """Read the data directory, if there is one, and start to listen.
+        """Read the data directory, if any, and start to listen.
 
         Raises:
-            ServerStartError: If the port is taken or the address cannot be used.
+            ServerStartError: If the port is in use or the address is not available.
             DataDirectoryError: If the data directory cannot be used, or another process uses it.
-            MissingExtraError: If TLS is wanted and the extra ``server`` is not installed.
+            MissingExtraError: If TLS requires the extra ``server``.
         """
         if self._entered:
             raise RuntimeError("a server runs once: make a new ApiServer")
@@ -306,7 +307,7 @@ class ApiServer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop: end watches, end controllers, close sockets, write the last of the data."""
+        """Stop watches and controllers, close the sockets, and write the remaining data."""
         self._signal.close()
         self._large_writes.close()
         for task in self._controllers:
@@ -341,12 +342,12 @@ class ApiServer:
         return Moment(self._epoch(), str(uuid.uuid4()), self._random.random())
 
     def first_objects(self) -> StoreState:
-        """Return what is there from the start, for servers of the same options: to make it takes longer than to copy.
+        """Return the initial objects for other servers with the same options, because a copy is faster than creation.
 
-        The Service of the server itself is part of it where the options name a port.
+        They include the server's own Service if the options specify a port.
 
         Raises:
-            RuntimeError: If the server has been entered.
+            RuntimeError: If the server was already entered.
         """
         if self._entered:
             raise RuntimeError("a server that was entered has more than its first objects: use one that was not")
@@ -371,7 +372,7 @@ class ApiServer:
         make_own_service(self._state, address=address, port=port, moments=self._moment)
 
     def _label_secret(self, secret: Resource) -> None:
-        """Write into a Secret that its token was used today."""
+        """Record in a Secret that its token was used today."""
         day = day_of_use(secret, now=self._epoch())
         served = self._state.registry.resource(kinds.SECRET)
         if not day or served is None:

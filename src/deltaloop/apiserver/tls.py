@@ -1,8 +1,7 @@
-"""TLS for a server on this machine: a certificate authority, the server's certificate, and clients' on request.
+"""TLS for a local server: certificate authority, server certificate and client certificates.
 
-Validity is counted from the system's clock, whatever clock the server writes into objects: the one who checks a
-certificate looks at the system's clock, too. Keys stay in memory, except that a data directory keeps the authority's,
-so that kubeconfigs outlive a restart.
+Validity depends on the system clock, regardless of the server's clock for objects, because verification uses the system
+clock. Keys stay in memory, except for the CA's key in a data directory, so that kubeconfigs survive a restart.
 """
 
 from __future__ import annotations
@@ -31,7 +30,12 @@ _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class IssuedCertificate:
-    """A certificate that names a user, and its key; both in PEM."""
+    """Client certificate for a user, and its key.
+
+    Attributes:
+        certificate_pem: Certificate in PEM.
+        key_pem: Private key in PEM.
+    """
 
     certificate_pem: bytes
     key_pem: bytes
@@ -42,10 +46,9 @@ class IssuedCertificate:
 
 @final
 class CertificateAuthority:
-    """Signs the server's certificate and its clients'; whoever has a certificate of it is who the certificate says."""
+    """Certificate authority for the server's certificate and for client certificates."""
 
     def __init__(self, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> None:
-        """Use this key and its certificate; see ``make`` and ``load``."""
         self._key = key
         self._certificate = certificate
 
@@ -54,11 +57,7 @@ class CertificateAuthority:
 
     @classmethod
     def make(cls) -> CertificateAuthority:
-        """Make a new authority.
-
-        Raises:
-            MissingExtraError: If the extra ``server`` is not installed.
-        """
+        """Create a new authority, or raise MissingExtraError without the extra ``server``."""
         key, start = new_key(), datetime.now(UTC) - _SKEW
         certificate = x509_certificates.sign_authority(
             key, name=f"{_NAME} CA", not_before=start, not_after=start + _VALID
@@ -69,9 +68,8 @@ class CertificateAuthority:
     def load(cls, pem: bytes) -> CertificateAuthority:
         """Read an authority that ``to_pem`` wrote.
 
-        Raises:
-            MissingExtraError: If the extra ``server`` is not installed.
-            ValueError: If it is not one, or has less than an hour to live.
+        Raises MissingExtraError without the extra ``server``, and ValueError if it is invalid or expires within an
+        hour.
         """
         key = load_key(pem)
         from cryptography import x509
@@ -83,18 +81,17 @@ class CertificateAuthority:
 
     @property
     def ca_pem(self) -> bytes:
-        """Its certificate, for kubeconfigs."""
+        """CA certificate for kubeconfigs."""
         return certificate_pem(self._certificate)
 
     def to_pem(self) -> bytes:
-        """Return key and certificate; whoever has it can be anybody."""
+        """Return key and certificate. With the key, all users can be impersonated."""
         return key_pem(self._key) + self.ca_pem
 
     def server_context(self, *, host: str) -> ssl.SSLContext:
-        """Make a certificate for ``host`` and this machine's loopback names; clients may show one of this authority.
+        """Return a TLS context with a certificate for ``host`` and the loopback names.
 
-        Args:
-            host: An address, or a DNS name.
+        Client certificates are optional.
         """
         key, start = new_key(), datetime.now(UTC) - _SKEW
         certificate = x509_certificates.sign_leaf(
@@ -114,7 +111,7 @@ class CertificateAuthority:
         return context
 
     def issue(self, user: str, groups: tuple[str, ...] = ()) -> IssuedCertificate:
-        """Make a client's certificate: its common name is the user, its organizations are the groups."""
+        """Issue a client certificate with the user as common name and the groups as organizations."""
         key, start = new_key(), datetime.now(UTC) - _SKEW
         certificate = x509_certificates.sign_leaf(
             key,
@@ -129,7 +126,7 @@ class CertificateAuthority:
 
 
 def user_of_certificate(certificate: Mapping[str, object]) -> User | None:
-    """Return whom a checked client certificate names, as ``ssl`` shows it; None if it names nobody.
+    """Return the user of a verified client certificate in the format of ``ssl``, or None without a common name.
 
     Source: apiserver pkg/authentication/request/x509 (``CommonNameUserConversion``).
     """
@@ -142,11 +139,7 @@ def user_of_certificate(certificate: Mapping[str, object]) -> User | None:
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """Make a key on the curve P-256.
-
-    Raises:
-        MissingExtraError: If the extra ``server`` is not installed.
-    """
+    """Create a P-256 key, or raise MissingExtraError without the extra ``server``."""
     _require_cryptography()
     return x509_certificates.new_key()
 
@@ -154,9 +147,7 @@ def new_key() -> ec.EllipticCurvePrivateKey:
 def load_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
     """Read a key that ``key_pem`` wrote.
 
-    Raises:
-        MissingExtraError: If the extra ``server`` is not installed.
-        ValueError: If it is not one.
+    Raises MissingExtraError without the extra ``server``, and ValueError if invalid.
     """
     _require_cryptography()
     from cryptography.hazmat.primitives.asymmetric import ec

@@ -1,6 +1,6 @@
-"""Keys that tokens of service accounts are signed with and checked by: RSA, or a curve of NIST's (ES256, ES384, ES512).
+"""Keys of service account tokens: RSA, or a NIST curve (ES256, ES384, ES512).
 
-A PEM file may hold a private key, a public one or a certificate, or several of them.
+A PEM file can contain several private keys, public keys or certificates.
 
 Source: client-go util/keyutil; Kubernetes pkg/serviceaccount/jwt.go; RFC 7518, sections 3.3 and 3.4.
 """
@@ -23,42 +23,41 @@ _FEATURE: Final = "tokens of service accounts in the embedded API server"
 
 
 class CheckingKey(Protocol):
-    """Checks signatures of one algorithm."""
+    """Verifier of signatures for one algorithm."""
 
     @property
     def algorithm(self) -> str:
-        """As the header of a token names it, such as ``ES256``."""
+        """Algorithm in the token's header, for example ``ES256``."""
         ...
 
     @property
     def identifier(self) -> str:
-        """The digest by which Kubernetes names a key (``kid``)."""
+        """Digest that Kubernetes uses as the key ID (``kid``)."""
         ...
 
     def holds(self, signed: bytes, signature: bytes) -> bool:
-        """Tell whether the private key has signed this."""
+        """Return whether a signature is valid."""
         ...
 
 
 class SigningKey(Protocol):
-    """Signs by one algorithm."""
+    """Signer for one algorithm."""
 
     @property
     def public(self) -> CheckingKey:
-        """What checks its signatures."""
+        """Verifier of its signatures."""
         ...
 
     def sign(self, signed: bytes) -> bytes:
-        """Return the signature of this."""
+        """Return the signature."""
         ...
 
 
 def checking_keys(pem: bytes) -> tuple[CheckingKey, ...]:
-    """Read every key of a file; of private keys and certificates the public key counts.
+    """Read all keys of a PEM file, and return their public keys.
 
-    Raises:
-        MissingExtraError: If the extra ``server`` is not installed.
-        ValueError: If there is none, or one of them cannot be read or used. The message never has a part of it.
+    Raises MissingExtraError without the extra ``server``, and ValueError if there is no key or a key is unusable. The
+    message contains no part of the file.
     """
     found = tuple(_checking_key(block.group(1), block.group(0)) for block in _BLOCK.finditer(pem))
     if not found:
@@ -69,9 +68,7 @@ def checking_keys(pem: bytes) -> tuple[CheckingKey, ...]:
 def signing_key(pem: bytes) -> SigningKey:
     """Read a private key.
 
-    Raises:
-        MissingExtraError: If the extra ``server`` is not installed.
-        ValueError: If it is none, or of another kind than RSA and the curves of NIST.
+    Raises MissingExtraError without the extra ``server``, and ValueError if it is invalid or of an unsupported type.
     """
     try:
         from cryptography.hazmat.primitives import serialization

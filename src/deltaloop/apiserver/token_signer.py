@@ -1,4 +1,4 @@
-"""Signs and checks JSON Web Tokens of service accounts."""
+"""Signing and verification of service account tokens (JSON Web Tokens)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _decode: Final = msgspec.json.Decoder(dict[str, object]).decode
 
 @final
 class TokenSigner:
-    """One key that signs, and the keys whose signatures count; the first is made when it is needed, unless given."""
+    """Signing key, created on demand by default, and the accepted keys for verification."""
 
     def __init__(self, pem: bytes = b"", *, accepted: Iterable[bytes] = ()) -> None:
-        """Use these keys.
+        """Use these keys in PEM.
 
         Args:
-            pem: The private key that signs, in PEM; a new one by default.
-            accepted: More keys whose signatures count, such as a controller manager's; in PEM, public or private.
+            pem: Private key for signing. Empty to create a new key.
+            accepted: Additional public or private keys for verification.
         """
         self._pem = pem
         self._accepted = tuple(accepted)
@@ -37,11 +37,9 @@ class TokenSigner:
         return "<TokenSigner>"
 
     def sign(self, claims: dict[str, object]) -> str:
-        """Return a token that says this.
+        """Return a signed token.
 
-        Raises:
-            MissingExtraError: If the extra ``server`` is not installed.
-            ValueError: If the key that was given cannot be used.
+        Raises MissingExtraError without the extra ``server``, and ValueError if the configured key is unusable.
         """
         if self._key is None:
             self._key = signing_key(self._pem or key_pem(new_key()))
@@ -51,7 +49,7 @@ class TokenSigner:
         return f"{signed}.{_pack(self._key.sign(signed.encode()))}"
 
     def read(self, token: str) -> dict[str, object] | None:
-        """Return what a token says if a key that counts has signed it, else None."""
+        """Return the claims of a token with a valid signature, or None."""
         parts = token.split(".")
         if len(parts) != 3 or len(token) > _LONGEST:
             return None

@@ -1,18 +1,18 @@
-"""Sends a watch to its client.
+"""Sending of watch streams.
 
     CHANGE ──(change, fault, or time: ``look``)──▶ step ──▶ what it needs next: CHANGE, ROOM, DURABLE, CONVERSION or END
 
-A stream's ``step`` sends everything that can be sent without waiting, and never waits. Its task waits for whatever the
-step says is missing; while that is only news, the step is made right where the news comes, so that a change for a
-hundred watchers wakes no hundred tasks.
+``step`` sends all available events without waiting, and returns the next condition. The stream's task waits for that
+condition. While it waits only for changes, ``look`` runs the step directly in the notification, so that a change for a
+hundred watches does not wake a hundred tasks.
 
-All events that are there go out in one chunk, since each write is a TLS record and a system call. None waits for a time
-so that others may join it; where many watch, it waits for the requests that have arrived already (``ChangeSignal``).
-Lines go to the transport in chunks made here: through aiohttp's writer each would cost more than it takes to write.
+All available events are sent in one chunk, because each write is a TLS record and a system call. Events are not delayed
+to combine them, except that with many watches the pending requests are handled first (``ChangeSignal``). Chunks are
+encoded here, because aiohttp's writer costs more than the encoding of a line.
 
-Nothing is buffered for a client that does not read: the next events are taken from the store's window when the
-connection has room, and a client that falls behind the window is told 410 Expired. One that takes nothing at all for
-``WRITE_PATIENCE`` seconds is cut off.
+There is no buffer for slow clients: events are taken from the store's window when the connection has room, and a client
+that falls behind the window gets 410 Expired. A client that reads nothing for ``WRITE_PATIENCE`` seconds is
+disconnected.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from deltaloop.apiserver.exchange import Exchange, add_warnings
 WRITE_PATIENCE: Final = 60.0
 WRITE_AT_ONCE: Final = 64 * 1024
 SENT_AT_ONCE: Final = 500
-"""Events, or KiB, that one stream sends before others have a turn."""
+"""Number of events, or KiB, that one stream sends before it yields."""
 CONVERSION_PAUSE: Final = 1.0
 
 
@@ -54,21 +54,19 @@ async def send_watch(
     convert: Callable[[object], Awaitable[None]],
     settle: Callable[[], Awaitable[None]] | None = None,
 ) -> web.StreamResponse:
-    """Answer a request with a watch stream, until its deadline, an error event, or the server's end.
+    """Send a watch stream until its deadline, an error event, or the end of the server. Cancellation is safe.
 
     Args:
-        exchange: The request, and what faults do to it.
-        watcher: What its client sees.
-        rendering: How it is written.
-        signal: Tells when to look again.
-        resource: The resource that is watched, plural and group.
-        epoch: Seconds since 1970, for ages in Tables.
-        still_served: Whether the resource is still there; the stream ends with its CRD.
-        headers: Sent with the answer, at once.
-        convert: Has objects converted that the watcher asks for.
-        settle: Waits until what is sent is durable; None if nothing is kept.
-
-    Cancellation (the client went away) leaves nothing behind.
+        exchange: Request with its injected faults.
+        watcher: State of the watch.
+        rendering: Encoder of events.
+        signal: Signal of changes.
+        resource: Plural and group of the watched resource.
+        epoch: Function that returns the seconds since 1970, for ages in Tables.
+        still_served: Function that returns whether the resource is still served, because the stream ends with its CRD.
+        headers: Headers of the response, which are sent immediately.
+        convert: Function that converts the objects that the watcher requires.
+        settle: Function that waits until sent events are durable. None without a data directory.
     """
     response = web.StreamResponse(headers={**headers, "Content-Type": "application/json"})
     if exchange.notes.deprecation:
@@ -84,10 +82,11 @@ async def send_watch(
         except TimeoutError:
             _cut(exchange.request)
         except ConnectionError:
-            # The client has closed, and the cancellation that says so comes in the next turn of the loop.
+            # The client has disconnected, and the cancellation follows in the next iteration of the event loop.
             return response
         except Exception:
-            # The answer has begun: no other can follow, but the client must not wait for the rest of this one.
+            # The response has started, so no error can be sent. Disconnect, so that the client does not wait for the
+            # rest.
             _cut(exchange.request)
             raise
         finally:
@@ -96,7 +95,7 @@ async def send_watch(
 
 
 class _Need(Enum):
-    """What a stream waits for."""
+    """Condition that a stream waits for."""
 
     CHANGE = auto()
     TURN = auto()
@@ -107,7 +106,7 @@ class _Need(Enum):
 
 
 class _Stream:
-    """One answer that is being written."""
+    """Response of one watch."""
 
     def __init__(
         self,
@@ -141,12 +140,12 @@ class _Stream:
 
     async def begin(self) -> None:
         self._writer = await self._response.prepare(self._exchange.request)
-        # aiohttp holds headers back until there is a body; a watch may have none for an hour.
+        # aiohttp delays the headers until the first part of the body, which may not come for an hour.
         await self._response.write(b"")
         self._exchange.started()
 
     async def run(self) -> None:
-        """Send until there is nothing more to come."""
+        """Send events until the stream ends."""
         need = self._step()
         while need is not _Need.END:
             if need is _Need.CHANGE:
@@ -163,7 +162,7 @@ class _Stream:
             need = self._step()
 
     async def end(self) -> None:
-        """End as a fault wants it, or properly."""
+        """End the stream, cleanly or as a fault requires."""
         fate = self._exchange.trouble.fate(self._loop.time())
         if fate is WatchFate.CUT:
             _cut(self._exchange.request)
@@ -176,7 +175,7 @@ class _Stream:
             await self._response.write_eof()
 
     def look(self) -> None:
-        """Go on if news are all that the stream waits for; otherwise it looks by itself, when it has what it needs."""
+        """Continue if the stream waits only for changes. Otherwise it continues when its condition is met."""
         parked = self._parked
         if parked is None or parked.done():
             return
@@ -196,7 +195,7 @@ class _Stream:
             self._parked = None
 
     def _step(self) -> _Need:
-        """Send what can be sent now, and tell what is needed to go on."""
+        """Send the available events, and return the next condition."""
         trouble, watcher, sent = self._exchange.trouble, self._watcher, 0
         while True:
             now = self._loop.time()
@@ -216,7 +215,7 @@ class _Stream:
             if self._taken:
                 sent += self._send(transport)
                 continue
-            # One at a time while a fault counts events.
+            # Send single events while a fault counts them.
             try:
                 self._taken = watcher.poll(now, limit=1) if trouble.counts else watcher.poll(now)
             except QuestionError as asked:
@@ -234,9 +233,9 @@ class _Stream:
                 return _Need.DURABLE
 
     def _send(self, transport: asyncio.Transport) -> int:
-        """Send as many of the next events as go at once, and return their cost: one each, or one for each KiB."""
+        """Send the next events in one chunk, and return their cost: the number of events or KiB."""
         trouble, rendering = self._exchange.trouble, self._rendering
-        # A fault may have come while the stream waited with more than one of them.
+        # A fault may have been added while several events were pending.
         following = self._taken[:1] if trouble.counts else self._taken
         now = self._epoch() if rendering.shows_ages else 0.0
         lines, count = rendering.lines(following, now=now, size=WRITE_AT_ONCE)
@@ -247,7 +246,7 @@ class _Stream:
         return max(count, len(lines) // 1024)
 
     def _transport(self) -> asyncio.Transport:
-        """Return the connection if it is still there; one that is gone would stay full for ever."""
+        """Return the connection, or raise ConnectionResetError if it is closed. A closed connection would stay full."""
         transport = self._exchange.request.transport
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client has gone")
@@ -257,7 +256,7 @@ class _Stream:
         try:
             await self._convert(self._question)
         except UnconvertedError:
-            # As on a real server nothing comes until they can be, and the client is not told.
+            # Like on a real server, the watch waits until conversion succeeds, without an error.
             self._convert_again_at = self._loop.time() + CONVERSION_PAUSE
 
     async def _drain(self) -> None:
@@ -267,7 +266,7 @@ class _Stream:
 
 
 class _Alarm:
-    """Calls something at a time; to set the same time again costs nothing."""
+    """Timer for a callback. Setting the same time again is free."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, ring: Callable[[], None]) -> None:
         self._loop = loop
@@ -276,7 +275,7 @@ class _Alarm:
         self._timer: asyncio.TimerHandle | None = None
 
     def at(self, when: float | None) -> None:
-        """Ring at this time of the loop's clock and at no other; None is never."""
+        """Set the time on the event loop's clock. None disables the timer."""
         if when == self._when:
             return
         if self._timer is not None:

@@ -1,7 +1,7 @@
-"""Calls webhooks over HTTPS.
+"""HTTPS client for webhooks.
 
-What may be called: hosts of this machine, those that the options name, and services that the options give an address.
-Proxies of the environment and redirects are not followed, and answers are bounded.
+It calls only local hosts, hosts in the options, and services with an address in the options. It ignores proxy settings
+and redirects, and limits the size of responses.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _UNKNOWN_AUTHORITY: Final = (2, 18, 19, 20, 21)
 _NOT_VALID_NOW: Final = (9, 10)
 _OTHER_NAME: Final = (62, 64)
 _OTHER_USE: Final = 26
-# What OpenSSL makes of an answer without TLS.
+# OpenSSL errors for a response without TLS.
 _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
 _MOST_RETRIES: Final = 10
 
 
 class _NotCalledError(Exception):
-    """A call that is not made, or comes to nothing."""
+    """Call that is not allowed or has failed."""
 
     def __init__(self, failure: Failure, detail: str = "") -> None:
         super().__init__(failure)
@@ -53,10 +53,10 @@ class _NotCalledError(Exception):
 
 @lru_cache(maxsize=64)
 def _trusting(authority: str) -> ssl.SSLContext:
-    """Return what checks a webhook's certificate: against these authorities, and no others if there are any.
+    """Return a TLS context that trusts only the given CA certificates, or those of the system if none are given.
 
-    As in Go, a certificate that is named is trusted, whether it is an authority's or the webhook's own; it needs not
-    all extensions of RFC 5280; and what stands between certificates is comment.
+    Like in Go, each given certificate is trusted, even if it is not a CA, extensions of RFC 5280 are optional, and text
+    between certificates is ignored.
     """
     if not authority:
         return ssl.create_default_context()
@@ -69,15 +69,15 @@ def _trusting(authority: str) -> ssl.SSLContext:
 
 @final
 class WebhookClient:
-    """Calls the webhooks of one server, which may be called by many requests at a time."""
+    """Webhook client of one server, for concurrent calls."""
 
     def __init__(self, services: Mapping[str, str], hosts: frozenset[str], incoming: Incoming | None = None) -> None:
-        """Call nobody but hosts of this machine and these.
+        """Configure the client.
 
         Args:
-            services: Addresses of services, by ``namespace/name`` or ``namespace/name:port``.
-            hosts: Other hosts that URLs may name.
-            incoming: Bound for the answers, and for what else the server receives; None makes one for these alone.
+            services: Addresses of services by ``namespace/name`` or ``namespace/name:port``.
+            hosts: Hosts that URLs can use in addition to local hosts.
+            incoming: Shared memory limit for responses. None creates a separate limit.
         """
         self.services: dict[str, str] = dict(services)
         self._hosts = hosts
@@ -85,12 +85,12 @@ class WebhookClient:
         self._session: aiohttp.ClientSession | None = None
 
     async def answer(self, question: Hashable) -> object:
-        """Ask webhooks, all of a question at the same time, and return what came of each call."""
+        """Perform the calls of a question concurrently, and return their results."""
         assert isinstance(question, WebhookCalls)
         return tuple(await asyncio.gather(*(self._call(call) for call in question.calls)))
 
     async def close(self) -> None:
-        """Close the connections that are kept."""
+        """Close idle connections."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -105,7 +105,7 @@ class WebhookClient:
         except _NotCalledError as error:
             failed = error
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            # A ValueError comes from a host that has no form in IDNA or in a URL.
+            # A ValueError occurs for hosts that are invalid in IDNA or in a URL.
             failed = _failed(error, call.endpoint)
         fields = {"host": call.endpoint.host, "port": call.endpoint.port, "failure": failed.failure}
         _log.warning("a webhook could not be called", extra=fields)
@@ -138,7 +138,7 @@ class WebhookClient:
     async def _sent(
         self, session: aiohttp.ClientSession, call: WebhookCall, uid: str, address: str, context: ssl.SSLContext
     ) -> tuple[Called, int | None]:
-        """Send a call once; return what came of it, and after how many seconds the webhook wants to be asked again."""
+        """Send a call once; return the result, and the seconds before a retry if the webhook requests it."""
         endpoint = call.endpoint
         async with session.post(
             URL(f"https://{address}{endpoint.path}?timeout={call.seconds}s", encoded=True),

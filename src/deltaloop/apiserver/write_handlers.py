@@ -1,6 +1,6 @@
-"""Answers to requests that write: create, update, patch, apply and delete.
+"""Handlers of write requests: create, update, patch, apply and delete.
 
-The order of checks is the real server's: form of the answer, options, body, and the contents of the body.
+The order of checks is the real server's: response form, options, body, and content of the body.
 """
 
 from __future__ import annotations
@@ -36,39 +36,33 @@ from deltaloop.apiserver.exchange import Exchange
 from deltaloop.apiserver.large_writes import LargeWrites, beside
 from deltaloop.apiserver.receiving import Received, context_of, receive
 
-# Deletions of a collection between two turns of the loop.
+# Number of deletions of a collection between two iterations of the event loop.
 _AT_ONCE: Final = 16
 
 
 @final
 class WriteHandlers:
-    """The answers of one server to requests that change objects. Each write is one transaction (``large_writes``).
+    """Handlers of write requests of one server. Each write is one transaction (``large_writes``).
 
-    The methods raise the ``ApiError`` that the caller is to answer with instead; nothing has changed then.
+    The methods raise ApiError for failures. No object has changed then.
     """
 
     def __init__(self, answering: Answering, writes: LargeWrites) -> None:
-        """Write to a store.
-
-        Args:
-            answering: The store, and how answers are written.
-            writes: Runs the writes.
-        """
         self._answering = answering
         self._writes = writes
 
     async def create(self, exchange: Exchange, route: Route) -> web.Response:
-        """Store a new object and answer with it."""
+        """Create an object and return it."""
         received = await receive(self._answering, exchange, route, "CreateOptions")
         return await self._carry_out(create_sent, received)
 
     async def update(self, exchange: Exchange, route: Route) -> web.Response:
-        """Store a changed object, or a new one where its kind allows that, and answer with it."""
+        """Update an object, or create it if its kind allows that, and return it."""
         received = await receive(self._answering, exchange, route, "UpdateOptions")
         return await self._carry_out(update_sent, received)
 
     async def patch(self, exchange: Exchange, route: Route) -> web.Response:
-        """Change an object, or apply one, and answer with it."""
+        """Patch or apply an object, and return it."""
         is_apply = applies(exchange.request.headers.get("Content-Type", ""))
         received = await receive(self._answering, exchange, route, "PatchOptions", applies=is_apply)
         return await self._carry_out(apply_sent if is_apply else patch_sent, received)
@@ -91,7 +85,7 @@ class WriteHandlers:
         return options
 
     async def delete(self, exchange: Exchange, route: Route) -> web.Response:
-        """Remove an object or mark it, and answer with it or with a Status."""
+        """Remove an object or mark it for deletion, and return it or a Status."""
         answering = self._answering
         rendering = answering.rendering(exchange.request, route.served)
         options = await self._delete_options(exchange.request)
@@ -106,7 +100,7 @@ class WriteHandlers:
         return json_answer(body, answering.headers, status=deletion_code(options, removed=deleted.removed))
 
     async def delete_collection(self, exchange: Exchange, route: Route) -> web.Response:
-        """Remove all objects that are selected and answer with them as they were."""
+        """Delete all selected objects, and return their previous state."""
         served, request, answering = route.served, exchange.request, self._answering
         rendering = answering.rendering(request, served, "list")
         query = requests.parse_list_query(request.query)
@@ -126,7 +120,7 @@ class WriteHandlers:
         for number, item in enumerate(found):
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)
-            # As on the real server they go one by one, and one that has gone meanwhile is gone.
+            # Like on the real server, objects are deleted individually, and objects that no longer exist are skipped.
             notes, where = Notes(), replace(route, namespace=item.namespace, name=item.name)
             context = context_of(
                 answering.state, answering.authorizer, answering.moment(), exchange, where, options=options, notes=notes
@@ -145,5 +139,5 @@ def _sent_options(request: web.BaseRequest, body: bytes) -> DeleteOptions:
     options = parse_delete_options(
         {name: value for name, value in fields.items() if name not in ("kind", "apiVersion")}
     )
-    check_dry_run(options.dry_run or ())  # here, since the refusal names all values
+    check_dry_run(options.dry_run or ())  # checked here because the error contains all values
     return options

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Final, final
 
 from deltaloop._internal.option_types import Options, check_types
@@ -146,8 +146,8 @@ class Controller:
                 else:
                     await self._queue.arrival()
         finally:
-            if isinstance(self._until, Coroutine):
-                self._until.close()
+            if (close := getattr(self._until, "close", None)) is not None:
+                close()
 
     def _consume(self) -> bool:
         self._until = self._drain()

@@ -406,16 +406,16 @@ class Informer(Generic[T_co]):
 
     def _process(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> Awaitable[None] | None:
         if is_keyed(deltas):  # both keys are the default ones
-            told = process_keyed(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
-            self._processor.distribute(told, is_initial=is_in_initial_list)
+            news = process_keyed(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
+            self._processor.distribute(news, is_initial=is_in_initial_list)
             return None
         if is_whole_list(deltas) and len(deltas) > BATCH_SIZE:  # a short one is done in one go
             return self._process_list(deltas, is_in_initial_list)
-        told = []
+        told: list[Notification[Resource]] = []
         try:
             for notification in process_deltas(deltas, self.indexer, is_in_initial_list=is_in_initial_list):
                 if _is_news(notification):
-                    told.append(notification)
+                    told.append(notification)  # noqa: PERF401 - what was processed before an error is told, too
         finally:  # those whose deltas were processed are told, even if one of the others has no key
             self._processor.distribute(told, is_initial=is_in_initial_list)
         return None

@@ -175,6 +175,25 @@ async def test_one_key_never_runs_twice_at_once_and_many_run_side_by_side() -> N
         assert manager.loops[0].queue.statistics().taken == 16 - 4  # the second four were not yet begun when changed
 
 
+async def test_one_reconcile_serves_the_echoes_of_all_writes_of_another() -> None:
+    seen: list[list[str]] = []
+
+    @controller("v1/ConfigMap", owns=["v1/Secret"], predicates=ONLY_MINE, workers=3)
+    async def reconcile(request: Request, ctx: Context) -> None:
+        seen.append([f"{trigger.source} {trigger.origin}" for trigger in ctx.triggers])
+        if len(seen) == 1:
+            owner = await ctx.client.get(CM, request.name)
+            child: dict[str, Any] = {"metadata": {"name": "s", "namespace": request.namespace}}
+            set_controller_reference(child, owner)
+            await ctx.client.create(kinds.SECRET, child)
+            await ctx.client.patch(CM, request.name, {"data": {"x": "y"}})
+
+    async with world() as w, w.running(reconcile):
+        await w.put("a")
+        await asyncio.sleep(1.0)
+    assert seen == [["informer "], ["owner self, reconcile 1", "informer self, reconcile 1"]]
+
+
 async def test_owners_maps_channels_and_timers_ask_for_reconciles() -> None:
     reasons: list[tuple[str, str]] = []
     external = Channel("webhook")

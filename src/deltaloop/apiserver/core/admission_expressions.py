@@ -145,12 +145,8 @@ def environment(
 ) -> cel.Environment:
     """Return the CEL environment for an admission expression.
 
-    Args:
-        is_stored: Whether the expression is already stored.
-        has_params: Whether ``params`` exists.
-        has_authorizer: Whether ``authorizer`` exists.
-        makes_patches: Whether the expression creates a mutation.
-        variables: Types of ``variables``. None if the expression has no variables.
+    The other arguments specify whether the expression is already stored, which variables exist, and whether the
+    expression creates a mutation. ``variables`` None means that the expression has no variables.
     """
     names = dict(_ALWAYS)
     if has_params:
@@ -169,12 +165,8 @@ def typed_environment(
 ) -> cel.Environment:
     """Return the environment for type checking of a stored policy expression.
 
-    Like on the real server, ``authorizer.requestResource`` is undeclared, and ``variables`` always exists.
-
-    Args:
-        names: Types of ``object``, ``oldObject`` and ``params``.
-        variables: Types of ``variables``.
-        types: Providers of the field types.
+    ``names`` are the types of ``object``, ``oldObject`` and ``params``. Like on the real server,
+    ``authorizer.requestResource`` is undeclared, and ``variables`` always exists.
     """
     known = {**_ALWAYS, "authorizer": AUTHORIZER, VARIABLES: _COMPOSED, **names}
     return STORED.with_variables(known, _Types(variables, *types))
@@ -214,7 +206,6 @@ def compiled(uses: cel.Environment, source: str, *wanted: cel.Type) -> cel.Compi
 
 
 def _go_name(found: cel.Type) -> str:
-    """Format a type like cel-go."""
     if not found.parameters:
         return type_name(found)
     return f"{found.name}({', '.join(map(_go_name, found.parameters))})"
@@ -263,12 +254,9 @@ class Expressions:
         programs: Iterable[cel.CompiledExpression | str | None],
         variables: Mapping[str, cel.CompiledExpression | str] | None = None,
     ) -> None:
-        """Keep compiled expressions.
+        """Keep compiled expressions or error messages; None is a missing expression.
 
-        Args:
-            sources: Source texts for messages.
-            programs: Compiled expressions or error messages. None for a missing expression.
-            variables: Compiled variables or error messages by name.
+        ``sources`` are texts for messages.
         """
         self._programs = tuple(zip(sources, programs, strict=True))
         self._variables = variables or {}

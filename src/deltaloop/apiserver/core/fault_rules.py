@@ -59,7 +59,7 @@ _MESSAGES: Final = {
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """Fault to inject, with its scope. An empty scope field matches all requests.
+    """Fault to inject, with its scope; an empty scope field matches all requests.
 
     Attributes:
         do: Effect: ``refuse``, ``delay``, ``drop``, ``lose``, ``stale``, ``end``, ``cut``, ``expire`` or ``stall``.

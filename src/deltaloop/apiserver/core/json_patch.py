@@ -108,7 +108,6 @@ def _get(container: Container, key: str) -> object:
 
 
 def _index(key: str, length: int) -> int:
-    """Return the index in a list of the given length."""
     if not _INDEX.fullmatch(key):
         raise JsonPatchError("a path of the patch has no index where a list is")
     index = int(key)

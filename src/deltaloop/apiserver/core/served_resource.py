@@ -60,16 +60,12 @@ class ServedResource:
 
     Attributes:
         type: Group, version, kind, plural and scope.
-        singular: Singular name.
-        list_kind: Kind of lists.
         short_names: Short names, for example ``deploy``.
         categories: Categories, for example ``all``.
-        verbs: Supported verbs.
         priority: Priority of the group and of the version, like in an APIService. The default is for CRDs.
         status: Whether the ``status`` subresource exists.
         scale_paths: Paths of the ``scale`` subresource. None if it does not exist.
         finalize: Whether the ``finalize`` subresource of namespaces exists.
-        flags: Behavior flags.
         schema: Type of the objects.
         rules: Validation rules beyond types.
         columns: Table columns. The strategy computes columns without a path.

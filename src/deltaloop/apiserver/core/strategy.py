@@ -211,10 +211,7 @@ class Asked:
     """Request to a subresource.
 
     Attributes:
-        namespace: Namespace of the object.
-        name: Name of the object.
         fields: Decoded body.
-        query: Query parameters.
         dry_run: Whether the request is a dry run.
     """
 
@@ -232,9 +229,8 @@ class Subresource:
     Attributes:
         name: Name in the path, for example ``binding``.
         group: Group of its kind. Empty for the core group or the resource's own.
-        version: Version of its kind, likewise.
+        version: Version of its kind. Empty for the resource's own.
         kind: Kind of the accepted objects.
-        verbs: Supported verbs.
         answer: Function that handles a request. None if the server handles it elsewhere.
         takes_object: Whether the body is an object instead of a stream.
         options: Types of stream options by query parameter.
@@ -272,7 +268,6 @@ class Protection:
     """Finalizer that protects objects in use; new objects get it, and a controller removes it.
 
     Attributes:
-        finalizer: Name of the finalizer.
         in_use: Function that returns whether an object that is being deleted is in use.
     """
 

@@ -61,10 +61,7 @@ class Attributes:
     """Permission that a request needs. ``path`` is set only for non-resource paths.
 
     Attributes:
-        user: User of the request.
         verb: Verb, for example ``get``.
-        group: API group.
-        version: API version.
         resource: Plural. Empty for non-resource paths.
         subresource: Subresource, for example ``status``.
         namespace: Namespace. Empty at the cluster scope.

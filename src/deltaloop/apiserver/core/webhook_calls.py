@@ -62,7 +62,6 @@ class Endpoint:
 
     Attributes:
         host: Host name. ``NAME.NAMESPACE.svc`` for a service, which is also the name in its certificate.
-        port: TCP port.
         path: Path with a leading slash.
         service: Namespace and name of the service, or None.
         authority: CA certificates in base64-encoded PEM. Empty for those of the system.
@@ -127,10 +126,7 @@ class Called:
     """Result of a call.
 
     Attributes:
-        uid: UID of the call.
         status: HTTP status. 0 without a response.
-        content_type: Content type of the response.
-        body: Body of the response.
         failure: Type of failure, or an empty string.
         detail: Detail of the failure, for example an address or certificate error.
         lease: Memory account of the body, which is released with this object.

@@ -113,8 +113,6 @@ class WriteContext:
         uid: UID of a new object.
         random: Number in [0, 1) for generated names.
         dry_run: Whether the write is a dry run.
-        manager: Field manager.
-        user: Author of the write.
         validation: Handling of unknown and duplicate fields in the body.
         force: Whether an apply takes over fields from other managers.
         options: Options of the request. None for the server's own writes.
@@ -125,8 +123,6 @@ class WriteContext:
         request: Permission of the request. None for the server's own writes.
         notes: Warnings and audit annotations.
         objects: Stored objects, either of the store or of the draft of this write.
-        registry: Served resources.
-        admission: Admission plugins.
         writes: Access for side effects on other objects.
         ask: Function that runs a function in the store's thread, because the write can run in another thread.
     """

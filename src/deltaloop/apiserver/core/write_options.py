@@ -70,11 +70,8 @@ class WriteOptions:
 def parse_write_options(kind: str, query: _Query, *, user_agent: str, applies: bool | None = None) -> WriteOptions:
     """Parse the options, or raise InvalidError with all invalid options.
 
-    Args:
-        kind: Kind of the options for errors, for example ``CreateOptions``.
-        query: All values of each parameter.
-        user_agent: User agent, whose part before the first slash is the default manager.
-        applies: Whether a patch is an apply. None for other requests.
+    ``kind`` is the kind of the options for errors, for example ``CreateOptions``. The part of ``user_agent`` before the
+    first slash is the default manager. ``applies`` specifies whether a patch is an apply (None for other requests).
     """
     manager, mode = (query.get(name, ("",))[0] for name in ("fieldManager", "fieldValidation"))
     force = parse_boolean(query["force"][0]) if "force" in query else None

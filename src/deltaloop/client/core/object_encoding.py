@@ -47,7 +47,7 @@ def encode_object(resource_type: ResourceType[Any], obj: object) -> OutgoingObje
     if type(metadata) is not dict and not isinstance(metadata, Mapping):
         raise MalformedObjectError(f"the {resource_type} object has no metadata: give it a name there", given=True)
     name, namespace = metadata.get("name") or "", metadata.get("namespace") or ""
-    if not isinstance(name, str) or not isinstance(namespace, str):
+    if not (type(name) is type(namespace) is str or (isinstance(name, str) and isinstance(namespace, str))):
         raise MalformedObjectError(f"{resource_type}: metadata.name and metadata.namespace must be text", given=True)
     if not fields.get("apiVersion"):
         fields["apiVersion"] = resource_type.api_version

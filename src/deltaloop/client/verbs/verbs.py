@@ -577,13 +577,21 @@ class Verbs:
         if present is None:
             made = await self._store("create", known, fields, namespace=namespace, options=options, timeout=timeout)
             return OperationResult.CREATED, made
-        if _is_unchanged(fields, before, present):
+        now = plain_json(fields, sorted_json)  # None if more is in it than the encoder says
+        if now == before or (now is None and Resource.from_dict(fields, present.resource_type) == present):
             return OperationResult.UNCHANGED, present if known.decode is None else known.decode(present)
         made = await self._store("update", known, fields, namespace=namespace, options=options, timeout=timeout)
         return OperationResult.UPDATED, made
 
     async def edit(
-        self, kind: TypedKind[T], name: str, change: Callable[[T], T | None], **keywords: Unpack[WriteKeywords]
+        self,
+        kind: TypedKind[T],
+        name: str,
+        change: Callable[[T], T | None],
+        *,
+        namespace: str | None = None,
+        options: WriteOptions | None = None,
+        timeout: float | None = None,
     ) -> T:
         """Change one object of a class, and return it as stored: what ``change`` sets is sent, and nothing else.
 
@@ -596,7 +604,9 @@ class Verbs:
             name: The object's name.
             change: Gets the object, and sets fields of it, or returns another one in its place, such as one of
                 ``msgspec.structs.replace``. It is called on the event loop.
-            **keywords: Of the write.
+            namespace: The client's by default.
+            options: Of the write.
+            timeout: Seconds for each request.
 
         Raises:
             NotFoundError: If there is none of that name.
@@ -605,7 +615,24 @@ class Verbs:
             InvalidArgumentError: If the kind has no class, or ``change`` changed names, or the status of a kind whose
                 status is a subresource.
         """
-        return await self._edit(kind, name, change, **keywords)
+        known = self._kinds.get(id(kind)) or await self._bind(kind, timeout)
+        if known.type.model in (None, Resource, dict, bytes):
+            raise InvalidArgumentError(
+                f"{known.text} has no class that could be edited: use patch, or create_or_update"
+            )
+        present: Resource = await self._way.read(known, name, namespace=namespace, timeout=timeout)
+        obj: T = typed(known.type, present)
+        before = plain_fields(obj)
+        changed = change(obj)
+        edited = obj if changed is None else changed
+        patch = edit_patch(present.to_dict(), before, plain_fields(edited), set_fields(edited))
+        if not patch:
+            return edited
+        refuse_what_no_edit_changes(known.type, patch)
+        base = {"uid": present.uid, "resourceVersion": present.resource_version}
+        patch["metadata"] = {**patch.get("metadata", {}), **base}
+        stored: T = await self._patch(known, name, patch, namespace=namespace, options=options, timeout=timeout)
+        return stored
 
     async def add_finalizer(self, kind: TypedKind[T] | str, obj: T, name: str, **keywords: Unpack[WriteKeywords]) -> T:
         """See to it that an object has a finalizer, and return it as stored; conflicts are tried again.
@@ -757,35 +784,6 @@ class Verbs:
         always = self._way.server.write_query
         return always if options is None else {**always, **options.to_query()}
 
-    async def _edit(
-        self,
-        kind: TypedKind[T],
-        name: str,
-        change: Callable[[T], T | None],
-        *,
-        namespace: str | None = None,
-        options: WriteOptions | None = None,
-        timeout: float | None = None,
-    ) -> T:
-        known = self._kinds.get(id(kind)) or await self._bind(kind, timeout)
-        if known.type.model in (None, Resource, dict, bytes):
-            raise InvalidArgumentError(
-                f"{known.text} has no class that could be edited: use patch, or create_or_update"
-            )
-        present: Resource = await self._way.read(known, name, namespace=namespace, timeout=timeout)
-        obj: T = typed(known.type, present)
-        before = plain_fields(obj)
-        changed = change(obj)
-        edited = obj if changed is None else changed
-        patch = edit_patch(present.to_dict(), before, plain_fields(edited), set_fields(edited))
-        if not patch:
-            return edited
-        refuse_what_no_edit_changes(known.type, patch)
-        base = {"uid": present.uid, "resourceVersion": present.resource_version}
-        patch["metadata"] = {**patch.get("metadata", {}), **base}
-        stored: T = await self._patch(known, name, patch, namespace=namespace, options=options, timeout=timeout)
-        return stored
-
     async def _change_finalizers(
         self,
         kind: TypedKind[T] | str,
@@ -911,9 +909,3 @@ def _asked(keywords: ListKeywords) -> ListOptions:
 def _blank(known: ResourceType[Any], name: str, namespace: str | None) -> dict[str, Any]:
     metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
     return {"apiVersion": known.api_version, "kind": known.kind, "metadata": metadata}
-
-
-def _is_unchanged(fields: dict[str, Any], before: bytes, present: Resource) -> bool:
-    """Tell whether an object is as it was; ``before`` is its JSON then."""
-    now = plain_json(fields, sorted_json)
-    return now == before or (now is None and Resource.from_dict(fields, present.resource_type) == present)

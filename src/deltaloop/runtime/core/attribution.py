@@ -97,14 +97,15 @@ class Attribution:
 
         Others are as they were; what is no ``Trigger`` is left out.
         """
-        found: list[Trigger] = []
+        writers, found = self._writers, list[Trigger]()
         for trigger in triggers:
             if type(trigger) is not Trigger:
                 continue
             about = trigger.reference
-            write = None if about is None else self._writers.get((about.uid, trigger.new_resource_version))
-            if write is not None:
-                who = "self" if write.controller == controller else write.controller
-                trigger = msgspec.structs.replace(trigger, origin=f"{who}, reconcile {write.number}")  # noqa: PLW2901
+            write = ("", "") if about is None else (about.uid, trigger.new_resource_version)
+            if write in writers:
+                by = writers[write]
+                who = "self" if by.controller == controller else by.controller
+                trigger = msgspec.structs.replace(trigger, origin=f"{who}, reconcile {by.number}")  # noqa: PLW2901
             found.append(trigger)
         return tuple(found)

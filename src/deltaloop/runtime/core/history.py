@@ -103,17 +103,18 @@ class History:
     def add(self, reconciled: Reconciled) -> None:
         """Remember a reconcile."""
         name = (reconciled.controller, reconciled.key)
-        runs = self._keys.get(name)
-        if runs is None:
+        if name in self._keys:
+            self._keys[name] = (*self._keys[name], reconciled)[-EACH:]  # an empty deque takes half a KiB
+            self._keys.move_to_end(name)
+        else:
             self._keys[name] = (reconciled,)
             if len(self._keys) > LIMIT:
                 self._keys.popitem(last=False)
-        else:
-            self._keys[name] = (*runs, reconciled)[-EACH:]  # an empty deque takes half a KiB
-            self._keys.move_to_end(name)
         for write in reconciled.writes:
             if write.before is not None and write.after is not None:
-                size = write.before.stored_size + write.after.stored_size + 2 * _OVERHEAD
+                size = 2 * _OVERHEAD
+                for stored in (write.before.stored, write.after.stored):
+                    size += len(stored if type(stored) is bytes else stored.data)  # type: ignore[union-attr]
                 self._changes.append((write, size))
                 self._bytes += size
         while self._bytes > MOST_BYTES:

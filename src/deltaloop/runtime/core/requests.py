@@ -176,13 +176,13 @@ def requests_for(
     if mapper is own_key and subject.name and (old is None or old.key == subject.key):
         return (subject.key,), trigger
     keys: dict[str, None] = {}
-    for obj in (old, new):
-        if obj is not None:
-            try:
-                keys.update(dict.fromkeys(keys_of(mapper(obj))))
-            except InvalidRequestsError as error:
-                error.where = defined_at(mapper)
-                raise
+    try:
+        for obj in (old, new):
+            for key in () if obj is None else keys_of(mapper(obj)):
+                keys[key] = None
+    except InvalidRequestsError as error:
+        error.where = defined_at(mapper)
+        raise
     return keys, trigger
 
 

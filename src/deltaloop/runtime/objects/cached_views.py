@@ -217,29 +217,36 @@ class KindViews:
         return [view for view in (*self.views, *tracked) if view.namespace is None or view.namespace == namespace]
 
 
+class _BoundViews(dict[BoundKind, KindViews]):
+    """Views by kinds as verbs know them: one look for each read and write, and found when they are first asked for."""
+
+    def __init__(self, find: Callable[[ResourceType[Any]], KindViews]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, known: BoundKind) -> KindViews:
+        if len(self) >= _MOST_BOUND:
+            self.clear()
+        views = self[known] = self._find(known.type)
+        return views
+
+
 @final
 class Views:
     """The views of a program, by kind.
 
     Attributes:
-        bound: The same, by kinds as verbs know them; ``bind`` adds one.
+        bound: The same, by kinds as verbs know them.
     """
 
     def __init__(self) -> None:
         """Begin without views."""
         self._kinds: dict[ResourceType[Any], KindViews] = {}
-        self.bound: dict[BoundKind, KindViews] = {}
+        self.bound: dict[BoundKind, KindViews] = _BoundViews(self.of)
 
     def of(self, kind: ResourceType[Any]) -> KindViews:
         """Return the views of a kind."""
         return self._kinds.setdefault(kind, KindViews())
-
-    def bind(self, known: BoundKind) -> KindViews:
-        """Return the views of a kind, and have them in ``bound``."""
-        if len(self.bound) >= _MOST_BOUND:
-            self.bound.clear()
-        views = self.bound[known] = self.of(known.type)
-        return views
 
     def add(self, resource_type: ResourceType[Any], view: CacheView) -> CacheView:
         """Add the view of one informer, and return it; if there is one of the same informer, return that."""

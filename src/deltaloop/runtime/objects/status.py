@@ -107,7 +107,11 @@ class StatusWriter:
         """
         self._client = client
         self._statuses = statuses
-        self._kind, self._given = _as_resource(obj, statuses.kind)
+        self._kind: ResourceType[Any] | str
+        if type(obj) is Resource and obj.resource_type is not None:
+            self._kind, self._given = obj.resource_type, obj
+        else:
+            self._kind, self._given = _as_resource(obj, statuses.kind)
         looked_at: Resource | None = self._given
         if not self._given.uid and isinstance(self._kind, ResourceType):  # a class that has no place for it
             view = statuses.views.of(self._kind).find(self._given.namespace)
@@ -281,8 +285,6 @@ class StatusWriter:
 
 def _as_resource(obj: object, own: ResourceType[Any] | str) -> tuple[ResourceType[Any] | str, Resource]:
     """Return the kind of an object as a client gave it, and the object as it came."""
-    if type(obj) is Resource and obj.resource_type is not None:
-        return obj.resource_type, obj
     if obj is None:
         raise InvalidArgumentError("ctx.status was given None: return before it where there is no object")
     if not isinstance(obj, Resource):
@@ -297,7 +299,7 @@ def _as_resource(obj: object, own: ResourceType[Any] | str) -> tuple[ResourceTyp
 
 def _status_of(obj: Resource) -> Fields:
     try:
-        found = _decode(obj.raw).status
+        found = _decode(obj.stored if type(obj.stored) is bytes else obj.raw).status
     except DECODE_ERRORS:
         found = _STATUS.get(obj)  # which says what is wrong
     return found if type(found) is dict else {}

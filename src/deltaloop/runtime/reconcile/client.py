@@ -118,7 +118,7 @@ class CachedWay:
     ) -> Resource | None:
         """Read one object, as ``Way.read``."""
         place = namespace or self.home if known.namespaced else namespace
-        views = self._views.bound.get(known) or self._views.bind(known)
+        views = self._views.bound[known]
         if subresource is None and self.max_staleness is None and bool(place) is known.namespaced:
             view = views.whole or views.find(place)
             found = UNSURE if view is None else view.read(f"{place}/{name}" if place else name)
@@ -189,7 +189,7 @@ class CachedWay:
         """Write, as ``Way.write``, and remember what was written."""
         known, verb, name, namespace = request.kind, request.verb, request.name, request.namespace
         key = f"{namespace}/{name}" if namespace else name
-        views = self._views.bound.get(known) or self._views.bind(known)
+        views = self._views.bound[known]
         view = (views.whole or views.find(namespace)) if name else None
         before = None if view is None else view.newest(key)
         uid = "" if before is None else before.uid
@@ -221,7 +221,7 @@ class CachedWay:
 
     def newest(self, known: BoundKind, namespace: str | None, key: str) -> Resource | None:
         """Return the newest state of an object that is known, as the server has it; None if the server has to say."""
-        views = self._views.bound.get(known) or self._views.bind(known)
+        views = self._views.bound[known]
         view = views.whole or views.find(namespace)
         if view is None or not view.is_whole:
             return None
@@ -302,7 +302,7 @@ class CachedWay:
         known, verb, version = request.kind, request.verb, stored.resource_version
         self._made(request, stored.uid, version, before)
         is_gone = stored.deletion_timestamp is not None and not _still_there(stored)  # its last finalizer was dropped
-        views = self._views.bound.get(known) or self._views.bind(known)
+        views = self._views.bound[known]
         place, name = request.namespace, stored.name or request.name
         for view in views.written(place, name) if views.tracked else views.views:
             if view.namespace is None or view.namespace == place:
@@ -342,7 +342,7 @@ class CachedWay:
             self.dropped[0] += 1
 
     def _written(self, request: WriteRequest, name: str) -> builtins.list[CacheView]:
-        views = self._views.bound.get(request.kind) or self._views.bind(request.kind)
+        views = self._views.bound[request.kind]
         return views.written(request.namespace, name)
 
 

@@ -11,9 +11,12 @@ import asyncio
 import contextvars
 import logging
 import random
-from collections.abc import Awaitable, Callable, Mapping
+import types
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, cast, final
+
+import msgspec
 
 from deltaloop._internal.function_signatures import is_coroutine_function
 from deltaloop._internal.pacing.backoff import jitter
@@ -32,6 +35,7 @@ from deltaloop.runtime.core.memory import Memories
 from deltaloop.runtime.core.outcomes import (
     NOTHING,
     Action,
+    Ended,
     KeyDecision,
     Raised,
     Returned,
@@ -64,6 +68,14 @@ if TYPE_CHECKING:
 _logger: Final = logging.getLogger("deltaloop.runtime")
 _SUCCESSES: Final = (Action.FORGET, Action.REQUEUE_AFTER)
 _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
+
+
+@final
+class _Worker(msgspec.Struct, eq=False):
+    """A slot for one reconcile at a time, and its present task."""
+
+    name: str
+    task: asyncio.Task[None] = None  # type: ignore[assignment]  # set when it is started
 
 
 @final
@@ -169,7 +181,7 @@ class ReconcileLoop:
         self._interrupted, self._fatal = False, None
         try:
             for number in range(1, workers_wanted + 1):
-                self._start(f"worker {number} of {name}")
+                self._start(_Worker(f"worker {number} of {name}"))
             await self._until_ended()
         finally:
             if self._timer is not None:
@@ -224,7 +236,8 @@ class ReconcileLoop:
         """Wait for no reconcile any longer, and begin none; return the keys of those that run."""
         self.stop_taking()
         for run in self.runs.abandon():
-            self._conclude(run, decide(Stopped()))
+            self._observer.ended(run, decide(Stopped()), now=self._clock())
+            run.work.put_back()
         self._left_behind = True
         _wake(self._end)
         return tuple(run.key for run in self.runs.present())
@@ -258,14 +271,14 @@ class ReconcileLoop:
 
     # -- workers
 
-    def _start(self, worker: str) -> None:
+    def _start(self, worker: _Worker) -> None:
         assert self.shared.loop is not None
-        task = self.shared.loop.create_task(self._work(worker), name=worker, context=self._outside.copy())
-        self._workers[task] = None
+        worker.task = self.shared.loop.create_task(self._work(worker), name=worker.name, context=self._outside.copy())
+        self._workers[worker.task] = None
 
-    async def _work(self, worker: str) -> None:
+    async def _work(self, worker: _Worker) -> None:
         """Take a key and reconcile it, in this one task: what a reconciler does to its task ends with it."""
-        task, goes_on = cast("asyncio.Task[None]", asyncio.current_task()), False
+        task, goes_on = worker.task, False
         self._idle[task] = None
         try:
             if self._stopping or self._interrupted:
@@ -291,8 +304,7 @@ class ReconcileLoop:
                     if run.context.client.way.noted:
                         # The echo of the last write comes with its response. Two rounds of the event loop later it is
                         # queued, and one reconcile serves it together with the echoes before it.
-                        await asyncio.sleep(0)
-                        await asyncio.sleep(0)
+                        await _two_rounds()
                 except asyncio.CancelledError:
                     ended = self._cancelled(run)
                 except BaseException as error:
@@ -385,18 +397,36 @@ class ReconcileLoop:
             self._look()
         return run
 
-    def _finish(self, run: Execution, ended: Returned | Raised | None) -> None:
-        """Take the end of a run; None says that it returned None, and forgot nothing."""
+    def _finish(self, run: Execution, ended: Ended | None) -> None:
+        """Take the end of a run, tell of it, and do with its key what was decided.
+
+        Args:
+            run: The run.
+            ended: How it ended; None says that it returned None, and forgot no call.
+        """
         if run.reason is not None:
             self._free(run, ended.error if isinstance(ended, Raised) else None)
-            if not run.abandoned:
-                timed_out = run.reason is StopReason.TIMEOUT
-                self._conclude(run, decide(TimedOut(self.controller.timeout or 0.0) if timed_out else Stopped()))
-            return
-        self.runs.ended(run)
-        if self.metrics.is_on:
-            self.metrics.active_workers(len(self.runs))
-        self._conclude(run, NOTHING if ended is None else decide(ended, declared=self._declared))
+            if run.abandoned:
+                return
+            timed_out = run.reason is StopReason.TIMEOUT
+            ended = TimedOut(self.controller.timeout or 0.0) if timed_out else Stopped()
+        else:
+            self.runs.ended(run)
+            if self.metrics.is_on:
+                self.metrics.active_workers(len(self.runs))
+        decision = NOTHING if ended is None else decide(ended, declared=self._declared)
+        if decision.error is not None:
+            note_missing_right(decision.error, self.controller.name)
+        news = self._news(run) if self._failing else run.context.triggers
+        self._observer.ended(run, decision, now=self._clock(), news=news)
+        if self.shared.tracker is not None:
+            exists = self.own_cache is not None and self.own_cache.find(run.key) is not None
+            self.shared.tracker.ended(run.key, succeeded=decision.row.action in _SUCCESSES, exists=exists)
+        if self._failing or decision.row.action not in _SUCCESSES:
+            self._note_failure(run, decision)
+        if decision is not NOTHING:
+            RECONCILE.set(None)  # timers that are set from now on must not keep the context alive
+            self._carry_out(run.work, decision)
 
     def _free(self, run: Execution, error: BaseException | None = None) -> None:
         """Free the slot of a run that has really ended; log what it raised after it was told to stop."""
@@ -458,22 +488,6 @@ class ReconcileLoop:
 
     # -- ends
 
-    def _conclude(self, run: Execution, decision: KeyDecision) -> None:
-        """Tell of a run, and do with its key what was decided."""
-        if decision.error is not None:
-            note_missing_right(decision.error, self.controller.name)
-        self._observer.ended(
-            run, decision, now=self._clock(), news=self._news(run) if self._failing else run.context.triggers
-        )
-        if self.shared.tracker is not None:
-            exists = self.own_cache is not None and self.own_cache.find(run.key) is not None
-            self.shared.tracker.ended(run.key, succeeded=decision.row.action in _SUCCESSES, exists=exists)
-        if self._failing or decision.row.action not in _SUCCESSES:
-            self._note_failure(run, decision)
-        if decision is not NOTHING:
-            RECONCILE.set(None)  # timers that are set from now on must not keep the context alive
-            self._carry_out(run.work, decision)
-
     def _memory_of(self, seen: Resource | None) -> dict[str, Any]:
         """Return the memory of the object that was cached when a run began; any thread.
 
@@ -529,6 +543,13 @@ class ReconcileLoop:
             # Without an error: the queue counts and spaces it like a failure, and logs nothing.
             self.queue.add_rate_limited(work.key)
             self.queue.done(work.key)
+
+
+@types.coroutine
+def _two_rounds() -> Generator[None, None, None]:
+    """Do what two calls of ``asyncio.sleep(0)`` do."""
+    yield
+    yield
 
 
 def _wake(waiter: asyncio.Future[None] | None) -> None:

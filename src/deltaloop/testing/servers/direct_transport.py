@@ -57,7 +57,8 @@ class DirectTransport:
         body = b"".join(pieces)
         if len(body) > self._limit:
             raise unusable(TooLargeError(f"the answer has more than {self._limit} bytes"), request)
-        return HttpResponse(connection.status, Headers(connection.headers), body)
+        warns = "Warning" in dict(connection.headers)
+        return HttpResponse(connection.status, Headers(connection.headers), body, warns)
 
     @asynccontextmanager
     async def stream(self, request: HttpRequest) -> AsyncGenerator[StreamResponse, None]:

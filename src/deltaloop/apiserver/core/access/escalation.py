@@ -178,7 +178,6 @@ class _Held:
                 yield sets
 
     def missing_verbs(self, part: Rule) -> tuple[str, ...]:
-        """Return the verbs of a part that are not held."""
         left = part.verbs
         for sets in self.candidates(part):
             if left and _is_about(sets, part):
@@ -189,8 +188,6 @@ class _Held:
 
 @dataclass(frozen=True, slots=True)
 class _Sets:
-    """Held rule as sets."""
-
     verbs: frozenset[str]
     groups: frozenset[str]
     resources: frozenset[str]

@@ -157,7 +157,6 @@ class _Binding:
     role_name: str
 
     def explain(self, subject: dict[str, object]) -> str:
-        """Return the reason in the real server's words."""
         own = f"{self.name}/{self.namespace}" if self.namespace else self.name
         kind, whom = text(subject.get("kind")), text(subject.get("name"))
         if kind == "ServiceAccount":

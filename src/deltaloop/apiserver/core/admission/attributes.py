@@ -93,12 +93,9 @@ class AdmissionAttributes:
         after: New object in the requested version, or the sent object if the subresource has another kind (``Scale``,
             ``Binding``, ``Eviction``). None for a delete. It is shared, so plugins must copy before they change it.
         before: Old object. None for a create and for subresources that are not part of the object.
-        context: Context of the write.
         dry_run: Whether the request is a dry run.
         objects: Stored objects.
-        registry: Served resources.
         entries: Function that computes ``metadata.managedFields`` of the object as sent.
-        reinvocation: Reinvocation state.
     """
 
     operation: Operation

@@ -345,13 +345,9 @@ _RESTRICTED: Final[tuple[tuple[int, _Check, str], ...]] = (
 
 
 def violations(level: str, version: int, metadata: Mapping[str, object], spec: Mapping[str, object]) -> list[Wrong]:
-    """Return the violations of a pod.
+    """Return the violations of a pod at a level (``privileged``, ``baseline`` or ``restricted``).
 
-    Args:
-        level: Level, ``privileged``, ``baseline`` or ``restricted``.
-        version: Minor version of the standards. ``LATEST`` for the newest.
-        metadata: Metadata of the pod.
-        spec: Spec of the pod.
+    ``version`` is the minor version of the standards, or ``LATEST``.
     """
     if level == "privileged":
         return []

@@ -132,7 +132,6 @@ def _definition(schema: object) -> Schema:
 
 
 def _converted(schema: object) -> object:
-    """Convert a schema from version 3 to version 2."""
     if isinstance(schema, list):
         return [_converted(item) for item in cast("list[object]", schema)]
     if not isinstance(schema, dict):

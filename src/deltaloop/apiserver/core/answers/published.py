@@ -22,12 +22,7 @@ class PublishedSchemas:
     """Published schemas by name. They are shared and must not be changed."""
 
     def __init__(self, definitions: Mapping[str, object], additions: Mapping[str, object] | None = None) -> None:
-        """Index the published JSON schemas.
-
-        Args:
-            definitions: Published schemas by name.
-            additions: Server-side additions by name, for example enums and defaults.
-        """
+        """Index the published schemas, and the server-side additions to them, for example enums and defaults."""
         more = additions or {}
         self.definitions: Mapping[str, object] = {
             name: _as_served(mapping(schema), mapping(more.get(name))) for name, schema in definitions.items()

@@ -71,12 +71,7 @@ def created_entries(target: Target, created: Fields, writer: Writer) -> list[Fie
 def updated_entries(target: Target, live: Fields, new: Fields, sent: object, writer: Writer) -> list[Fields]:
     """Return the entries after an update.
 
-    Args:
-        target: Kind of the object.
-        live: Old object with its entries.
-        new: New object. Its entries are ignored.
-        sent: Sent ``managedFields``. None if the request has none.
-        writer: Field manager of the write.
+    ``live`` has its entries, and those of ``new`` are ignored. ``sent`` is ``managedFields`` of the request, or None.
     """
     owners = _owners_before(live, None if writer.subresource else sent)
     if not owners:
@@ -114,15 +109,8 @@ def _bare(fields: Fields) -> Fields:
 def applied_object(target: Target, live: Fields | None, applied: Fields, writer: Writer, *, force: bool) -> Fields:
     """Return the applied object with its entries, or the live object if it does not change.
 
-    Args:
-        target: Kind of the object.
-        live: Old object with its entries. None for a create.
-        applied: Object as sent.
-        writer: Field manager of the apply.
-        force: Whether to take over fields from other managers.
-
-    Raises:
-        ConflictsError: If other managers own fields that would change.
+    ``live`` has its entries, or is None for a create. ``force`` takes over fields from other managers. Otherwise raises
+    ConflictsError if other managers own fields that would change.
     """
     applier = FieldManager(writer.manager, APPLY, subresource=writer.subresource)
     owners: Owners = {}

@@ -53,8 +53,6 @@ _EVENTS: Final = kinds.EVENT.group_resource
 
 
 class _Owner(Enum):
-    """State of a referenced owner."""
-
     SOLID = auto()
     WAITING = auto()
     ABSENT = auto()
@@ -136,7 +134,6 @@ class GarbageCollector:
         return Collected(self._store.revision != before, tuple(refused), more=bool(self._pending))
 
     def _weight(self, place: StoreKey) -> int:
-        """Return the weight of an object in small objects."""
         obj = self._store.get(*place)
         if obj is None:
             return 1

@@ -126,12 +126,10 @@ def is_established(crd: dict[str, Any]) -> bool:
 
 
 def crd_status(crd: dict[str, Any], others: Iterable[ServedResource], *, now: float) -> dict[str, Any]:
-    """Return the new status of a CRD.
+    """Return the new status of a CRD after defaulting and validation.
 
-    Args:
-        crd: CRD after defaulting and validation.
-        others: Served resources of other CRDs and of built-in kinds. Only the same group matters.
-        now: Time in seconds since 1970, for changed conditions.
+    ``others`` are the served resources of other CRDs and of built-in kinds, of which only the same group matters.
+    ``now`` is in seconds since 1970.
     """
     wanted = mapping(at(crd, "spec", "names"))
     accepted = dict(mapping(at(crd, "status", "acceptedNames")))

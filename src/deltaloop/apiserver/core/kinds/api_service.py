@@ -33,13 +33,8 @@ def own_service(
 ) -> dict[str, object]:
     """Return the stored APIService of a group version of this server.
 
-    Args:
-        group: API group.
-        version: API version.
-        priority: Group and version priority.
-        managed: Lifetime, ``ON_START`` or ``WHILE_DEFINED`` (deleted with the CRD).
-        uid: UID of the APIService.
-        time: Creation time.
+    ``priority`` is the priority of group and version. ``managed`` is the lifetime, ``ON_START`` or ``WHILE_DEFINED``
+    (deleted with the CRD).
     """
     spec: dict[str, object] = {"group": group} if group else {}
     spec |= {"version": version, "groupPriorityMinimum": priority[0], "versionPriority": priority[1]}

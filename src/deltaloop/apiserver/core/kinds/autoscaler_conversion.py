@@ -185,7 +185,6 @@ def _target_type(target: dict[str, object]) -> str:
 
 
 def _in_order(fields: object, names: tuple[str, ...]) -> dict[str, object]:
-    """Return the fields in Go's order."""
     return {name: at(fields, name) for name in names if at(fields, name) is not None}
 
 
@@ -195,7 +194,6 @@ def has_metrics_beside(annotations: dict[str, object]) -> bool:
 
 
 def _go(name: str) -> str:
-    """Return the Go name of a field."""
     return name[0].upper() + name[1:]
 
 

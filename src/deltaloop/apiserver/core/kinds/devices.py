@@ -68,7 +68,6 @@ def _request_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _mode_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in the number of requested devices."""
     mode, count = place.fields.get("allocationMode"), integer(place.fields.get("count"))
     if mode == "All" and count:
         yield invalid_value(place.below("count"), str(count), "must not be specified when allocationMode is 'All'")
@@ -83,7 +82,6 @@ def _toleration_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _claim_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in a claim's names, which must be unique, and in the references to requests."""
     known: dict[str, set[str]] = {}
     for number, request in enumerate(map(mapping, items(place.fields.get("requests")))):
         name, where = text(request.get("name")), f"{place.below('requests')}[{number}]"
@@ -269,7 +267,6 @@ def _attribute_errors(attribute: Mapping[str, object], path: str) -> Iterator[Sc
 
 
 def _metadata_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in the claim metadata of a template."""
     metadata = mapping(place.fields.get("metadata"))
     yield from label_errors(string_map(metadata.get("labels")), place.below("metadata.labels"))
     yield from annotation_errors(string_map(metadata.get("annotations")), place.below("metadata.annotations"))

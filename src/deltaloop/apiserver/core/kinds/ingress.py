@@ -153,7 +153,6 @@ def _parameters(ingress_class: Mapping[str, object]) -> str:
 
 
 def _reference_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in the combination of scope and namespace."""
     scope, namespace, path = text(place.fields.get("scope")), place.fields.get("namespace"), place.below("namespace")
     if scope == "Namespace" and namespace is None:
         yield required(path, "`parameters.scope` is set to 'Namespace'")

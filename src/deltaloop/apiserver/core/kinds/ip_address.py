@@ -78,7 +78,6 @@ def why_not_canonical(value: str) -> str:
 
 
 def _range_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in the address ranges for Services."""
     ranges = texts(place.value)
     if not ranges:
         yield required(place.path, "at least one CIDR required")

@@ -37,7 +37,6 @@ _INDEX: Final = re.compile("[+-]?[0-9]{1,18}")
 
 
 def _index_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in the combination of completion mode, completions and index settings."""
     spec, mode = place.fields, text(place.fields.get("completionMode"))
     most_failed, per_index = spec.get("maxFailedIndexes"), spec.get("backoffLimitPerIndex")
     if most_failed is not None and per_index is None:
@@ -110,7 +109,6 @@ def _count_indexes(listed: str, completions: int) -> int | None:
 
 
 def _failure_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in the pod failure policy."""
     spec = place.fields
     if not is_mapping(spec.get("podFailurePolicy")):
         return

@@ -19,7 +19,6 @@ _SPEC_FINALIZERS: Final[dict[str, object]] = {"f:spec": {"f:finalizers": {}}}
 
 
 def _label(namespace: dict[str, object]) -> None:
-    """Set the label with the namespace's name."""
     metadata = mapping(namespace["metadata"])
     if metadata.get("name"):
         labels = {**mapping(metadata.get("labels")), _NAME_LABEL: metadata["name"]}

@@ -59,7 +59,6 @@ def _capacity_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _inline_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in an inline volume of an attachment."""
     spec, text_ = place.fields, "may not be specified in the context of inline volumes"
     for name in ("claimRef", "capacity", "nodeAffinity", "storageClassName"):
         if spec.get(name):
@@ -73,7 +72,6 @@ def _inline_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _spec_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in the combination of fields of a volume's spec."""
     spec, inline = place.fields, place.name == "inlineVolumeSpec"
     modes = texts(spec.get("accessModes"))
     if "ReadWriteOncePod" in modes and {*modes} & {*_OTHER_MODES}:

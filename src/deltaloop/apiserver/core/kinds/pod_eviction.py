@@ -134,7 +134,6 @@ def _conditions(fields: dict[str, object]) -> list[dict[str, object]]:
 
 
 def _exhausted(budget: dict[str, object], *, time: str) -> list[dict[str, object]]:
-    """Return the conditions of an exhausted budget."""
     listed = _conditions(budget)
     before = next((item for item in listed if item.get("type") == _ALLOWED), dict[str, object]())
     changed = text(before.get("lastTransitionTime")) if before.get("status") == "False" else time

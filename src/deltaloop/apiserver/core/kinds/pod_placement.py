@@ -24,7 +24,6 @@ _POD_SPEC: Final = "core.v1.PodSpec"
 
 
 def _requirement_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in one requirement of a node selector, for labels or fields."""
     requirement, path = place.fields, place.below("values")
     operator, values = text(requirement.get("operator")), texts(requirement.get("values"))
     fields = place.name == "matchFields"
@@ -55,7 +54,6 @@ def _requirement_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _affinity_term_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in the label keys of a pod affinity term."""
     yield from _label_keys_errors(place, place.path, ("matchLabelKeys", "mismatchLabelKeys"))
     other = texts(place.fields.get("mismatchLabelKeys"))
     for number, key in enumerate(texts(place.fields.get("matchLabelKeys"))):
@@ -183,7 +181,6 @@ def _has_only_additions(old: Mapping[str, object], new: Mapping[str, object]) ->
 
 
 def _claim_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in a pod's reference to a ResourceClaim."""
     claim, name = place.fields, text(place.fields.get("name"))
     if name and not place.within(_POD_SPEC).is_first("claim", name):
         yield duplicate(place.below("name"), shown(name))

@@ -51,7 +51,6 @@ def _profile_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _container_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in the combination of fields in a container's security context."""
     context, pod = place.fields, place.within("core.v1.PodSpec").fields
     if context.get("procMount") == "Unmasked" and pod.get("hostUsers") is not False:
         yield invalid_value(place.below("procMount"), '"Unmasked"', "`hostUsers` must be false to use `Unmasked`")
@@ -80,7 +79,6 @@ def _sysctls_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _user_name_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in a Windows user name with an optional domain."""
     name = place.text
     domain, slash, user = name.rpartition("\\")
     wrong = ""

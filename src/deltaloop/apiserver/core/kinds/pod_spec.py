@@ -104,7 +104,6 @@ def _variable_source_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _handler_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in the first handler of a probe or hook."""
     name = next((name for name in _HANDLERS if is_mapping(place.fields.get(name))), "")
     handler, path = mapping(place.fields.get(name)), place.below(name)
     if name == "exec" and not handler.get("command"):
@@ -187,7 +186,6 @@ def _environment_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _dns_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in the DNS policy and configuration."""
     pod, path = place.fields, place.below("dnsConfig")
     config, servers = mapping(pod.get("dnsConfig")), texts(at(pod, "dnsConfig", "nameservers"))
     if pod.get("dnsPolicy") == "None" and not servers:

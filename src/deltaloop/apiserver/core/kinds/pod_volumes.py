@@ -130,7 +130,6 @@ def _limit_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _made_claim_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in the name of the claim for an ephemeral volume."""
     pod, name = text(at(place.whole, "metadata", "name")), text(place.fields.get("name"))
     if at(place.whole, "kind") == "Pod" and is_mapping(place.fields.get("ephemeral")) and pod and name:
         for _ in subdomain_errors(f"{pod}-{name}", ""):
@@ -204,7 +203,6 @@ def _azure_disk_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _file_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in a file of a downward API volume."""
     field, resource = place.fields.get("fieldRef"), place.fields.get("resourceFieldRef")
     if is_mapping(field):
         yield from _field_reference_errors(field, place.below("fieldRef"), _FILE_FIELDS)
@@ -263,7 +261,6 @@ def _resource_reference_errors(reference: object, path: str, *, named: bool) -> 
 
 
 def _projected_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in the sources of a projected volume, and in duplicate paths."""
     paths: list[str] = []
     for number, source in enumerate(map(mapping, items(place.fields.get("sources")))):
         where = f"{place.below('sources')}[{number}]"

@@ -139,7 +139,6 @@ def _traffic_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _affinity_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield an error for an invalid session affinity timeout."""
     seconds = at(place.fields, "sessionAffinityConfig", "clientIP", "timeoutSeconds")
     if place.fields.get("sessionAffinity") == "ClientIP" and not 0 < integer(seconds) <= _LONGEST_SESSION:
         path = place.below("sessionAffinityConfig.clientIP.timeoutSeconds")

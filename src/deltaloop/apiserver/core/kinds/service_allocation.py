@@ -232,12 +232,8 @@ def allocate(
 ) -> list[SchemaError]:
     """Allocate the missing addresses and ports of a Service in place, and return errors for unavailable values.
 
-    Args:
-        spec: Spec of the Service.
-        taken: Addresses and ports of all Services, including this Service's old values.
-        before: Old spec. Empty for a new Service.
-        random: Number in [0, 1) that determines the start of the search.
-        networks: Address ranges in addition to the default range.
+    ``taken`` includes the old values of this Service. ``before`` is the old spec, empty for a new Service. ``random``,
+    in [0, 1), determines the start of the search. ``networks`` are ranges in addition to the default range.
     """
     errors: list[SchemaError] = []
     if needs_address(spec):

@@ -176,7 +176,6 @@ def _sysctl_problems(name: str) -> tuple[str, ...]:
 
 
 def _named_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield an error unless a reference has a name."""
     if not place.fields.get("name"):
         yield required(place.below("name"))
 
@@ -187,7 +186,6 @@ def _placed_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _secret_reference_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in name and namespace of a volume's Secret."""
     for name, errors in (("name", subdomain_errors), ("namespace", label_name_errors)):
         value, path = text(place.fields.get(name)), place.below(name)
         yield from errors(value, path) if value else (required(path),)
@@ -209,7 +207,6 @@ def _not_empty_text_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _domain_path_errors(value: str, field: str) -> Iterator[SchemaError]:
-    """Yield an error unless a text is a domain and a path separated by a slash."""
     domain, _, path = value.partition("/")
     if not value:
         yield required(field)

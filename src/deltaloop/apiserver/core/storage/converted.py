@@ -120,15 +120,10 @@ class ConvertedStore:
         *,
         compares: bool = True,
     ) -> None:
-        """Create a view of a store.
+        """Create a view of a store in one version; only changes of ``resource`` are converted.
 
-        Args:
-            store: Store.
-            resource: Plural and group of the converted resource. Changes of other resources are not converted.
-            webhook: Conversion webhook.
-            api_version: Version of the view.
-            common: Cache of converted objects.
-            compares: Whether the reader needs the old objects of changes.
+        ``common`` is the cache of converted objects. ``compares`` specifies whether the reader needs the old objects of
+        changes.
         """
         self._store = store
         self._resource = resource

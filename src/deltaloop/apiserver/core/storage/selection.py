@@ -113,14 +113,9 @@ class Selection:
     def parse(cls, labels: str, fields: str, *, supported: tuple[str, ...] = (), refusal: str = "") -> Selection:
         """Parse both selectors.
 
-        Args:
-            labels: Label selector.
-            fields: Field selector.
-            supported: Selectable fields in addition to name and namespace.
-            refusal: Error text for other fields, with ``{}`` for the field. Empty for the default.
-
-        Raises:
-            InvalidSelectorError: If a selector is invalid or a field is not selectable.
+        ``supported`` are the selectable fields in addition to name and namespace. ``refusal`` is the error text for
+        other fields, with ``{}`` for the field, or empty for the default. Raises InvalidSelectorError if a selector is
+        invalid or a field is not selectable.
         """
         field_selector = FieldSelector.parse(fields)
         if refusal:

@@ -225,10 +225,7 @@ class RevisionStore(Objects):
     def __init__(self, *, window: int = 10_000, window_bytes: int = 64 * 1024 * 1024) -> None:
         """Create an empty store at revision 1.
 
-        Args:
-            window: Maximum number of retained changes.
-            window_bytes: Maximum size in bytes of the objects in retained changes. The newest change is always
-                retained.
+        It retains at most ``window`` changes with ``window_bytes`` bytes of objects, but always the newest change.
         """
         self._window = window
         self._window_bytes = window_bytes
@@ -373,13 +370,9 @@ class RevisionStore(Objects):
     ) -> Page:
         """Return one page of a resource's objects, or raise CompactedError if ``at`` is too old.
 
-        Args:
-            resource: Plural and group.
-            prefix: Prefix of the keys, for example ``default/``.
-            matches: Filter for the objects. Filtered objects do not count for ``limit``.
-            limit: Maximum number of objects. 0 for all.
-            start: First key, relative to the prefix.
-            at: Revision. None for the current revision.
+        ``prefix`` limits the keys, for example ``default/``, and ``start`` is the first key, relative to the prefix.
+        Objects that ``matches`` rejects do not count for ``limit``, which is 0 for all. ``at`` None is the current
+        revision.
 
         Source: apiserver pkg/storage/etcd3/store.go, ``GetList``: pages end where keys are left, matching or not.
         """

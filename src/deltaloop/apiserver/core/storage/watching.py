@@ -195,15 +195,10 @@ class Watcher:
         bookmark_interval: float = 60.0,
         changes: ChangeReader | None = None,
     ) -> None:
-        """Start a watch.
+        """Start a watch of a store or view.
 
-        Args:
-            store: Store or view of the store.
-            plan: Parameters of the watch.
-            now: Current time in seconds on the caller's clock.
-            seconds: Maximum duration of the watch in seconds.
-            bookmark_interval: Interval between bookmarks in seconds.
-            changes: Reader that is shared with other watchers. None creates a separate reader.
+        ``now`` is in seconds on the caller's clock, and ``seconds`` is the maximum duration. ``changes`` is a reader
+        that is shared with other watchers. None creates a separate reader.
         """
         self._store = store
         self._changes = changes or ChangeReader(store)

@@ -55,17 +55,10 @@ _UNMARKED: Final = Completion()
 def decode_body(
     body: bytes, type_of: TypeOf, *, api_version: str, kind: str, max_values: int = MAX_VALUES
 ) -> dict[str, object]:
-    """Decode a body.
+    """Decode a complete body, or raise BadRequestError in the real server's words, without the data.
 
-    Args:
-        body: Complete body.
-        type_of: Function that finds the type of a kind.
-        api_version: API version of an object that does not specify one.
-        kind: Kind of such an object, also for error messages.
-        max_values: Maximum number of fields and structs.
-
-    Raises:
-        BadRequestError: If the body is malformed. The message is the real server's and does not contain the data.
+    ``type_of`` finds the type of a kind. ``api_version`` and ``kind`` apply to an object that does not specify them,
+    and ``kind`` also appears in error messages. ``max_values`` limits the number of fields and structs.
     """
     try:
         own_version, own_kind, spans = _read_envelope(body)

@@ -35,7 +35,6 @@ class ResourcePath:
 
     Attributes:
         group: API group. Empty for the core group.
-        version: API version.
         plural: Plural of the resource. Empty for the group version.
         namespace: Namespace, or an empty string.
         name: Name of an object, or an empty string.

@@ -31,7 +31,6 @@ class Admitted(NamedTuple):
     """Object after mutating admission.
 
     Attributes:
-        sent: Object.
         entries: Managed fields if they are known.
         attributes: Request attributes for plugins.
     """

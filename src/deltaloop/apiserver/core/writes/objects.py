@@ -283,14 +283,10 @@ def make_changed(
 ) -> Changed:
     """Return a changed object with its managed fields and server-side fields, or raise ApiError if it is invalid.
 
-    Args:
-        context: Context of the write.
-        current: Current object.
-        before: Current object, decoded.
-        sent: Object after admission.
-        entries: Managed fields if they are known. None makes the manager the owner of the changed fields.
-        empty: Whether the request has an empty part that counts as a change.
-        pruned: Paths of applied fields that are not stored but count as changes.
+    ``before`` is the decoded current object, and ``sent`` is the object after admission. ``entries`` are its managed
+    fields if they are known, and None makes the manager the owner of the changed fields. ``empty`` specifies that an
+    empty part of the request counts as a change. ``pruned`` are paths of applied fields that are not stored but count
+    as changes.
     """
     served, strategy, written, part = context.served, context.served.strategy, context.subresource, part_of(context)
     fields, metadata = sent.fields, sent.metadata

@@ -96,15 +96,8 @@ class ServerState:
     ) -> WriteContext:
         """Return the context of a write by the server itself.
 
-        Args:
-            served: Resource of the object.
-            namespace: Namespace of the object. Empty for cluster-scoped resources.
-            name: Name of an existing or applied object. Empty for a create.
-            moment: Time, UID and random number.
-            subresource: Subresource to write. Empty for the object itself.
-            manager: Field manager.
-            dry_run: Whether the write is a dry run.
-            force: Whether an apply takes over fields from other managers.
+        ``namespace`` is empty for cluster-scoped resources, ``name`` for a create, and ``subresource`` for the object
+        itself. ``force`` lets an apply take over fields from other managers.
         """
         now, uid, random = moment
         return WriteContext(

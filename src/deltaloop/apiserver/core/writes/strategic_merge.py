@@ -203,7 +203,6 @@ def _arranged(merged: list[object], named: list[object], before: list[object], k
 
 
 def _places(values: Iterable[Any], key: str) -> dict[Hashable, int]:
-    """Return the first position of each identity."""
     result: dict[Hashable, int] = {}
     for place, value in enumerate(values):
         result.setdefault(_identity(value, key), place)

@@ -39,17 +39,11 @@ def update(
     entries: list[dict[str, object]] | None = None,
     pruned: tuple[str, ...] = (),
 ) -> Resource:
-    """Store a changed object if it differs from the current object.
+    """Store a changed object if it differs from the current object, or raise ApiError without changing any object.
 
-    Args:
-        context: Context of the write.
-        fields: Complete object, also for a write to ``scale``.
-        as_sent: Origin of the object, which determines the messages of decoding errors.
-        entries: Managed fields of an applied object. None makes the manager the owner of the changed fields.
-        pruned: Paths of applied fields that are not stored but count as changes.
-
-    Raises:
-        ApiError: If the object cannot be changed. No object has changed then.
+    ``fields`` is the complete object, also for a write to ``scale``. ``as_sent`` determines the messages of decoding
+    errors. ``entries`` are the managed fields of an applied object, and None makes the manager the owner of the changed
+    fields. ``pruned`` are paths of applied fields that are not stored but count as changes.
     """
     as_sent = "applied" if entries is not None else as_sent
     empty = not context.subresource and has_empty_part(context.served, fields)

@@ -73,8 +73,6 @@ class Invocation:
     """Policy that applies to a request because of a binding.
 
     Attributes:
-        policy: Policy.
-        binding: Binding.
         served: Version of the resource for the policy's expressions.
         params: Parameter objects of the evaluations. An item can be None.
     """

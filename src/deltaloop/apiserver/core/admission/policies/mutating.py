@@ -86,8 +86,6 @@ class _Mutation:
 @final
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """Policy with compiled expressions."""
-
     spec: Mapping[str, object]
     mutations: tuple[_Mutation, ...]
     variables: Mapping[str, cel.CompiledExpression | str]
@@ -126,7 +124,6 @@ class _Round:
         self._asked = attributes.reinvocation.of(_POLICIES)
 
     def run(self, found: list[Invocation | BrokenPolicy]) -> None:
-        """Run the policies, and raise ApiError if one rejects the request."""
         rounds = self.attributes.reinvocation
         if rounds.is_second:
             self._asked.see(self.attributes.after)

@@ -85,8 +85,6 @@ def _kinds(spec: Mapping[str, object], find: FindKinds) -> list[KindName]:
 
 @final
 class _Checker:
-    """Compiler for the expressions of one policy and one kind."""
-
     def __init__(self, spec: Mapping[str, object], kind: KindName, found: Declared, declare: Declare) -> None:
         self.kind = kind
         # The real server also adds a digit to these type names, so that expressions cannot use them.

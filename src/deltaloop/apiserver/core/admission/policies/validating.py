@@ -59,8 +59,6 @@ _AUTHORIZERS: Final = ("authorizer", "authorizer.requestResource")
 @final
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """Policy with compiled expressions."""
-
     spec: Mapping[str, object]
     validations: Expressions
     messages: Expressions
@@ -172,8 +170,6 @@ def _annotations(program: _Program, outcomes: list[ExpressionOutcome | None]) ->
 
 @final
 class _Judgement:
-    """Results of all policies for one request."""
-
     def __init__(self, attributes: AdmissionAttributes) -> None:
         self._attributes = attributes
         self._refusal: tuple[str, str] | None = None

@@ -44,7 +44,6 @@ class AdmissionResponse:
         patch_type: Type of the patch.
         result: Status of a denial.
         warnings: Warnings for the client.
-        annotations: Audit annotations.
     """
 
     allowed: bool
