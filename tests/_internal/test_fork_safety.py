@@ -41,7 +41,6 @@ def things():
     counters = LeaderElectionCounters()
     metrics = WorkQueueMetrics(registry=CollectorRegistry())
     obj = Resource.from_dict(POD)
-    obj["spec"]
     return [
         ("queue.add", queue._lock, lambda: queue.add("a"), True),
         ("queue.get", queue._lock, lambda: asyncio.run(queue.get(1)) == "before", True),
@@ -54,7 +53,6 @@ def things():
         ("recorder", recorder._lock, lambda: recorder.event(obj, "Normal", "R", "m"), False),
         ("counters", counters._mutex, lambda: counters.leader_on("a"), False),
         ("metrics", metrics._lock, lambda: list(metrics.collect()), False),
-        ("decoded objects", Resource._decoded._lock, lambda: obj["spec"]["x"] == 1, False),
     ]
 
 def outcome(call):

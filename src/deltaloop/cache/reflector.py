@@ -16,7 +16,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -92,15 +92,6 @@ class TurnTaker(Protocol):
         ...
 
 
-@runtime_checkable
-class ChangesTaker(Protocol):
-    """A store that takes several changes at once; both queues are."""
-
-    def write_all(self, changes: Iterable[Change[Resource]]) -> None:
-        """Do what the single writes do; what is before a change that is refused is written."""
-        ...
-
-
 @final
 class Reflector:
     """Mirrors one kind into a store, for as long as it runs."""
@@ -137,14 +128,11 @@ class Reflector:
         self.name: str = name or str(lister_watcher)
         self._lister_watcher = lister_watcher
         self._store = store
-        self._writes = {
-            EventType.ADDED: store.add,
-            EventType.MODIFIED: store.update,
-            EventType.DELETED: store.delete,
-        }
         self._updater = store if isinstance(store, ResourceVersionUpdater) else None
         self._in_turns = store if isinstance(store, TurnTaker) else None
-        self._at_once = store if isinstance(store, ChangesTaker) else None
+        self._write_all: Callable[[Sequence[Change[Resource]]], object] = getattr(store, "write_all", None) or partial(
+            _write_each, store
+        )
         self._core = ReflectorMachine(options)
         self._on_error = on_error
         self._room = room
@@ -403,10 +391,8 @@ class Reflector:
             now = loop.time()
             place = 0
             while place < len(batch):
-                together = batch[place : place + _EVENTS_PER_TURN - handled] if is_free else ()
-                changes, refusal = self._handle_all(together, now)
-                if not changes:
-                    changes, refusal = 1, self._handle(batch[place], now)
+                together = batch[place : place + (_EVENTS_PER_TURN - handled if is_free else 1)]
+                changes, refusal = self._handle(together, now)
                 if refusal is not None:
                     return refusal
                 place += changes
@@ -421,50 +407,38 @@ class Reflector:
                         await until_room
         return None
 
-    def _handle_all(self, events: Sequence[WatchEvent], now: float) -> tuple[int, Exception | None]:
-        """Give the first events to a store that takes several at once; return how many, and what it refused."""
-        if self._at_once is None or not events:
-            return 0, None
+    def _handle(self, events: Sequence[WatchEvent], now: float) -> tuple[int, Exception | None]:
+        """Give the first events to the store; return how many were handled, and what the store refused."""
         taken = self._core.watch_events(events, now)
-        self._events += taken
-        changed = events[:taken] if taken < len(events) else events
+        verdict = _APPLY if taken else self._core.watch_event(events[0], now)
+        handled = taken or 1
+        changed = events[:handled] if handled < len(events) else events
+        self._events += handled
         if self._metrics.counts:
             for event in changed:
                 self._metrics.event(event_type=event.type.value, size=len(event.object.raw))
-        receive = self._receive_object
-        try:
-            self._at_once.write_all(
-                [
-                    (
-                        _DELTA_TYPES[event.type],
-                        event.object if receive is None else receive(event.object),
-                        event.object.resource_version,
-                    )
-                    for event in changed
-                ]
-            )
-        except Exception as error:  # noqa: BLE001 - a store may raise anything; the answer is to list again
-            return taken, error
-        return taken, None
-
-    def _handle(self, event: WatchEvent, now: float) -> Exception | None:
-        verdict = self._core.watch_event(event, now)
-        self._events += 1
-        if self._metrics.counts:
-            self._metrics.event(event_type=event.type.value, size=len(event.object.raw))
+        if verdict is Verdict.SKIP:
+            self._warn_of_nameless(changed[0])
+            return 1, None
         if verdict is _APPLY:
-            obj = event.object if self._receive_object is None else self._receive_object(event.object)
+            receive = self._receive_object
             try:
-                self._writes[event.type](obj)
+                self._write_all(
+                    [
+                        (
+                            _DELTA_TYPES[event.type],
+                            event.object if receive is None else receive(event.object),
+                            event.object.resource_version if taken else "",
+                        )
+                        for event in changed
+                    ]
+                )
             except Exception as error:  # noqa: BLE001 - a store may raise anything; the answer is to list again
-                return error
-        elif verdict is Verdict.SKIP:
-            self._warn_of_nameless(event)
-            return None
+                return handled, error
         version = self._core.resource_version
-        if version and self._updater is not None:
+        if version and not taken and self._updater is not None:
             self._updater.update_resource_version(version)
-        return None
+        return handled, None
 
     def _warn_of_nameless(self, event: WatchEvent) -> None:
         _logger.warning(
@@ -504,6 +478,16 @@ class _WentBackError(Exception):
 
 def _went_back(looks: Sequence[asyncio.Task[bool]]) -> bool:
     return any(look.done() and not look.cancelled() and look.result() for look in looks)
+
+
+def _write_each(store: ReflectorStore, changes: Sequence[Change[Resource]]) -> None:
+    """Write changes to a store that takes one at a time, and the versions that they reach."""
+    writes = {DeltaType.ADDED: store.add, DeltaType.UPDATED: store.update, DeltaType.DELETED: store.delete}
+    updater = store if isinstance(store, ResourceVersionUpdater) else None
+    for delta_type, obj, version in changes:
+        writes[delta_type](obj)
+        if version and updater is not None:
+            updater.update_resource_version(version)
 
 
 async def _next_of(events: AsyncIterator[WatchEvent]) -> Sequence[WatchEvent]:

@@ -1,32 +1,19 @@
-"""The Common Expression Language: an expression becomes a program over plain Python values.
+"""Common Expression Language: compile expressions to programs over plain Python values.
+
+::
 
     expression = cel.Environment(variables={"self": cel.DYN}).compile("self.replicas <= self.maxReplicas")
     expression.evaluate({"self": {"replicas": 3, "maxReplicas": 5}})  # True
 
-**From text to value.** ``lexer`` and ``parser`` make a tree (``syntax``); ``macros`` are expanded on the way: ``all``,
-``map`` and their like stay one node each. ``checker`` finds the type of each part, and what names and calls may mean;
-``unification`` says which types fit. ``validators`` refuse what can only fail. ``compiler`` makes closures of the tree:
-``calls`` has those of functions, ``comparisons`` and ``closures`` those of operators and names, ``loops`` those of the
-macros. A program has no tree any more: it is one function of a list of variables.
+``lexer``, ``parser`` and ``checker`` produce a typed tree (``syntax``), which ``compiler`` turns into closures. A
+``Library`` contains functions as data, and the language's operators are also libraries.
 
-**What there is to call** is data: a ``Library`` has functions, with the types they take, macros and types. The
-language's own operators are libraries (``libraries/``). An ``Environment`` is libraries and variables. The types of
-objects come from a ``TypeProvider``.
+Types are checked again at run time, so a value of an undeclared type causes a CEL error and never a Python error. An
+error of an operand is the error of its call, but ``&&``, ``||``, ``all`` and ``exists`` discard it if a different
+operand decides the result. An exceeded budget ends the evaluation.
 
-**Values** are plain (``values``). ``operators`` says what is equal to what: Python's own answer differs where a bool
-meets a number. Which type a value has is asked again while a program runs, so that a variable that holds something
-else than was declared gives an error of the language, and never one of Python.
-
-**Errors are exceptions.** An error of an operand is the whole call's, but ``&&``, ``||``, ``all`` and ``exists`` forget
-it if another operand decides. A budget that is spent ends everything. An expression that checks gives
-``no such overload`` only if ``dyn`` is involved.
-
-**Costs** are counted if a budget is given, in closures that are compiled apart, so that others do not pay for it. What
-is certain is added at once, for a region of the tree or all turns of a loop; ``costs`` says what depends on values.
-``estimates`` says, before anything runs, from what to what an expression may cost.
-
-**Kubernetes** has a room of its own, ``kubernetes``: its functions, its costs, and which version has what. Nothing else
-here knows it.
+Costs are counted only if a budget is set, in separately compiled closures, so that other evaluations do not pay for it.
+Only ``kubernetes`` depends on Kubernetes.
 
 Source: github.com/google/cel-spec doc/langdef.md; cel-go 0.29, which kube-apiserver uses.
 """

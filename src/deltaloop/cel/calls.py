@@ -1,7 +1,4 @@
-"""Calls of library functions as closures: what a call computes, which overload does, and what that costs.
-
-Which overload takes the values is found by their types, and remembered for these.
-"""
+"""Calls of library functions as closures, with their costs. The overload for the values' types is cached."""
 
 from __future__ import annotations
 
@@ -20,12 +17,12 @@ from deltaloop.cel.values import LIST_KINDS, Duration, Timestamp, Uint, kind_of
 Chooser: TypeAlias = Callable[[Sequence[Any]], Implementation]
 
 
-# From the values of a call's arguments and its result to what it cost.
+# Function from the values of the arguments and the result to the cost of the call.
 Price: TypeAlias = Callable[[Sequence[Any], Any], int]
 
 
 class VariableCall(NamedTuple):
-    """A call with the variable of a loop, for values of some types; its result has one type."""
+    """Call with a loop variable of certain types, whose result has a single type."""
 
     slot: int
     kinds: frozenset[type[object]]
@@ -37,7 +34,7 @@ OPERATOR_SIGNS: Final = ("_", "@", "-", "!")
 
 
 def price_of(costs: Sequence[Cost]) -> Price:
-    """Return what says what a call costs: the first that does, or one unit."""
+    """Return a function for the cost of a call: the first known cost, or one unit."""
     actual = [cost.actual for cost in costs]
     if not actual:
         return lambda _values, _result: 1
@@ -63,14 +60,7 @@ def price_of(costs: Sequence[Cost]) -> Price:
 def priced_call(
     compute: Callable[[Sequence[Any]], Any], operands: Sequence[Closure], price: Price, *, both: bool
 ) -> Closure:
-    """Return a call that counts what it costs; an error has the size 1, as an argument and as a result.
-
-    Args:
-        compute: What computes the value.
-        operands: The arguments.
-        price: What it costs.
-        both: Whether the call costs something even if an argument is an error.
-    """
+    """Return a call that counts its cost, with ``both`` even if an argument is an error. An error has the size 1."""
 
     def counted(frame: Frame) -> Any:
         values: list[Any] = []
@@ -110,15 +100,15 @@ _UNKNOWN: Final = object()
 def priced_call_of_two(
     compute: Implementation | None, choose: Chooser, operands: Sequence[Closure], price: Price
 ) -> Closure:
-    """Return a call with two arguments that counts its cost, also if one is an error.
+    """Return a call with two arguments that counts its cost, even if one is an error.
 
-    Each argument is evaluated once, also after an error: a second evaluation would double with each level of a tree.
+    Each argument is evaluated once, because a second evaluation would double the work per level of the tree.
     """
     left, right = operands
     known: dict[tuple[type[object], type[object]], Implementation] = {}
 
     def failed(frame: Frame, one: Any, other: Any) -> None:
-        """Count a call that failed; what is unknown of the arguments has failed, too."""
+        """Count a failed call. Arguments that are not known yet have failed as well."""
         if one is _UNKNOWN:
             with suppress(EvaluationError):
                 other = right(frame)
@@ -151,7 +141,7 @@ def priced_call_of_two(
 
 
 def plain_call(overloads: Sequence[Overload], operands: Sequence[Closure], name: str) -> Closure:
-    """Return a call; the first overload that accepts the values' types computes it, and is remembered for them."""
+    """Return a call of the first overload that accepts the values' types, which is cached for these types."""
     choose = chooser(overloads, name)
     if len(operands) == 1:
         return _call_of_one(choose, operands[0])
@@ -175,16 +165,11 @@ def _call_of_one(choose: Chooser, operand: Closure) -> Closure:
 
 
 UNGUARDED: Final = frozenset({"sort", "distinct"})
-"""The functions that cel-go calls with whatever there is, even an error, where only one overload can be meant."""
+"""Functions that cel-go calls with any value, even an error, if only one overload is possible."""
 
 
 def unguarded(operand: Closure, *, is_list: bool = False) -> Closure:
-    """Return the argument of such a function: without a value, and even without a list, cel-go itself fails.
-
-    Args:
-        operand: The argument.
-        is_list: Whether it has to be a list.
-    """
+    """Return the argument of such a function. cel-go itself fails without a value, or without a list (``is_list``)."""
 
     def given(frame: Frame) -> Any:
         try:
@@ -204,7 +189,7 @@ def unguarded(operand: Closure, *, is_list: bool = False) -> Closure:
 
 
 _NO_LIST: Final = "interface conversion: {} is not traits.Lister: missing method {}"
-# What Go calls a value that is no list, and the first thing that it lacks of one.
+# Go's names for values that are not lists, and the first missing method.
 _GO_TYPES: Final[Mapping[type[object], tuple[str, str]]] = {
     type(None): ("types.Null", "Add"),
     bool: ("types.Bool", "Add"),
@@ -219,7 +204,7 @@ _GO_TYPES: Final[Mapping[type[object], tuple[str, str]]] = {
 
 
 def variable_call_shape(overloads: Sequence[Overload], slot: int) -> VariableCall | None:
-    """Return a call with the variable of a loop, if all its overloads have one implementation, as those of ``size``."""
+    """Return a call with a loop variable, if all its overloads share one implementation, like those of ``size``."""
     implementations = {overload.implementation for overload in overloads}
     kinds = [REPRESENTED.get(overload.parameters[0].kind) for overload in overloads]
     results = {overload.result for overload in overloads}
@@ -233,7 +218,7 @@ def variable_call_shape(overloads: Sequence[Overload], slot: int) -> VariableCal
 
 
 def variable_call(overloads: Sequence[Overload], call: VariableCall, name: str) -> Closure:
-    """Return a call with as few functions as can be for each turn of a loop."""
+    """Return a call with as few Python calls as possible."""
     choose = chooser(overloads, name)
     slot, kinds, implementation, _ = call
 
@@ -262,7 +247,7 @@ def _call_of_two(choose: Chooser, operands: Sequence[Closure]) -> Closure:
 
 
 def call_by_values(name: str, overloads: Sequence[Overload]) -> Callable[[Sequence[Any]], Any]:
-    """Return what computes a call from its arguments' values."""
+    """Return a function that computes a call from the values of its arguments."""
     choose = chooser(overloads, name)
     known: dict[tuple[type[object], ...], Implementation] = {}
 
@@ -277,7 +262,7 @@ def call_by_values(name: str, overloads: Sequence[Overload]) -> Callable[[Sequen
 
 
 def chooser(overloads: Sequence[Overload], name: str) -> Chooser:
-    """Return what finds the overload for values."""
+    """Return a function that finds the overload for values."""
 
     def choose(values: Sequence[Any]) -> Implementation:
         kinds = tuple(map(kind_of, values))
@@ -298,12 +283,12 @@ def chooser(overloads: Sequence[Overload], name: str) -> Chooser:
 
 
 _NUMBERS: Final = frozenset({int, Uint, float})
-# Types that have methods, which are asked for an operator that they have not.
+# Types with methods, on which Go looks up a missing operator.
 _ASKED: Final = frozenset({str, Timestamp, Duration})
-# Functions with one implementation for all overloads: of others, a message names the values' types, too.
+# Functions with one implementation. The messages of other functions also name the types of the values.
 _OF_ALL_TYPES: Final = frozenset({"size", "type", "dyn", "sort"})
 _UNNAMED: Final = frozenset({"contains", "startsWith", "endsWith", "matches", "find", "findAll"})
-# The types that have an operator, or are asked for it: of others, a message names it.
+# Types with an operator, or on which Go looks it up. Messages for other types name the operator.
 _OPERATING: Final[Mapping[str, Collection[type[object]]]] = {
     "_+_": _NUMBERS | LIST_KINDS | _ASKED | {bytes},
     "_-_": _NUMBERS | _ASKED,

@@ -1,8 +1,4 @@
-"""Finds the type of every part of an expression, and what its names mean.
-
-The checker walks the tree once. It leaves the tree as it is and returns what it found beside it, by the node's
-identity: its type, the variable or type that a name or a chain of fields means, and the overloads that a call may
-reach.
+"""Find the type of every part of an expression, and resolve its names and calls.
 
 Source: cel-spec doc/langdef.md, "Gradual Type Checking" and "Name Resolution"; cel-go checker/checker.go.
 """
@@ -48,7 +44,7 @@ from deltaloop.cel.unification import Substitution, differ, is_dyn, most_general
 
 @final
 class Reference(msgspec.Struct, frozen=True):
-    """What a name means: a variable, or a type."""
+    """Resolved name: a variable, or a type."""
 
     name: str
     meaning: Type | None = None
@@ -56,26 +52,26 @@ class Reference(msgspec.Struct, frozen=True):
 
 @final
 class Checked(msgspec.Struct):
-    """What the checker found; the keys are the nodes' identities."""
+    """Results of the checker, keyed by the identities of nodes."""
 
     tree: Node
     types: dict[int, Type] = msgspec.field(default_factory=dict[int, Type])
     references: dict[int, Reference] = msgspec.field(default_factory=dict[int, Reference])
     overloads: dict[int, tuple[Overload, ...]] = msgspec.field(default_factory=dict[int, tuple[Overload, ...]])
-    # Calls of functions whose names have points: their target is no value.
+    # Calls of functions with dotted names, whose target is not a value.
     qualified: set[int] = msgspec.field(default_factory=set[int])
     faults: list[tuple[int, str]] = msgspec.field(default_factory=list[tuple[int, str]])
-    # The functions that it calls, as they are written, and whether it has literals of lists or maps.
+    # Called functions as written, and whether the expression has literals of lists or maps.
     functions: set[str] = msgspec.field(default_factory=set[str])
     has_collections: bool = False
 
 
 @final
 class Declarations(msgspec.Struct, frozen=True):
-    """What an expression may name.
+    """Names that an expression can use.
 
     Attributes:
-        container: Where its names are looked for first, such as ``a.b``; cel-spec calls it so, too.
+        container: Prefix that is tried first for names, for example ``a.b``. The name is cel-spec's.
     """
 
     functions: Mapping[str, tuple[Overload, ...]]
@@ -86,7 +82,7 @@ class Declarations(msgspec.Struct, frozen=True):
 
 
 def check(tree: Node, declarations: Declarations) -> Checked:
-    """Return what the parts of an expression are; what is wrong with them is in ``faults``."""
+    """Check an expression. Its errors are in ``faults``."""
     checker = _Checker(tree, declarations)
     checker.check(tree)
     checker.finish()
@@ -94,7 +90,7 @@ def check(tree: Node, declarations: Declarations) -> Checked:
 
 
 class _Checker:
-    """One walk over a tree; ``_scopes`` has the variables of the macros around."""
+    """Walk over a tree. ``_scopes`` has the variables of the enclosing macros."""
 
     def __init__(self, tree: Node, declarations: Declarations) -> None:
         self.found = Checked(tree)
@@ -103,12 +99,12 @@ class _Checker:
         self._scopes: list[dict[str, Type]] = []
 
     def finish(self) -> None:
-        """Put into all types what their variables stand for."""
+        """Replace the type variables in all types."""
         for key, found in self.found.types.items():
             self.found.types[key] = self._substitution.applied(found, unbound=DYN)
 
     def check(self, node: Node) -> Type:
-        """Find the type of a node and of all below it."""
+        """Find the types of a node and its descendants."""
         found = self._found(node)
         self.found.types[id(node)] = found
         return found
@@ -148,7 +144,7 @@ class _Checker:
     # Names.
 
     def _candidates(self, name: str) -> Iterator[str]:
-        """Return what a name may mean in full, the nearest first."""
+        """Yield the possible full names of a name, the nearest first."""
         if name.startswith("."):
             yield name[1:]
             return
@@ -328,7 +324,7 @@ class _Checker:
         return found
 
     def _joined(self, before: Type | None, found: Type) -> Type:
-        """Return the type of elements of which one more is known."""
+        """Return the type of elements after one more element."""
         if before is None:
             return found
         if self._substitution.assignable([before], [found]):
@@ -353,7 +349,7 @@ class _Checker:
             return [operand]
         if node.macro in USED_TWICE:
             inside = optional_parameter(operand)
-            if operand == NULL:  # it may stand for any optional value
+            if operand == NULL:  # null can be any optional value
                 return [self._substitution.fresh()]
             if inside is None:
                 if not is_dyn(operand) and operand != ERROR:
@@ -430,7 +426,7 @@ class _Checker:
         return inside[0] if inside[0].kind == "list" else list_of(DYN)
 
     def _condition(self, node: Comprehension, found: Type, result: Type) -> None:
-        """Require a condition to be one; cel-go has a ternary operator there, with the result so far on both sides."""
+        """Require a bool. cel-go checks a ternary operator here, with the result so far on both sides."""
         if not self._substitution.assignable([found], [BOOL]):
             shown = self._shown(result)
             listed = f"({self._shown(found)}, {shown}, {shown})"
@@ -443,7 +439,7 @@ class _Checker:
 _COMPARABLE: Final = frozenset(
     {"int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes", "dyn", "param", "error"}
 )
-# The type of what each macro gives.
+# Result type of each macro.
 _TYPING: Final = {
     "all": _Checker._quantifier,  # noqa: SLF001  # the class is this module's
     "exists": _Checker._quantifier,  # noqa: SLF001

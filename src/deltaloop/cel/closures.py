@@ -15,7 +15,7 @@ UNBOUND: Final = object()
 
 
 def counted_if(closure: Closure, is_found: Callable[[Any], bool]) -> Closure:
-    """Return a closure that counts one unit if it found something."""
+    """Return a closure that counts one unit if its result passes the test."""
 
     def counted(frame: Frame) -> Any:
         value = closure(frame)
@@ -27,12 +27,12 @@ def counted_if(closure: Closure, is_found: Callable[[Any], bool]) -> Closure:
 
 
 def is_present(value: Any) -> bool:
-    """Tell whether a value is there: it is no optional value, or one that has a value."""
+    """Return whether a value is not an empty optional."""
     return kind_of(value) is not OptionalValue or value.present is True
 
 
 def variable(slot: int, name: str) -> Closure:
-    """Return what looks a variable up that may have no value."""
+    """Return the lookup of a variable that may be unbound."""
 
     def looked_up(frame: Frame) -> Any:
         value = frame[slot]
@@ -44,7 +44,7 @@ def variable(slot: int, name: str) -> Closure:
 
 
 def bound_name(slot: int) -> Closure:
-    """Return what looks up a name for a value that is computed when it is used for the first time."""
+    """Return the lookup of a name whose value is computed on first use."""
 
     def bound(frame: Frame) -> Any:
         value = frame[slot]
@@ -58,7 +58,7 @@ def bound_name(slot: int) -> Closure:
 
 
 def optional_field(operand: Any, name: str) -> OptionalValue:
-    """Return a field of a map or an object, or that there is none."""
+    """Return a field of a map or an object as an optional value."""
     if kind_of(operand) is OptionalValue:
         return optional_field(operand.value, name) if operand.present else NO_VALUE
     if operand is None:
@@ -67,12 +67,7 @@ def optional_field(operand: Any, name: str) -> OptionalValue:
 
 
 def logical(operands: Sequence[Closure], *, deciding: bool) -> Closure:
-    """Return ``&&`` or ``||``: an operand that decides makes the errors of the others forgotten.
-
-    Args:
-        operands: Two or more.
-        deciding: The verdict that decides.
-    """
+    """Return ``&&`` or ``||``. An operand with the value ``deciding`` discards errors of the others."""
     other = not deciding
 
     def combined(frame: Frame) -> Any:
@@ -98,7 +93,7 @@ def logical(operands: Sequence[Closure], *, deciding: bool) -> Closure:
 
 
 def conditional(operands: Sequence[Closure]) -> Closure:
-    """Return ``? :``: one of two operands is evaluated."""
+    """Return ``? :``, which evaluates one of two operands."""
     condition, chosen, other = operands
 
     def branch(frame: Frame) -> Any:
@@ -125,7 +120,7 @@ def _not(operands: Sequence[Closure]) -> Closure:
 
 
 def _alternative(operands: Sequence[Closure], *, unwrapped: bool) -> Closure:
-    """Return ``or`` or ``orValue``: the other operand is evaluated only if the first has no value."""
+    """Return ``or`` or ``orValue``, which evaluates the second operand only if the first is empty."""
     optional, other = operands
 
     def alternative(frame: Frame) -> Any:
@@ -139,7 +134,7 @@ def _alternative(operands: Sequence[Closure], *, unwrapped: bool) -> Closure:
     return alternative
 
 
-# By the overload's name: calls whose operands are not all evaluated.
+# By overload name: calls that do not evaluate all operands.
 LAZY: Final[Mapping[str, Callable[[Sequence[Closure]], Closure]]] = {
     "optional_or_optional": partial(_alternative, unwrapped=False),
     "optional_orValue_value": partial(_alternative, unwrapped=True),

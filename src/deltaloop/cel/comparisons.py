@@ -1,4 +1,4 @@
-"""Comparisons as closures: Python's own for two values of one simple type, the language's for all others."""
+"""Comparisons as closures: Python's for two values of the same simple type, otherwise CEL's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from deltaloop.cel.values import kind_of
 
 _Test: TypeAlias = Callable[[Any, Any], bool]
 
-# Python's comparison, for two values of one of these types; and the language's, for all others.
+# Python's comparison, CEL's comparison, and the types for which Python's is correct.
 COMPARISONS: Final[Mapping[str, tuple[_Test, _Test, frozenset[type[object]]]]] = {
     "_<_": (operator.lt, less, ORDERED),
     "_<=_": (operator.le, less_or_equal, ORDERED),
@@ -34,8 +34,8 @@ COMPARISONS: Final[Mapping[str, tuple[_Test, _Test, frozenset[type[object]]]]] =
 }
 
 
-# Written out, since a call of ``operator.lt`` for each turn of a loop costs as much as all the rest. First with a
-# closure and a constant of a type; then with a call of a loop's variable whose result has the constant's type.
+# Written out, because a call of ``operator.lt`` per turn of a loop would double its time. The first table compares a
+# closure with a constant, the second a call of a loop variable with a constant of the result's type.
 _WITH_CONSTANT: Final[Mapping[Any, Callable[[Closure, Any, type[object], Callable[[Any, Any], bool]], Closure]]] = {
     operator.lt: lambda left, constant, kind, thorough: (
         lambda frame: value < constant if kind_of(value := left(frame)) is kind else thorough(value, constant)
@@ -103,7 +103,7 @@ def _inlined(make: Callable[[int, frozenset[type[object]], Implementation], Clos
 
 
 def text_comparison(name: str, operands: Sequence[Closure], constants: Mapping[Closure, Any]) -> Closure:
-    """Return a comparison with a short text; it costs nothing if the other is empty."""
+    """Return a comparison with a short string, which has no cost if the other string is empty."""
     quick, thorough, _ = COMPARISONS[name]
     left, right = operands
     if left in constants:
@@ -128,7 +128,7 @@ def comparison(
     operands: Sequence[Closure],
     constants: Mapping[Closure, Any],
 ) -> Closure:
-    """Return a comparison: Python's own for two values of one simple type."""
+    """Return a comparison, with Python's operator for two values of the same simple type."""
     left, right = operands
     if right in constants and kind_of(constants[right]) in simple:
         return _WITH_CONSTANT[quick](left, constants[right], kind_of(constants[right]), thorough)

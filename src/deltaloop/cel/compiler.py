@@ -1,16 +1,13 @@
-"""From a checked tree to closures over plain values.
+"""Compile a checked tree to closures over plain values.
 
-A program is one function of a frame: a list with a slot for each variable. Each node becomes a closure that knows its
-operands' closures and slots, so that nothing of the tree is looked at while the program runs. Whatever has no variable
-is computed once, here; if that fails, the failure is the program's.
+A program is a function of a frame, which is a list with a slot for each variable. Parts without variables are computed
+at compile time. A closure checks the types of values before it calls an implementation, because a variable can hold a
+value of an undeclared type.
 
-A closure looks at the types of the values before it calls an implementation: a variable may hold something else than
-it was declared to. That is one look-up in a set, and ``no such overload`` is the same for declared and dynamic types.
-
-With a budget, the same tree is compiled a second time. What is certainly evaluated together, a *region*, has one cost
-that is known now, and is added at once: the whole expression, one turn of a loop, one side of ``&&`` or ``? :``. Only
-costs that depend on values are counted by the closures that have the values. What cel-go computes before a program
-runs costs nothing: lists and maps of constants, conversions of constants.
+With a budget, the tree is compiled a second time. A *region* is a part that is always evaluated together: the whole
+expression, one turn of a loop, or one side of ``&&`` or ``? :``. Its known cost is added at once. Costs that depend on
+values are counted by their closures. Values that cel-go computes before a program runs have no cost: lists and maps of
+constants, and conversions of constants.
 """
 
 from __future__ import annotations
@@ -93,14 +90,14 @@ from deltaloop.cel.unification import optional_parameter
 from deltaloop.cel.values import ObjectValue, OptionalValue, Uint, kind_of
 from deltaloop.schemas.patterns.matching import pattern_error
 
-# Functions that cel-go calls before a program runs, if their argument is a literal.
+# Functions that cel-go calls before a program runs if their argument is a literal.
 CONVERSIONS: Final = frozenset(
     {"type", "bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint"}
 )
 _SCALARS: Final = frozenset({"bool", "int", "uint", "double", "timestamp", "duration"})
 _PRIMITIVES: Final = frozenset({bool, int, Uint, float, str})
 _UNTYPED: Final = frozenset({"dyn", "error", "param"})
-# What each macro costs beside its bodies: each turn, what is gathered, an early end, and once at the end.
+# Costs of each macro without its bodies: per turn, per collected item, for an early end, and once at the end.
 _PRICES: Final = {
     "all": Prices(3, stopped=2, after=1),
     "exists": Prices(4, stopped=3, after=1),
@@ -121,10 +118,10 @@ _MAP_KEYS: Final = frozenset({str, int, bool, Uint, float, type(None)})
 
 
 class Compiler:
-    """Makes closures of one checked tree; ``variables`` has the slots of the variables that it uses."""
+    """Compiler of one checked tree. ``variables`` has the slots of the variables that the tree uses."""
 
     def __init__(self, checked: Checked, costs: Mapping[str, Cost] | None = None) -> None:
-        """Prepare for one tree; with ``costs``, by the function's name, what is compiled counts what it costs."""
+        """Prepare a tree. With ``costs`` by function name, the closures count their costs."""
         self._checked = checked
         self._costs = costs
         self._constants: dict[Closure, Any] = {}
@@ -134,15 +131,15 @@ class Compiler:
         self._bound: set[int] = set()
         self.variables: dict[str, int] = {}
         self.slots: int = FIRST_SLOT
-        self.fixed: int = 0  # what the region around costs for certain
-        self._slot_of: dict[Closure, int] = {}  # variables of macros that are nothing but a slot
+        self.fixed: int = 0  # certain cost of the enclosing region
+        self._slot_of: dict[Closure, int] = {}  # closures that only read a macro variable's slot
         self._slot_calls: dict[Closure, VariableCall] = {}
-        self._alone: dict[Closure, Closure] = {}  # operands without the right one beside them
-        self._counting: int = 0  # how many closures count costs of their own
-        self._later: int = 0  # how many fields and indices of a chain come after what is compiled next
+        self._alone: dict[Closure, Closure] = {}  # left operands without the evaluation of the right operand
+        self._counting: int = 0  # number of closures that count costs
+        self._later: int = 0  # number of fields and indexes in a chain after the next node
 
     def compile(self, node: Node) -> Closure:
-        """Return what computes a node."""
+        """Return the closure of a node."""
         later, self._later = self._later, 0
         match node:
             case Literal():
@@ -163,14 +160,14 @@ class Compiler:
                 return self._comprehension(node)
 
     def _region(self, node: Node) -> tuple[Closure, int]:
-        """Compile what is not certainly evaluated with the rest, and return what it costs for certain."""
+        """Compile a separate region, and return its certain cost."""
         before, self.fixed = self.fixed, 0
         closure = self.compile(node)
         cost, self.fixed = self.fixed, before
         return closure, cost
 
     def _branch(self, node: Node, discount: int = 0) -> Closure:
-        """Compile what is evaluated at times only; it counts its own cost."""
+        """Compile a region that is not always evaluated and counts its own cost."""
         closure, cost = self._region(node)
         if self._costs is None or cost == discount:
             return closure
@@ -178,7 +175,7 @@ class Compiler:
         return charged(closure, cost - discount)
 
     def _attribute_cost(self, node: Node) -> int | None:
-        """Return what a chain of fields and indices costs beside these; None if a node is none."""
+        """Return the cost of a chain of fields and indexes without them, or None for other nodes."""
         if id(node) in self._checked.references:
             reference = self._checked.references[id(node)]
             return 1 if reference.meaning is None else None
@@ -215,7 +212,7 @@ class Compiler:
         operands: list[Closure],
         offset: int,
     ) -> Closure:
-        """Convert a literal now; one that cannot be converted is a fault, even where it would never be evaluated."""
+        """Convert a literal at compile time. A failure is an error of the program, even in a part that never runs."""
         closure = plain_call(overloads, operands, name)
         if not all(operand in self._plain for operand in operands):
             return self._priced(closure, name, overloads, operands)
@@ -226,7 +223,7 @@ class Compiler:
             return closure
 
     def _folded(self, closure: Closure, operands: Sequence[Closure]) -> Closure:
-        """Return a constant in place of a closure of constants, unless it fails."""
+        """Replace a closure of constants with its value, unless it fails."""
         if not all(operand in self._constants for operand in operands):
             return closure
         try:
@@ -237,7 +234,7 @@ class Compiler:
     # Names and fields.
 
     def _slot(self, node: Node) -> int | None:
-        """Return the slot of a variable of a macro."""
+        """Return the slot of a macro variable."""
         if not isinstance(node, Name):
             return None
         return next((scope[node.name] for scope in reversed(self._scopes) if node.name in scope), None)
@@ -265,9 +262,9 @@ class Compiler:
         return self.slots - 1
 
     def _qualified(self, operand: Node, later: int, *, optional: bool, tested: bool = False) -> tuple[Closure, bool]:
-        """Compile what a field or an index is looked up in; tell whether that may find nothing, and costs nothing then.
+        """Compile the operand of a field or an index. Return whether the lookup can miss, which then has no cost.
 
-        What is no chain of fields costs one unit more, as its beginning; asking with ``has`` makes it one less.
+        An operand that is not a chain of fields costs one more unit, and ``has`` costs one less.
         """
         is_chain = self._attribute_cost(operand) is not None
         may_miss = optional or optional_parameter(self._checked.types[id(operand)]) is not None
@@ -280,7 +277,7 @@ class Compiler:
         return closure, may_miss and self._costs is not None
 
     def _refunding(self, closure: Closure, cost: int) -> Closure:
-        """Return a closure that takes back, if it fails, what is not done any more."""
+        """Return a closure that refunds the cost of skipped work if it fails."""
         if closure in self._constants:
             return closure
 
@@ -376,14 +373,14 @@ class Compiler:
             quick = self._in_constant(operands)
             if quick is not None:
                 if quick in self._plain:
-                    self.fixed = before  # not even the element is looked at
+                    self.fixed = before  # the element is not evaluated
                 return quick
         if name in UNGUARDED and len(overloads) == 1:
             operands = [unguarded(operands[0], is_list=True)]
         return self._priced(self._computed(name, overloads, operands), name, overloads, operands)
 
     def _side_by_side(self, nodes: Sequence[Node]) -> list[Closure]:
-        """Compile one or two operands, of which the second is evaluated even if the first fails: for its cost."""
+        """Compile one or two operands. The second is evaluated for its cost even if the first fails."""
         left = self.compile(nodes[0]) if nodes else None
         if left is None or len(nodes) == 1:
             return [] if left is None else [left]
@@ -406,7 +403,7 @@ class Compiler:
         return [and_right, right]
 
     def _in_turn(self, nodes: Sequence[Node]) -> list[Closure]:
-        """Compile what is evaluated only as long as nothing fails."""
+        """Compile operands that are evaluated until one fails."""
         regions = [self._region(node) for node in nodes]
         left = sum(cost for _, cost in regions)
         self.fixed += left
@@ -432,7 +429,7 @@ class Compiler:
         return plain_call(overloads, operands, name)
 
     def _check_patterns(self, overloads: Sequence[Overload], operands: list[Closure], offset: int) -> None:
-        """Look for wrong patterns among constants: cel-go compiles these before a program runs."""
+        """Report invalid constant patterns, because cel-go compiles them before a program runs."""
         for overload in overloads:
             if overload.pattern is not None and operands[overload.pattern] in self._plain:
                 pattern = self._constants[operands[overload.pattern]]
@@ -442,7 +439,7 @@ class Compiler:
                     return
 
     def _in_constant(self, operands: list[Closure]) -> Closure | None:
-        """Return a look into a list of constants: cel-go makes a set of it, which costs nothing; None for others."""
+        """Return a lookup in a list of constants, or None. It has no cost, because cel-go builds a set."""
         element, collection = operands
         if collection not in self._plain:
             return None
@@ -464,7 +461,7 @@ class Compiler:
         if self._costs is not None and name in ("_==_", "_!=_"):
             texts = [self._constants[each] for each in operands if kind_of(self._constants.get(each)) is str]
             if kinds == {"string"} and len(texts) == 1 and 0 < len(texts[0]) <= _ONE_UNIT_OF_TEXT:
-                self.fixed += 1  # but nothing, if the other text is empty
+                self.fixed += 1  # without cost if the other string is empty
                 return self._folded(text_comparison(name, operands, self._constants), operands)
         return self._priced(closure, name, overloads, operands)
 
@@ -481,7 +478,7 @@ class Compiler:
     # Costs.
 
     def _priced(self, closure: Closure, name: str, overloads: Sequence[Overload], operands: list[Closure]) -> Closure:
-        """Return a call that counts what it costs, if that is not certain; if it is, the region has it."""
+        """Return a call that counts its cost, unless the cost is certain and belongs to the region."""
         if self._costs is None:
             return self._folded(closure, operands)
         only = overloads[0] if len(overloads) == 1 else None
@@ -497,7 +494,7 @@ class Compiler:
                 self.fixed += price_of(costs)(known, self._constants[folded])
                 return folded
         self._counting += 1
-        # What has a pattern that is compiled already is not called at all if the text is an error.
+        # A call with a compiled pattern is skipped if the string is an error.
         both = len(operands) < 3 and not (only and only.pattern is not None and operands[only.pattern] in self._plain)
         both = both and (only is not None or name.startswith(OPERATOR_SIGNS))
         alone = [self._alone.get(operand, operand) for operand in operands]
@@ -556,7 +553,7 @@ class Compiler:
         return self._built(build, [closure for key, value, _ in parts for closure in (key, value)], cost)
 
     def _built(self, build: Closure, parts: Sequence[Closure], cost: int) -> Closure:
-        """Return what makes a list, a map or an object; one of constants is made now."""
+        """Return the closure of a literal. Literals of constants are built at compile time."""
         closure = self._folded(build, parts)
         if closure in self._constants and cost != OBJECT_COST and all(part in self._plain for part in parts):
             return self._literal(closure)
@@ -584,7 +581,7 @@ class Compiler:
             return LOOPS[node.macro](operand, slots, [body for body, _ in bodies], None)
         prices = _PRICES[node.macro]
         if node.macro in USED_TWICE:
-            self.fixed += 1  # whether there is a value
+            self.fixed += 1  # test for a value
             prices = prices._replace(each=prices.each + again)
             return LOOPS[node.macro](operand, slots, [charged(*bodies[0])], prices)
         if lazy:
@@ -594,9 +591,9 @@ class Compiler:
     def _prices(self, node: Comprehension, bodies: Sequence[tuple[Closure, int]], prices: Prices) -> Prices:
         (_, first), (last, cost) = bodies[0], bodies[-1]
         if node.macro in ("map", "transformList", "sortBy") and last in self._plain:
-            prices = prices._replace(kept=prices.kept - LIST_COST)  # a list of a constant
+            prices = prices._replace(kept=prices.kept - LIST_COST)  # list of a constant
         if node.macro == "sortBy":
-            self.fixed += 2  # the list has a name, which is used twice
+            self.fixed += 2  # the list is bound to a name that is used twice
             kind = self._checked.types[id(node.bodies[0])].kind
             sorting = paired(1) if kind not in _UNTYPED else None
             return prices._replace(each=0, kept=prices.kept + cost, sorting=sorting)

@@ -1,7 +1,7 @@
-"""What evaluating an expression costs, in cel-go's units: a call's cost as it was, and as it may be.
+"""Costs of calls in cel-go's units: actual costs, and estimates before an evaluation.
 
-A unit is about 50 ns of a server. Names, fields and most calls cost one; what goes through a text costs a tenth of its
-length. Before an expression runs, sizes are ranges, and so are costs.
+A unit is about 50 ns on a server. Names, fields and most calls cost one unit, and reading a string costs a tenth of its
+length. In estimates, sizes and costs are ranges.
 
 Source: cel-go checker/cost.go, interpreter/runtimecost.go, common/cost.go.
 """
@@ -27,31 +27,31 @@ OBJECT_COST: Final = 40
 
 @final
 class Estimate(NamedTuple):
-    """From what to what a cost or a size may be; ``UNLIMITED`` if nothing is known of the most.
+    """Range of a cost or a size.
 
     Attributes:
-        least: At least so much.
-        most: At most so much.
+        least: Lower bound.
+        most: Upper bound, ``UNLIMITED`` if it is unknown.
     """
 
     least: int
     most: int
 
     def plus(self, other: Estimate) -> Estimate:
-        """Return both together."""
+        """Return the sum of both."""
         least, most = self[0] + other[0], self[1] + other[1]
         return Estimate(least, most) if most <= UNLIMITED >= least else Estimate(min(UNLIMITED, least), UNLIMITED)
 
     def times(self, other: Estimate) -> Estimate:
-        """Return so much of the other."""
+        """Return the product of both."""
         return Estimate(min(self.least * other.least, UNLIMITED), min(self.most * other.most, UNLIMITED))
 
     def by(self, factor: float) -> Estimate:
-        """Return so much of it, rounded up."""
+        """Return the product with a factor, rounded up."""
         return Estimate(_scaled(self.least, factor), _scaled(self.most, factor))
 
     def joined(self, other: Estimate) -> Estimate:
-        """Return what is one or the other."""
+        """Return the range that includes both."""
         return Estimate(min(self.least, other.least), max(self.most, other.most))
 
 
@@ -64,20 +64,20 @@ def _scaled(number: int, factor: float) -> int:
 ANY_SIZE: Final = Estimate(0, UNLIMITED)
 ONE: Final = Estimate(1, 1)
 
-# From a path, such as ``("self", "spec", "names", "@items")``, to how large the value there may be; None if unknown.
-# The parts after the variable are fields, ``@items``, ``@indices``, ``@keys`` and ``@values``.
+# Function from a path, for example ``("self", "spec", "names", "@items")``, to the size of the value, or None if it is
+# unknown. The parts after the variable are fields, ``@items``, ``@indices``, ``@keys`` and ``@values``.
 SizeHints: TypeAlias = Callable[[tuple[str, ...]], Estimate | None]
 
 
 @final
 class Operand(msgspec.Struct, frozen=True):
-    """What is known of an argument before anything runs.
+    """Known properties of an argument before an evaluation.
 
     Attributes:
-        type: Its type.
-        path: Where it is, from a variable on; () if it was computed.
-        size: How large it may be; None if nothing is known.
-        literal: Its value, if that is a constant of the text.
+        type: Type of the value.
+        path: Path from a variable, or () if it is computed.
+        size: Size of the value, or None if it is unknown.
+        literal: Value of a constant.
     """
 
     type: Type
@@ -87,13 +87,13 @@ class Operand(msgspec.Struct, frozen=True):
 
     @property
     def any_size(self) -> Estimate:
-        """How large it may be."""
+        """Size, possibly unlimited."""
         return self.size or ANY_SIZE
 
 
 @final
 class CallShape(msgspec.Struct, frozen=True):
-    """What is known of a call before anything runs; of a method, ``target`` is not among the arguments."""
+    """Known properties of a call before an evaluation. The target of a method is not among the arguments."""
 
     function: str
     overload: str
@@ -103,25 +103,25 @@ class CallShape(msgspec.Struct, frozen=True):
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """The arguments, a method's target first."""
+        """Arguments, after the target of a method."""
         return self.arguments if self.target is None else (self.target, *self.arguments)
 
 
-# What a call may cost beside its arguments, and how large its value may be; None if another has to say it.
+# Cost of a call without its arguments, and the size of its value, or None if it is unknown.
 CallEstimate: TypeAlias = tuple[Estimate, Estimate | None]
 CallEstimator: TypeAlias = Callable[[CallShape], CallEstimate | None]
-# From the arguments' values and the result to what the call costs; None if another has to say it.
+# Function from the values of the arguments and the result to the cost, or None if it is unknown.
 CallCost: TypeAlias = Callable[[Sequence[Any], Any], int | None]
 
 
 @final
 class Cost(msgspec.Struct, frozen=True):
-    """What a call costs.
+    """Cost of a call.
 
     Attributes:
-        actual: After it.
-        estimated: Before anything runs.
-        reads: The arguments that the actual cost depends on; None if on the result, too.
+        actual: Function for the cost after the call.
+        estimated: Function for the cost before the evaluation.
+        reads: Arguments that determine the actual cost, or None if the result does as well.
     """
 
     actual: CallCost
@@ -133,7 +133,7 @@ _SIZED: Final[frozenset[type[object]]] = frozenset({str, list, dict, bytes})
 
 
 def size_of(value: Any) -> int:
-    """Return how large a value is: characters, bytes, elements, entries; 1 for what has no size."""
+    """Return the size of a value in characters, bytes, elements or entries, or 1."""
     kind = kind_of(value)
     if kind in _SIZED:
         return len(value)
@@ -143,12 +143,12 @@ def size_of(value: Any) -> int:
 
 
 def through_text(size: int, factor: float = TEXT_FACTOR) -> int:
-    """Return what it costs to go through a text."""
+    """Return the cost of reading a string."""
     return math.ceil(size * factor)
 
 
 def _of_argument(place: int) -> Cost:
-    """Return the cost of going through one argument."""
+    """Return the cost of reading one argument."""
 
     def estimated(call: CallShape) -> CallEstimate:
         return call.operands[place].any_size.by(TEXT_FACTOR), None
@@ -158,7 +158,7 @@ def _of_argument(place: int) -> Cost:
 
 def _compared(values: Sequence[Any], result: Any) -> int:  # noqa: ARG001
     one, other = values
-    if kind_of(one) is str is kind_of(other):  # most are
+    if kind_of(one) is str is kind_of(other):  # the most frequent case
         return math.ceil(min(len(one), len(other)) * TEXT_FACTOR)
     return through_text(min(size_of(one), size_of(other)))
 
@@ -178,12 +178,12 @@ def _joined_estimate(call: CallShape) -> CallEstimate:
 
 
 def matched(values: Sequence[Any], result: Any) -> int:  # noqa: ARG001
-    """Return what it costs to hold a text against a pattern."""
+    """Return the cost of matching a string with a pattern."""
     return through_text(1 + size_of(values[0])) * through_text(size_of(values[1]), PATTERN_FACTOR)
 
 
 def matched_estimate(call: CallShape) -> CallEstimate:
-    """Return what it may cost to hold a text against a pattern."""
+    """Estimate the cost of matching a string with a pattern."""
     text, pattern = call.operands[:2]
     return text.any_size.plus(ONE).by(TEXT_FACTOR).times(pattern.any_size.by(PATTERN_FACTOR)), None
 
@@ -222,7 +222,7 @@ _MATCHED: Final = Cost(matched, matched_estimate, (0, 1))
 _SECOND: Final = _of_argument(1)
 _FIRST: Final = _of_argument(0)
 
-# By the overload's name; what is not here costs one unit.
+# By overload name. Other overloads cost one unit.
 STANDARD_COSTS: Final[Mapping[str, Cost]] = {
     "starts_with_string": _SECOND,
     "ends_with_string": _SECOND,
@@ -252,7 +252,7 @@ def _made(size: Estimate, factor: float = 1) -> CallEstimate:
 
 
 def made_list(factor: float, size: float) -> int:
-    """Return what it costs to make a list by going through so many elements."""
+    """Return the cost of building a list from ``size`` elements."""
     return int(size * (factor if factor >= 0 else 1.0)) + 1 + LIST_COST
 
 
@@ -260,13 +260,13 @@ _TEXTS: Final[frozenset[type[object]]] = frozenset({str, bytes})
 
 
 def _paired(items: object) -> int:
-    """Return what it costs to compare each element with each other; what is no list fails afterwards."""
+    """Return the cost of comparing all pairs of elements. Values other than lists fail later."""
     is_text = kind_of(items) in LIST_KINDS and kind_of(next(iter(cast("list[object]", items)), None)) in _TEXTS
     return made_list(2 + TEXT_FACTOR * is_text, size_of(items) ** 2)
 
 
 def paired(place: int, *, is_text: bool = False) -> Cost:
-    """Return the cost of comparing each element of an argument with each other, and of making a list."""
+    """Return the cost of comparing all pairs of an argument's elements, and of building a list."""
 
     def estimated(call: CallShape) -> CallEstimate:
         size = call.operands[place].any_size
@@ -297,17 +297,17 @@ def _flatten_estimate(call: CallShape) -> CallEstimate:
 
 
 def _flattened(values: Sequence[Any], result: Any) -> int:  # noqa: ARG001
-    depth = values[1] if len(values) == 2 and kind_of(values[1]) is int else 1  # of another type, it fails afterwards
+    depth = values[1] if len(values) == 2 and kind_of(values[1]) is int else 1  # other types fail later
     return made_list(float(depth), size_of(values[0]))
 
 
 def as_large_as_result(estimated: CallEstimator) -> Cost:
-    """Return the cost of making a list, of which an estimator knows how large it may be."""
+    """Return the cost of building a list whose size an estimator knows."""
     return Cost(lambda _, result: made_list(1, size_of(result)), estimated, None)
 
 
 def compared_sets(factor: float) -> Cost:
-    """Return the cost of looking for each element of a list in another one."""
+    """Return the cost of searching each element of one list in another list."""
 
     def estimated(call: CallShape) -> CallEstimate:
         one, other = call.operands

@@ -1,4 +1,4 @@
-"""An environment: the libraries, variables and types that expressions may use. It makes programs of expressions."""
+"""Environments of libraries, variables and types, which compile expressions."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _STEPS_OF_A_CHARACTER: Final = 10
 @final
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What an evaluation gave, and what it cost.
+    """Result and cost of an evaluation.
 
     Attributes:
-        value: The expression's value; None, too, if it has none.
-        error: Why it has no value; a ``CostLimitError`` if it cost too much.
-        cost: What it cost, in cel-go's units; an error costs what was done before it.
+        value: Value of the expression, or None if it failed.
+        error: Error of the expression, a ``CostLimitError`` if it exceeded the budget.
+        cost: Cost in cel-go's units, up to an error.
     """
 
     value: object
@@ -56,18 +56,18 @@ class Evaluation:
 
 @final
 class CompiledExpression:
-    """An expression that can be evaluated, any number of times and in any thread.
+    """Compiled expression, which is thread-safe.
 
     Attributes:
-        source: The expression.
-        type: The type of its value, as far as it is known.
+        source: Text of the expression.
+        type: Type of its value, as far as it is known.
     """
 
     def __init__(self, source: str, checked: Checked, plain: _Compiled | None, costs: Mapping[str, Cost]) -> None:
         self.source = source
         self.type: Type = checked.types[id(checked.tree)]
         self._checked = checked
-        self._made = plain  # with the first evaluation, unless something can be wrong that is found on the way
+        self._made = plain  # compiled on first use, unless compilation can find errors
         self._costs = costs
         self._counting: _Compiled | None = None
 
@@ -76,7 +76,7 @@ class CompiledExpression:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The variables that it uses."""
+        """Names of the variables that it uses."""
         return tuple(dict.fromkeys(found.name for found in self._checked.references.values() if found.meaning is None))
 
     @property
@@ -86,15 +86,15 @@ class CompiledExpression:
         return self._made
 
     def evaluate(self, bindings: Mapping[str, object] | None = None, *, budget: int | None = None) -> object:
-        """Return the expression's value.
+        """Return the value of the expression.
 
-        Values are plain: bool, int, float, str, bytes, None, list, dict; beside them ``Uint``, ``Timestamp``,
-        ``Duration``, ``OptionalValue`` and ``Type``. Exactly those types count, not their subclasses. What is returned
-        may share parts with the bindings and with the program, and is not to be changed.
+        Values are plain: bool, int, float, str, bytes, None, list, dict, and ``Uint``, ``Timestamp``, ``Duration``,
+        ``OptionalValue`` and ``Type``. Instances of subclasses are not supported. Do not change the result, because it
+        can share parts with the bindings and the program.
 
         Args:
-            bindings: The variables' values. One that is missing is an error where it is used.
-            budget: How much the evaluation may cost, in cel-go's units; None counts nothing.
+            bindings: Values of the variables. A missing variable is an error where it is used.
+            budget: Largest cost in cel-go's units. None does not count costs.
 
         Raises:
             EvaluationError: If the expression has no value.
@@ -108,23 +108,23 @@ class CompiledExpression:
             return self._plain.value(self._plain.frame(bindings))
 
     def evaluate_with_cost(self, bindings: Mapping[str, object] | None = None, *, limit: int) -> Evaluation:
-        """Return the expression's value or its error, and what the evaluation cost.
+        """Return the value or the error of the expression, and its cost.
 
-        Nothing is raised for an expression without a value. An evaluation whose work exceeds the account of the thread
-        (``schemas.work``) ends with the error of an exceeded cost.
+        Failed expressions do not raise. An evaluation that exceeds the account of the thread (``schemas.work``) ends
+        with a ``CostLimitError``.
 
         Args:
-            bindings: As for ``evaluate``.
-            limit: How much the evaluation may cost, in cel-go's units.
+            bindings: Values of the variables, see ``evaluate``.
+            limit: Largest cost in cel-go's units.
         """
         try:
             counting = self._counting or self._with_costs()
-        except WorkLimitError:  # of constants
+        except WorkLimitError:  # while computing constants
             return Evaluation(None, CostLimitError(), 0)
         work = CURRENT.account
         before = None if work.is_shared else work.renewed()
         try:
-            # A unit of the cost is at least a step, so the account may end an evaluation before its limit.
+            # A unit costs at least one step, so the account may end an evaluation before its limit.
             most = limit if limit <= work.steps else work.steps  # noqa: FURB136  # each evaluation does this
             frame = counting.frame(bindings, most)
             value, error = None, None
@@ -144,10 +144,10 @@ class CompiledExpression:
         return Evaluation(value, error, frame[SPENT])
 
     def estimate_cost(self, sizes: SizeHints | None = None) -> Estimate:
-        """Return from what to what an evaluation may cost, whatever the values are, in cel-go's units.
+        """Return the range of the cost of any evaluation in cel-go's units.
 
         Args:
-            sizes: How large the variables' parts may be; without, whatever has no size in the text may be of any size.
+            sizes: Function for the sizes of the variables' parts. By default, their sizes are unlimited.
         """
         return estimate(self._checked, sizes or _unknown, self._costs)
 
@@ -162,14 +162,14 @@ def _unknown(path: tuple[str, ...]) -> None:
 
 
 def _may_fail_to_compile(source: str, checked: Checked) -> bool:
-    """Tell whether something can be wrong that only compiling finds: a constant of a conversion, or a pattern."""
+    """Return whether only compilation can find an error in constant conversions or patterns."""
     if any(name in source for name in CONVERSIONS):
         return True
     return any(overload.pattern is not None for found in checked.overloads.values() for overload in found)
 
 
 class _Compiled:
-    """One compiled form of a program."""
+    """Compiled form of a program."""
 
     __slots__ = ("faults", "fixed", "run", "slots", "variables")
 
@@ -194,7 +194,7 @@ class _Compiled:
         return frame
 
     def value(self, frame: list[Any]) -> object:
-        """Evaluate once."""
+        """Evaluate the program once."""
         try:
             value = self.run(frame)
             if isinstance(value, FailedValue):
@@ -216,10 +216,17 @@ class _Compiled:
 
 @final
 class Environment:
-    """What expressions may use.
+    """Libraries, variables and types that expressions can use.
 
-    Example:
-        ``Environment(variables={"x": INT}).compile("x + 1").evaluate({"x": 2})`` is 3.
+    For example, ``Environment(variables={"x": INT}).compile("x + 1").evaluate({"x": 2})`` returns 3.
+
+    Args:
+        libraries: Functions and macros. Defaults to all that Kubernetes enables.
+        variables: Variables with their types.
+        types: Provider of object types.
+        container: Prefix that is tried first for names, for example ``a.b``.
+        validators: Additional checks. Defaults to those of Kubernetes.
+        costs: Costs of calls by function name, if they differ from cel-go's.
     """
 
     def __init__(
@@ -232,16 +239,6 @@ class Environment:
         validators: Iterable[Validator] | None = None,
         costs: Mapping[str, Cost] | None = None,
     ) -> None:
-        """Put libraries together.
-
-        Args:
-            libraries: Functions and macros; all that Kubernetes enables of the language, if left out.
-            variables: The variables that expressions may name, with their types.
-            types: Where the fields of objects are looked up.
-            container: Where names are looked for first, such as ``a.b``.
-            validators: What else is refused; all that Kubernetes refuses, if left out.
-            costs: What calls cost, by the function's name, where that is not what they cost in cel-go.
-        """
         if libraries is None:
             libraries = DEFAULT_LIBRARIES
         self._macros: dict[tuple[str, int, bool], Macro] = {}
@@ -252,7 +249,7 @@ class Environment:
         self._add(libraries)
 
     def _parsing(self) -> Callable[[str], Node]:
-        """Return what parses expressions: trees do not change, and one of each is enough."""
+        """Return a parser with a cache, because trees are immutable."""
         return lru_cache(maxsize=_TREES)(partial(parse, macros=tuple(self._macros.values())))
 
     def _add(self, libraries: Iterable[Library]) -> None:
@@ -273,12 +270,12 @@ class Environment:
     def with_variables(
         self, variables: Mapping[str, Type], types: TypeProvider | None = None, *, libraries: Iterable[Library] = ()
     ) -> Environment:
-        """Return an environment that has these variables, too; without more libraries, it takes no time.
+        """Return an environment with additional variables, which is fast without libraries.
 
         Args:
-            variables: With their types.
-            types: Where the fields of objects are looked up, instead of where they were.
-            libraries: More functions and macros.
+            variables: Variables with their types.
+            types: New provider of object types, or None to keep the current provider.
+            libraries: Additional functions and macros.
         """
         changed = copy(self)
         before = self._declarations
@@ -290,18 +287,18 @@ class Environment:
         return changed
 
     def parse(self, source: str) -> Node:
-        """Return an expression's tree, unchecked.
+        """Parse an expression without checking it.
 
         Raises:
-            InvalidExpressionError: If it is none.
+            InvalidExpressionError: If the syntax is invalid.
         """
         return self._parse(source)
 
     def compile(self, source: str) -> CompiledExpression:
-        """Return what an expression means, as a program.
+        """Compile an expression.
 
         Raises:
-            InvalidExpressionError: If it is none, or its types do not fit; it has all faults, with their places.
+            InvalidExpressionError: If the syntax or the types are invalid. It contains all faults with their positions.
         """
         is_checked = False
         charge(_STEPS_OF_A_CHARACTER * len(source))
@@ -313,7 +310,7 @@ class Environment:
                 if compiled is None or not compiled.faults:
                     return CompiledExpression(source, checked, compiled, self._costs)
                 found, is_checked = compiled.faults, True
-        except RecursionError:  # the caller is deep in other calls
+        except RecursionError:  # the caller may be deep in other calls
             found = [(-1, TOO_DEEP)]
         faults = tuple(fault_at(source, *fault) for fault in sorted(found, key=itemgetter(0)))
         raise InvalidExpressionError(source, faults, checked=is_checked)

@@ -1,6 +1,4 @@
-"""What an expression may cost, whatever its variables hold: a walk over its tree with the sizes that are known.
-
-The walk is over the tree with its macros written out as cel-go writes them out, since each of the parts has a cost.
+"""Estimate the cost of an expression from the sizes of its variables, with macros expanded like in cel-go.
 
 Source: cel-go checker/cost.go; parser/macro.go, ext/comprehensions.go, ext/lists.go and cel/library.go for the macros.
 """
@@ -57,17 +55,7 @@ _ACCUMULATOR: Final = "@result"
 
 @final
 class _Part(msgspec.Struct, eq=False):
-    """A part of the tree.
-
-    Attributes:
-        kind: What it is.
-        type: Its type.
-        name: The name, the field, the function, or of a loop the variables.
-        parts: What it is made of. Of a call, its target first; of a loop: range, start, condition, step and result.
-        overloads: Of a call: what may be called.
-        has_target: Of a call: whether the first part is its target.
-        value: Of a literal.
-    """
+    """Part of the expanded tree. The parts of a loop are range, start, condition, step and result."""
 
     kind: _Kind
     type: Type
@@ -81,8 +69,6 @@ class _Part(msgspec.Struct, eq=False):
 
 @final
 class _Entries(msgspec.Struct, frozen=True):
-    """How large the keys and the values of a list or a map may be."""
-
     of: str
     key: Estimate
     value: Estimate
@@ -93,19 +79,17 @@ class _Entries(msgspec.Struct, frozen=True):
 
 @final
 class _Local(msgspec.Struct, frozen=True):
-    """What is known of a variable of a macro."""
-
     path: tuple[str, ...]
     size: Estimate | None
     entries: _Entries | None = None
 
 
 def estimate(checked: Checked, hints: SizeHints, function_costs: Mapping[str, Cost]) -> Estimate:
-    """Return what a checked expression may cost."""
+    """Estimate the cost of a checked expression."""
     return _Estimator(hints, function_costs).cost(_Expander(checked).part(checked.tree))
 
 
-# The tree with its macros written out.
+# Expansion of macros.
 
 
 def _call(function: str, result: Type, overload: str, *parts: _Part, has_target: bool = False) -> _Part:
@@ -121,8 +105,6 @@ def _accumulator(kind: Type) -> _Part:
 
 
 class _Expander:
-    """Writes the macros out."""
-
     def __init__(self, checked: Checked) -> None:
         self._checked = checked
 
@@ -215,7 +197,7 @@ _LOGICAL: Final = (("logical_and",), ("logical_or",))
 
 
 def _logical(function: str, parts: tuple[_Part, ...]) -> _Part:
-    """Return a chain of ``&&`` or ``||``; how cel-go balances it makes no difference for costs."""
+    """Return a chain of ``&&`` or ``||``. Balancing it like cel-go would not change the cost."""
     overload = "logical_and" if function == "_&&_" else "logical_or"
     return reduce(lambda left, right: _call(function, BOOL, overload, left, right), parts)
 
@@ -286,8 +268,6 @@ _MACROS: Final[Mapping[str, Callable[[Comprehension, tuple[_Part, ...]], _Fold]]
 
 
 class _Estimator:
-    """One walk over a tree."""
-
     def __init__(self, hints: SizeHints, function_costs: Mapping[str, Cost]) -> None:
         self._hints = hints
         self._function_costs = function_costs
@@ -433,7 +413,7 @@ class _Estimator:
         return found[0].plus(given), found[1]
 
     def _estimates(self, overload: Overload | str, call: CallShape) -> Iterator[CallEstimate]:
-        """Yield what libraries say of a call, the first that counts first."""
+        """Yield the libraries' estimates of a call, the preferred first."""
         own = overload.cost if isinstance(overload, Overload) else _SORT_COSTS.get(overload)
         for cost in (own, self._function_costs.get(call.function)):
             found = cost.estimated(call) if cost is not None else None

@@ -1,4 +1,4 @@
-"""What is wrong with an expression, and where: found before it runs, or while it runs."""
+"""Errors of expressions, at compile time and at run time."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from deltaloop._internal.root_error import DeltaloopError
 
 @dataclass(frozen=True, slots=True)
 class ExpressionFault:
-    """One thing that is wrong with the text of an expression.
+    """Error in the text of an expression.
 
     Attributes:
-        message: What is wrong, in cel-go's words.
-        offset: Where, in characters from the text's beginning; -1 if it is the whole text.
-        line: The line, from 1 on.
-        column: The column, from 1 on.
+        message: Message of cel-go.
+        offset: Position in characters, or -1 for the whole text.
+        line: Line, starting at 1.
+        column: Column, starting at 1.
     """
 
     message: str
@@ -25,7 +25,7 @@ class ExpressionFault:
     column: int
 
     def shown(self, source: str) -> str:
-        """Return it as kube-apiserver shows it: with the line that it is in, and a mark below the place."""
+        """Return the error in kube-apiserver's form: with its line, and a mark below the position."""
         lines = source.split("\n")
         head = f"ERROR: <input>:{self.line}:{self.column}: {self.message}"
         if self.offset < 0 or self.line > len(lines):
@@ -37,7 +37,7 @@ class ExpressionFault:
 
 
 def fault_at(source: str, offset: int, message: str) -> ExpressionFault:
-    """Return a fault at a place of a text."""
+    """Return an error at a position of a text."""
     if offset < 0:
         return ExpressionFault(message, -1, -1, 0)
     before = source[:offset]
@@ -45,12 +45,13 @@ def fault_at(source: str, offset: int, message: str) -> ExpressionFault:
 
 
 class InvalidExpressionError(DeltaloopError):
-    """An expression cannot be compiled; its author must correct it.
+    """An expression cannot be compiled.
 
     Attributes:
-        source: The expression.
-        faults: All that is wrong with it, in the order of the text.
-        checked: Whether its types fit, and only a constant in it is wrong: kube-apiserver says that in other words.
+        source: Text of the expression.
+        faults: All errors in the order of the text.
+        checked: Whether its types are valid and only a constant is invalid, for which kube-apiserver has a different
+            message.
     """
 
     def __init__(self, source: str, faults: tuple[ExpressionFault, ...], *, checked: bool = False) -> None:
@@ -61,11 +62,11 @@ class InvalidExpressionError(DeltaloopError):
 
 
 class EvaluationError(DeltaloopError):
-    """An expression has no value for these bindings: a key is missing, a number overflows, a type does not fit.
+    """An expression has no value for its bindings, for example because of a missing key or an overflow.
 
     Attributes:
-        message: What happened, in cel-go's words.
-        wrong_types: Whether it is that a function takes no values like these.
+        message: Message of cel-go.
+        wrong_types: Whether no overload accepts the values.
     """
 
     def __init__(self, message: str, *, wrong_types: bool = False) -> None:
@@ -75,17 +76,16 @@ class EvaluationError(DeltaloopError):
 
 
 class CostLimitError(EvaluationError):
-    """An expression costs more than its budget; nothing in the expression can catch this."""
+    """An expression exceeds its budget, which no operator can catch."""
 
     def __init__(self) -> None:
         super().__init__("operation cancelled: actual cost limit exceeded")
 
 
 class InternalError(Exception):
-    """cel-go itself fails on a value: the whole expression ends, whatever is around; its user gets an evaluation error.
+    """cel-go itself fails on a value, which ends the whole expression with an evaluation error.
 
-    Attributes:
-        message: What happened, in Go's words.
+    ``message`` is Go's message.
     """
 
     def __init__(self, message: str) -> None:
@@ -95,11 +95,7 @@ class InternalError(Exception):
 
 @final
 class FailedValue:
-    """What there is instead of a value that could not be computed or read; whoever uses it gets the error.
-
-    Attributes:
-        error: Why there is no value.
-    """
+    """Placeholder of a value that could not be computed or read. Its users raise the error."""
 
     __slots__ = ("error",)
 
@@ -108,18 +104,14 @@ class FailedValue:
 
 
 def sound(value: Any) -> Any:
-    """Return a value that is to be part of a list or a map.
-
-    Raises:
-        EvaluationError: If it could not be computed or read.
-    """
+    """Return a value, or raise the error of a failed value."""
     if type(value) is FailedValue:
         raise value.error
     return value
 
 
 def no_such_overload(*values: object, named: str = "") -> EvaluationError:
-    """Return the error of values that no implementation takes; that of the first that has failed, if one has."""
+    """Return the error for values that no overload accepts, or the error of the first failed value."""
     for value in values:
         if isinstance(value, FailedValue):
             return value.error

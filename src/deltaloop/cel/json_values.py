@@ -1,4 +1,4 @@
-"""Values of expressions as JSON has them."""
+"""Convert values of expressions to JSON."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, TypeAlias, cast
 from deltaloop.cel.libraries.instants import duration_text, timestamp_text
 from deltaloop.cel.values import LIST_KINDS, Duration, ObjectValue, OptionalValue, Timestamp, Uint, kind_of
 
-# From what is no list, no map and no optional value, and where it is, to what stands for it.
+# Function from a value that is not a list, map or optional, and its path, to its replacement.
 Leaf: TypeAlias = Callable[[object, str], object]
 
 
 def plain_json(value: object) -> object | None:
-    """Return a text, a number or a boolean as JSON has it; None for what JSON has no form for, and for null.
+    """Return a scalar as JSON, or None for null and values without a JSON form.
 
-    Bytes are in base64, instants and spans of time are texts, as in protobuf's JSON.
+    Bytes become base64, and timestamps and durations become strings, like in protobuf's JSON.
     """
     kind = kind_of(value)
     if kind is Timestamp:
@@ -31,13 +31,10 @@ def plain_json(value: object) -> object | None:
 
 
 def as_json(value: object, leaf: Leaf, key: Callable[[object], str], path: str = "") -> object:
-    """Return a value as JSON has it; an optional value stands for what is in it.
+    """Return a value as JSON. Optional values are replaced with their content.
 
-    Args:
-        value: The value.
-        leaf: Makes something of what has no parts; one that lacks its value is passed as it is.
-        key: Makes a text of a map's key.
-        path: Where the value is: ``.a[0]``.
+    ``leaf`` converts values without parts, including empty optionals. ``key`` converts keys of maps to strings.
+    ``path`` is the path of the value, for example ``.a[0]``.
     """
     kind = kind_of(value)
     if kind is dict or kind is ObjectValue:

@@ -1,4 +1,4 @@
-"""The words of an expression.
+"""Lexer of expressions.
 
 Source: cel-spec doc/langdef.md, "Syntax"; cel-go parser/gen/CEL.g4.
 """
@@ -36,14 +36,14 @@ _WORDS: Final = re.compile(
         ]
     )
 )
-# A string that does not end, or has an escape that there is not: up to the character that is wrong.
+# Start of a string without an end or with an invalid escape, up to the invalid character.
 _BEGUN: Final = re.compile(rf"(?P<quote>[\"'])(?:{_ESCAPE}|(?!(?P=quote))[^\\\n\r])*(?:\\.?)?")
-# Words that are signs: no name may be one of them.
+# Words that cannot be names.
 _WORD_SIGNS: Final = frozenset({"in", "true", "false", "null"})
 
 
 class Token(NamedTuple):
-    """A word: its kind, its text, and where it begins, in characters."""
+    """Token: its kind, text, and offset in characters."""
 
     kind: str
     text: str
@@ -51,7 +51,7 @@ class Token(NamedTuple):
 
 
 def tokens(source: str) -> tuple[list[Token], list[Token]]:
-    """Return the words of a text, with one of the kind ``end`` at its end, and what is no word."""
+    """Return the tokens of a text, with a token of the kind ``end``, and the unknown tokens."""
     found: list[Token] = []
     unknown: list[Token] = []
     at = 0
@@ -71,6 +71,6 @@ def tokens(source: str) -> tuple[list[Token], list[Token]]:
 
 
 def _unknown(source: str, at: int) -> str:
-    """Return the characters that are no word: of a string, up to where it goes wrong."""
+    """Return the unknown characters. For a string, they end at its first invalid character."""
     match = _BEGUN.match(source, at)
     return match.group() if match is not None else source[at]

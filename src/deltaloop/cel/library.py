@@ -1,8 +1,7 @@
-"""Function libraries: what an environment is made of. A library is data; the language's own functions are some, too.
+"""Function libraries as data.
 
-A function has overloads: what types it takes, what type it gives, and what computes it from plain values. The checker
-finds the overloads that fit; the compiler calls the implementation, after a look at the values' own types, for a value
-may be something else than its variable was declared to be.
+The checker selects overloads by declared types. At run time, the types of the values select the implementation, because
+they can differ.
 """
 
 from __future__ import annotations
@@ -15,23 +14,23 @@ from deltaloop.cel.costs import Cost
 from deltaloop.cel.macros import Macro
 from deltaloop.cel.types import Type, represents
 
-# From the values of the arguments to the value of the call. Raises EvaluationError.
+# Function from the values of the arguments to the value of the call. Raises EvaluationError.
 Implementation: TypeAlias = Callable[..., Any]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """One way to call a function.
+    """Signature and implementation of a function.
 
     Attributes:
-        name: Its name among all overloads, such as ``add_int64``; cel-go's, where it has one.
-        parameters: The types that it takes; of a method, the target's first.
-        result: The type that it gives.
-        implementation: What computes it. None: the compiler knows how (``_&&_``).
+        name: Unique name, for example ``add_int64``. cel-go's name if it exists.
+        parameters: Parameter types, for a method the target first.
+        result: Result type.
+        implementation: Function that computes the call. None if the compiler implements it (``_&&_``).
         is_method: Whether it is called as ``target.name(arguments)``.
-        pattern: Which argument is a pattern, if one is; a wrong one that is a constant is found before anything runs.
-        cost: What a call costs; one unit if nobody says it.
+        pattern: Index of the argument that is a pattern. Invalid constant patterns are errors at compile time.
+        cost: Cost of a call. None means one unit.
     """
 
     name: str
@@ -43,11 +42,11 @@ class Overload:
     cost: Cost | None = None
 
     def accepts(self, kinds: Sequence[type]) -> bool:
-        """Tell whether values of these Python types fit the parameters."""
+        """Return whether values of these Python types fit the parameters."""
         return all(map(represents, kinds, self.parameters))
 
 
-# The same, for Python's type checkers: they find the parameters' types of a lambda by their number.
+# Implementation for type checkers, which infer the parameter types of a lambda from their number.
 _Written: TypeAlias = (
     Callable[[], Any]
     | Callable[[Any], Any]
@@ -77,10 +76,10 @@ class Library:
     """Functions, macros and types that belong together.
 
     Attributes:
-        name: What it is called.
-        functions: The overloads of each function; of a function that another library has, too, they are added.
-        macros: The macros; one of the same shape as another library's replaces it.
-        types: The types that an expression may name.
+        name: Name of the library.
+        functions: Overloads of each function, which are added to those of other libraries.
+        macros: Macros, which replace those of the same shape from other libraries.
+        types: Types that an expression can name.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What strings, bytes and numbers mean that are written in an expression.
+"""Values of string, bytes and number literals.
 
 Source: cel-spec doc/langdef.md, "String and Bytes Values"; cel-go parser/unescape.go.
 """
@@ -18,25 +18,17 @@ _LAST: Final = 0x10FFFF
 
 
 class MalformedLiteralError(ValueError):
-    """A literal means nothing; the text says why, in cel-go's words."""
+    """A literal is invalid. The message is cel-go's."""
 
 
 def string_value(text: str) -> str:
-    """Return what a string literal means.
-
-    Raises:
-        MalformedLiteralError: If it names a character that there is not.
-    """
+    """Return the value of a string literal."""
     body, raw = _body(text)
     return body if raw else _ESCAPE.sub(_character, body)
 
 
 def bytes_value(text: str) -> bytes:
-    """Return what a bytes literal means; ``text`` begins with its ``b``.
-
-    Raises:
-        MalformedLiteralError: If it names a character where only bytes may be named.
-    """
+    """Return the value of a bytes literal, which begins with ``b``."""
     body, raw = _body(text[1:])
     if raw:
         return body.encode()
@@ -49,11 +41,7 @@ def bytes_value(text: str) -> bytes:
 
 
 def int_value(text: str) -> int:
-    """Return what an integer means; a sign may stand before it.
-
-    Raises:
-        MalformedLiteralError: If it does not fit 64 bits.
-    """
+    """Return the value of an integer literal with an optional sign."""
     number = int(text.replace("0x", ""), 16) if "0x" in text else _decimal(text)
     if INT_LEAST <= number <= INT_MOST:
         return number
@@ -61,11 +49,7 @@ def int_value(text: str) -> int:
 
 
 def uint_value(text: str) -> Uint:
-    """Return what an unsigned integer means; ``text`` ends with its ``u``.
-
-    Raises:
-        MalformedLiteralError: If it does not fit 64 bits.
-    """
+    """Return the value of an unsigned literal, which ends with ``u``."""
     number = int(text[2:-1], 16) if text.startswith("0x") else _decimal(text[:-1])
     if number <= UINT_MOST:
         return Uint(number)
@@ -73,11 +57,7 @@ def uint_value(text: str) -> Uint:
 
 
 def double_value(text: str) -> float:
-    """Return what a number with a point or an exponent means.
-
-    Raises:
-        MalformedLiteralError: If it is too large.
-    """
+    """Return the value of a number with a decimal point or an exponent."""
     number = float(text)
     if number in {float("inf"), float("-inf")}:
         raise MalformedLiteralError("invalid double literal")
@@ -85,7 +65,7 @@ def double_value(text: str) -> float:
 
 
 def _decimal(text: str) -> int:
-    """Return a decimal number; of one with too many digits (Python refuses thousands) one that fits nowhere."""
+    """Return a decimal number. Too many digits, which Python rejects, return a number that does not fit 64 bits."""
     return int(text) if len(text) < 100 else UINT_MOST + 1  # 20 digits fit
 
 

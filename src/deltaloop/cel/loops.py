@@ -1,14 +1,12 @@
-"""What the macros with variables do: loops of Python over the elements of a list or the keys of a map.
+"""Macros with variables as Python loops over the elements of a list or the keys of a map.
 
-A frame has a slot for each variable. A loop puts an element into its slot and runs the body.
+``all`` and ``exists`` discard an error if a different element decides the result. The other loops also continue after
+an error, like in cel-go: an error of a condition replaces an earlier error, an error of a collected value does not. A
+collecting loop first runs without error handling, and runs again in careful mode after an error. Nested loops then
+start in careful mode, so that they do not run again at each level.
 
-**Errors.** ``all`` and ``exists`` forget an error if another element decides. The others go on, too, as cel-go's do: an
-error of a condition takes the place of one before it, an error of what is gathered does not. A loop that gathers runs
-without looking for errors first. If one occurs, the loop runs again with care, and loops in its body then begin with
-care, so that nested loops do not run again for each level.
-
-**Costs.** What each turn costs for certain is known before: a loop adds it once, for all its turns. What depends on
-values, the bodies count themselves. Long loops are charged to the account of the work (``schemas.work``) in parts.
+The certain cost of a turn is added once for all turns. Bodies count the costs that depend on values. Long loops are
+charged to the account of the work (``schemas.work``) in parts.
 
 Source: cel-spec doc/langdef.md, "Macros"; cel-go ext/comprehensions.go, ext/bindings.go, ext/lists.go.
 """
@@ -30,26 +28,26 @@ from deltaloop.schemas.work import charge as charge_work
 Frame: TypeAlias = list[Any]
 Closure: TypeAlias = Callable[[Frame], Any]
 
-# Slots at a frame's beginning: the cost so far, its limit, and whether loops run with care.
+# First slots of a frame: the cost so far, its limit, and whether loops run in careful mode.
 SPENT: Final = 0
 BUDGET: Final = 1
 CAREFUL: Final = 2
 FIRST_SLOT: Final = 3
-# Turns of a loop that are charged at once.
+# Turns of a loop that are charged together.
 _AT_ONCE: Final = 256
 
 
 @final
 class Prices(NamedTuple):
-    """What a loop costs, beside what its bodies count themselves.
+    """Costs of a loop in addition to its bodies.
 
     Attributes:
-        each: Each turn.
-        kept: What is gathered in one turn.
-        stopped: That it ends before its last turn.
-        after: Once, at its end.
-        sorting: Of ``sortBy``: putting it in order.
-        failed: What is gathered after an error, where that is not even evaluated any more.
+        each: Cost per turn.
+        kept: Cost per collected value.
+        stopped: Cost of an early end.
+        after: Cost at the end.
+        sorting: Cost of sorting in ``sortBy``.
+        failed: Cost per value that is not evaluated after an error.
     """
 
     each: int
@@ -64,10 +62,10 @@ LoopBuilder: TypeAlias = Callable[[Closure, Sequence[int], Sequence[Closure], Pr
 
 
 def charge(frame: Frame, cost: int) -> None:
-    """Add what was spent.
+    """Add a cost.
 
     Raises:
-        CostLimitError: If that is more than may be.
+        CostLimitError: If the budget is exceeded.
     """
     frame[SPENT] += cost
     if frame[SPENT] > frame[BUDGET]:
@@ -75,7 +73,7 @@ def charge(frame: Frame, cost: int) -> None:
 
 
 def _walk(collection: Any, *, two: bool) -> tuple[Iterator[Any], Iterable[Any]]:
-    """Return an iterator that knows how much is left, and what a loop goes over: elements, or keys with values."""
+    """Return an iterator with a length hint, and the turns: elements, or keys with values."""
     if kind_of(collection) in LIST_KINDS:
         items = iter(cast("list[Any]", collection))
         return items, enumerate(items) if two else items
@@ -87,7 +85,7 @@ def _walk(collection: Any, *, two: bool) -> tuple[Iterator[Any], Iterable[Any]]:
 
 
 def _not_iterable(value: Any) -> EvaluationError:
-    """Return the error of a loop over something else; cel-go names it as its own code does."""
+    """Return the error of a loop over a different type, with cel-go's internal name."""
     if isinstance(value, FailedValue):
         return value.error
     name = _GO_NAMES.get(kind_of(value), kind_of(value).__name__)
@@ -95,7 +93,7 @@ def _not_iterable(value: Any) -> EvaluationError:
 
 
 def _quantifier(deciding: bool) -> LoopBuilder:
-    """Return a builder of loops that end as soon as one body is ``deciding``."""
+    """Return a builder of loops that end at the first body with the value ``deciding``."""
 
     def build(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], prices: Prices | None) -> Closure:
         two, slot, second = len(slots) == 2, slots[0], slots[-1]
@@ -135,7 +133,7 @@ _Turns: TypeAlias = Callable[[Frame, Iterable[Any]], tuple[bool, EvaluationError
 
 
 def _deciding_turns(body: Closure, slot: int, deciding: bool) -> _Turns:
-    """Return some turns of such a loop: whether one decides, and else the first error."""
+    """Return a function that runs turns until one decides, and returns the decision or the first error."""
     other = not deciding
 
     def turn(frame: Frame, turns: Iterable[Any]) -> tuple[bool, EvaluationError | None]:
@@ -164,7 +162,7 @@ def _in_slots(frame: Frame, first: int, second: int, turns: Iterable[tuple[Any, 
 
 
 def _parts(turns: Iterable[Any], left: int, prices: Prices | None) -> Iterator[Iterable[Any]]:
-    """Yield the turns of a long loop in parts that are charged before they begin."""
+    """Yield the turns of a long loop in parts, each charged before it begins."""
     each = 2 if prices is None else 2 + prices.each + prices.kept
     turning = iter(turns)
     for done in range(0, left, _AT_ONCE):
@@ -184,7 +182,7 @@ def _gathering(
     prices: Prices | None,
     finish: _Finish | None = None,
 ) -> Closure:
-    """Return a loop that gathers what a body gives, or the elements, for each turn whose condition holds."""
+    """Return a loop that collects results of a body, or elements, for each turn whose condition is true."""
     condition, body = bodies
     two = len(slots) == 2
     gather = _gather_pairs(slots, condition, body) if two else _gather(slots[0], condition, body)
@@ -244,7 +242,7 @@ def _gathered_with_care(
     bodies: tuple[Closure | None, Closure | None],
     prices: Prices | None,
 ) -> list[Any]:
-    """Run a loop in which something fails to its end, for its error and its cost."""
+    """Run a failing loop to its end, for its error and its cost."""
     condition, body = bodies
     error: EvaluationError | None = None
     found: list[Any] = []
@@ -341,10 +339,10 @@ def _as_map(entries: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
 
 
 def insert(mapping: dict[Any, Any], key: Any, value: Any) -> None:
-    """Put a new entry into a map.
+    """Add a new entry to a map.
 
     Raises:
-        EvaluationError: If the key is there.
+        EvaluationError: If the key exists.
     """
     if not is_missing(find(mapping, key)):
         raise EvaluationError(f"insert failed: key {key} already exists")
@@ -352,11 +350,10 @@ def insert(mapping: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 def put(mapping: dict[Any, Any], key: Any, value: Any) -> None:
-    """Put an entry into a map, in place of the one that has the same key.
+    """Add or replace an entry of a map.
 
     Raises:
-        EvaluationError: If the key is of no type that keys may have, or a bool and a number meet that Python's maps
-            cannot tell apart (a difference from cel-go, where they are two keys).
+        EvaluationError: If a bool and a number would be the same key in Python. In cel-go, they are different keys.
     """
     if key in mapping and is_missing(find(mapping, key)):
         raise EvaluationError(f"unsupported map: a bool and a number are both keys that mean {key!r}")
@@ -365,7 +362,7 @@ def put(mapping: dict[Any, Any], key: Any, value: Any) -> None:
 
 @final
 class Pending:
-    """What a bound name has until it is used for the first time."""
+    """Value of a bound name before its first use."""
 
     __slots__ = ("compute",)
 
@@ -373,7 +370,7 @@ class Pending:
         self.compute: Closure = compute
 
     def resolve(self, frame: Frame, slot: int) -> Any:
-        """Compute the value, and keep it, or why there is none."""
+        """Compute the value, and store it or its error."""
         try:
             frame[slot] = self.compute(frame)
         except CostLimitError:
@@ -396,7 +393,7 @@ def _bind(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], pri
 
 
 def charged(closure: Closure, cost: int) -> Closure:
-    """Return a closure that counts what it costs for certain."""
+    """Return a closure that adds its certain cost."""
     if not cost:
         return closure
 
@@ -415,7 +412,7 @@ def _optional_map(operand: Closure, slots: Sequence[int], bodies: Sequence[Closu
 def _optional_flat_map(
     operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], prices: Prices | None
 ) -> Closure:
-    """Return what evaluates a body for the value that may be there; cel-go evaluates the operand once more for it."""
+    """Return a closure that evaluates the body for a present value. cel-go evaluates the operand again for it."""
     (slot,), (body,) = slots, bodies
 
     def run(frame: Frame) -> Any:

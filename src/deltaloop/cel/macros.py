@@ -1,4 +1,4 @@
-"""Macros: calls that the parser makes something else of, since their arguments are names and conditions, not values."""
+"""Macros: calls that the parser replaces, because their arguments are names and conditions instead of values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deltaloop.cel.syntax import Comprehension, Name, Node, Select
 
 
 class MacroError(ValueError):
-    """A macro's arguments are not what it takes; ``offset`` is the wrong one's."""
+    """The arguments of a macro are invalid. ``offset`` is the position of the invalid argument."""
 
     def __init__(self, offset: int, message: str) -> None:
         super().__init__(message)
@@ -22,7 +22,7 @@ class MacroError(ValueError):
 
 @final
 class MacroCall(msgspec.Struct, frozen=True):
-    """A call as it is written: ``target.name(arguments)``, or without a target."""
+    """Call as written."""
 
     name: str
     target: Node | None
@@ -36,9 +36,9 @@ Expansion: TypeAlias = Callable[[MacroCall], Node | None]
 @final
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """A macro: its name, how many arguments it takes, whether it has a target, and what it becomes.
+    """Macro with its name, its number of arguments, and its expansion.
 
-    ``expand`` returns None for a call that is an ordinary one after all, and raises ``MacroError`` for a wrong one.
+    ``expand`` returns None for an ordinary call, and raises ``MacroError`` for an invalid call.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Macro:
 def comprehension(
     name: str, *, variables: int = 1, bodies: int = 1, wrong_name: str = "argument must be a simple name"
 ) -> Macro:
-    """Return a macro over its target: so many variables, then so many expressions."""
+    """Return a macro over its target, whose arguments are variables and then bodies."""
 
     def expand(call: MacroCall) -> Node | None:
         names = tuple(_simple_name(argument, wrong_name) for argument in call.arguments[:variables])
@@ -63,7 +63,7 @@ def comprehension(
 
 
 def expand_has(call: MacroCall) -> Node | None:
-    """Make ``has(a.b)`` a question for the field."""
+    """Expand ``has(a.b)`` to a test of the field."""
     (argument,) = call.arguments
     if isinstance(argument, Select) and not argument.test_only and not argument.optional:
         return Select(argument.operand, argument.field, test_only=True, offset=call.offset)
@@ -71,7 +71,7 @@ def expand_has(call: MacroCall) -> Node | None:
 
 
 def expand_bind(call: MacroCall) -> Node | None:
-    """Make ``cel.bind(x, value, body)`` the body, with one more name."""
+    """Expand ``cel.bind(x, value, body)`` to the body with an additional name."""
     if not (isinstance(call.target, Name) and call.target.name == "cel"):
         return None
     variable, value, body = call.arguments
@@ -81,7 +81,7 @@ def expand_bind(call: MacroCall) -> Node | None:
 
 
 def expand_optional(call: MacroCall) -> Node | None:
-    """Make ``target.optMap(x, body)``, or ``optFlatMap``, the body for the value that may be there."""
+    """Expand ``target.optMap(x, body)`` or ``optFlatMap`` to the body for a present value."""
     variable, body = call.arguments
     if not isinstance(variable, Name) or variable.name.startswith("."):
         raise MacroError(variable.offset, f"{call.name}() variable name must be a simple identifier")

@@ -1,7 +1,6 @@
-"""What is equal, what is less, what is in what, and what an index finds: over plain values, as the language has it.
+"""Equality, order, membership and indexes of plain values.
 
-Python's own operators are right for two values of one simple type, and quick. They are wrong where a bool meets a
-number (``True == 1``), where a NaN meets itself in a list, and where lists and maps hold such things.
+Python's operators are wrong for a bool and a number (``True == 1``), for a NaN in a list, and for containers of these.
 
 Source: cel-spec doc/langdef.md, "Equality", "Ordering"; cel-go common/types.
 """
@@ -32,23 +31,23 @@ from deltaloop.cel.values import (
 )
 from deltaloop.schemas.work import charge
 
-# Two values of one of these types compare as Python does it; ``Uint`` is an int's subclass, which has its operators.
+# Types whose values compare like in Python. ``Uint`` inherits the operators of int.
 SIMPLE: Final = frozenset({int, str, float, Uint, bytes, bool, Timestamp, Duration})
-# The same for which is less: there, a double may be no number.
+# The same for order, where NaN is an exception.
 ORDERED: Final = SIMPLE - {float}
 _PLAIN: Final = SIMPLE | {list, dict, OptionalValue, Type, type(None)}
 NUMBERS: Final = frozenset({int, Uint, float})
-# Characters of texts that are compared in one step, and above which a list of texts is not searched in one call.
+# Characters that one step compares, and the limit above which a list of strings is not searched in one call.
 _COMPARED_IN_A_STEP: Final = 512
 _MANY_CHARACTERS: Final = 1 << 20
 _AT_ONCE: Final = 1 << 16
 _MISSING: Final = object()
-# Types of which equal values have equal hashes.
+# Types whose equal values have equal hashes.
 _HASHED: Final = frozenset({int, str, bool})
 
 
 def equal(left: Any, right: Any) -> bool:
-    """Tell whether two values are equal; values of different types are not, but numbers are compared as numbers."""
+    """Return whether two values are equal. Different types are unequal, except for numbers."""
     kind, other = kind_of(left), kind_of(right)
     if kind is other and kind in SIMPLE:
         return bool(left == right)
@@ -77,7 +76,7 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def _equal_lists(left: list[Any], right: list[Any]) -> bool:
-    """Tell whether lists are equal; the first one says whether their order matters."""
+    """Return whether lists are equal. The first list decides whether the order matters."""
     if len(left) != len(right):
         return False
     charge(3 + 5 * len(left))
@@ -95,21 +94,21 @@ def _equal_lists(left: list[Any], right: list[Any]) -> bool:
 
 
 def _equal_within(left: Any, right: Any) -> bool:
-    """Tell whether parts of two values are equal; a list or an object of a schema is not compared with a null."""
+    """Compare parts of two values. A list or an object of a schema cannot be compared with null."""
     if right is None and (kind_of(left) is dict or kind_of(left) in LIST_KINDS):
         raise no_such_overload()
     return equal(left, right)
 
 
 def compare_numbers(compare: Callable[[Any, Any], bool], left: float, right: float) -> bool:
-    """Compare numbers of different types: as doubles, if one is a double; 2^53 + 1 then equals 2^53."""
+    """Compare numbers of different types, as doubles if one is a double. 2^53 + 1 then equals 2^53."""
     if kind_of(left) is float or kind_of(right) is float:
         return compare(float(left), float(right))
     return compare(left, right)
 
 
 def unequal(left: Any, right: Any) -> bool:
-    """Tell whether two values differ; a library's values that cannot be compared do."""
+    """Return whether two values differ. Library values that cannot be compared differ."""
     try:
         return not equal(left, right)
     except EvaluationError:
@@ -119,7 +118,7 @@ def unequal(left: Any, right: Any) -> bool:
 
 
 def ordering(compare: Callable[[Any, Any], bool], name: str) -> Callable[[Any, Any], bool]:
-    """Return a comparison of two values of one type, or of two numbers; ``name`` is for what has no order at all."""
+    """Return a comparison of two values of the same type, or of two numbers. ``name`` is for errors."""
 
     def compared(left: Any, right: Any) -> bool:
         kind, other = kind_of(left), kind_of(right)
@@ -141,9 +140,9 @@ greater_or_equal: Final = ordering(operator.ge, "_>=_")
 
 
 def find(mapping: dict[Any, Any], key: Any) -> Any:
-    """Return what a map has under a key, or a value that no map has: ask ``is_missing``.
+    """Return the value of a key in a map, or a marker for ``is_missing``.
 
-    A number finds an equal number of another type, and no bool.
+    A number also finds an equal number of a different type, but not a bool.
     """
     kind = kind_of(key)
     if kind is str:
@@ -164,20 +163,20 @@ def find(mapping: dict[Any, Any], key: Any) -> Any:
 
 
 def is_missing(found: Any) -> bool:
-    """Tell whether ``find`` found nothing."""
+    """Return whether ``find`` found no value."""
     return found is _MISSING
 
 
 def shown_key(key: Any) -> str:
-    """Write a key as messages have it."""
+    """Format a key for messages."""
     return ("true" if key else "false") if kind_of(key) is bool else str(key)
 
 
 def contains(element: Any, collection: Any) -> bool:
-    """Tell whether a list has such an element, or a map such a key.
+    """Return whether a list contains an element, or a map contains a key.
 
     Raises:
-        EvaluationError: If the map's value has failed, or none is found in a list of which an element has.
+        EvaluationError: If the map's value has failed, or no element is equal and one has failed.
     """
     if kind_of(collection) is dict:
         found = find(cast("dict[Any, Any]", collection), element)
@@ -206,11 +205,7 @@ def contains(element: Any, collection: Any) -> bool:
 
 
 def index(operand: Any, key: Any) -> Any:
-    """Return an element of a list or a map.
-
-    Raises:
-        EvaluationError: If there is none.
-    """
+    """Return an element of a list or a map."""
     kind = kind_of(operand)
     if kind is dict:
         found = find(operand, key)
@@ -227,11 +222,7 @@ def index(operand: Any, key: Any) -> Any:
 
 
 def position(key: Any, length: int) -> int:
-    """Return which element of a list a number means: any number that is whole.
-
-    Raises:
-        EvaluationError: If it is none, or there is no such element.
-    """
+    """Return the list index for any whole number in range."""
     if kind_of(key) not in NUMBERS:
         raise EvaluationError(f"unsupported index type '{type_name(runtime_type(key))}' in list")
     if key != key or key in (float("inf"), float("-inf")) or int(key) != key:  # noqa: PLR0124  # NaN
@@ -242,7 +233,7 @@ def position(key: Any, length: int) -> int:
 
 
 def optional_index(operand: Any, key: Any) -> OptionalValue:
-    """Return an element of a list or a map, or that there is none."""
+    """Return an element of a list or a map as an optional value."""
     kind = kind_of(operand)
     if kind is OptionalValue:
         return optional_index(operand.value, key) if operand.present else NO_VALUE
@@ -263,11 +254,7 @@ def optional_index(operand: Any, key: Any) -> OptionalValue:
 
 
 def select(operand: Any, name: str) -> Any:
-    """Return a field of a map or an object.
-
-    Raises:
-        EvaluationError: If there is none.
-    """
+    """Return a field of a map or an object."""
     kind = kind_of(operand)
     if kind is dict:
         if name in operand:
@@ -284,7 +271,7 @@ def select(operand: Any, name: str) -> Any:
 
 
 def has_field(operand: Any, name: str) -> bool:
-    """Tell whether a map or an object has a field."""
+    """Return whether a map or an object has a field."""
     kind = kind_of(operand)
     if kind is dict:
         if name in operand and kind_of(operand[name]) is FailedValue:
@@ -300,7 +287,7 @@ def has_field(operand: Any, name: str) -> bool:
 
 
 def is_zero_value(value: Any) -> bool:
-    """Tell whether a value is its type's zero: 0, "", empty, false, null."""
+    """Return whether a value is its type's zero value: 0, "", empty, false or null."""
     kind = kind_of(value)
     if kind is OptionalValue:
         return not value.present
@@ -312,7 +299,7 @@ def is_zero_value(value: Any) -> bool:
 
 
 def in_parts(*lists: Sequence[Any]) -> list[Any]:
-    """Join long lists in parts: one call for all would keep other threads waiting."""
+    """Concatenate long lists in parts, because a single call would block other threads."""
     joined: list[Any] = []
     for each in lists:
         for start in range(0, len(each), _AT_ONCE):
@@ -321,7 +308,7 @@ def in_parts(*lists: Sequence[Any]) -> list[Any]:
 
 
 def in_order(values: list[Any], items: list[Any] | None = None) -> list[Any]:
-    """Return items in the order of their values, or the values in order; long texts are charged one by one."""
+    """Sort values, or items by their values. Comparisons of long strings are charged."""
     charge(len(values) * max(len(values).bit_length(), 1) // 2)
 
     def order(one: int, other: int) -> int:
@@ -338,11 +325,7 @@ def _charged_order(one: Any, other: Any) -> int:
 
 
 def sorting_key(values: list[Any]) -> list[Any]:
-    """Return values by which a list may be sorted.
-
-    Raises:
-        EvaluationError: If they have no order, or are not of one type.
-    """
+    """Check that values can be sorted, and return them."""
     kinds = {kind_of(value) for value in values}
     if values and kind_of(values[0]) not in SIMPLE:
         raise EvaluationError("list elements must be comparable")

@@ -1,7 +1,4 @@
-"""From text to tree: recursive descent, with operators by how strongly they bind.
-
-Limits are cel-go's: so many characters, and so deep a nest of each of its grammar's rules. A syntax error ends the
-parsing; what is wrong with a word or a macro is collected.
+"""Parser of expressions, with cel-go's limits for the length and the depth.
 
 Source: cel-spec doc/langdef.md, "Syntax"; cel-go parser/parser.go and parser/gen/CEL.g4.
 """
@@ -74,10 +71,10 @@ class _SyntaxError(Exception):
 
 
 def parse(source: str, macros: Iterable[Macro] = ()) -> Node:
-    """Return the tree of an expression.
+    """Parse an expression.
 
     Raises:
-        InvalidExpressionError: If the text is none.
+        InvalidExpressionError: If the syntax is invalid.
     """
     if len(source) > LONGEST:
         message = f"expression code point size exceeds limit: size: {len(source)}, limit {LONGEST}"
@@ -91,7 +88,7 @@ def parse(source: str, macros: Iterable[Macro] = ()) -> Node:
         faults[:0] = bad
     except _SyntaxError as error:
         faults[:] = sorted([*bad[:_MOST_UNKNOWN], (error.offset, error.message)])
-    except RecursionError:  # the caller is deep in other calls
+    except RecursionError:  # the caller may be deep in other calls
         faults[:] = [(-1, TOO_DEEP)]
     if faults or tree is None:
         faults.sort(key=itemgetter(0))
@@ -100,7 +97,7 @@ def parse(source: str, macros: Iterable[Macro] = ()) -> Node:
 
 
 class _Parser:
-    """One pass over the words; ``_depths`` counts the rules that are open."""
+    """One pass over the tokens, which counts the open rules."""
 
     def __init__(self, words: list[Token], macros: Iterable[Macro], faults: list[tuple[int, str]]) -> None:
         self._words = words
@@ -120,7 +117,7 @@ class _Parser:
         return tree
 
     def _expression(self, least: int = 0) -> Node:
-        """Read an expression of operators that bind at least so strongly; 0 has the ternary one, too."""
+        """Parse operators that bind at least this strongly. 0 includes the ternary operator."""
         depths = self._expressions, self._relations, self._sums, self._members
         if least == 0:
             self._expressions += 1
@@ -158,7 +155,7 @@ class _Parser:
         return left
 
     def _operand(self) -> Node:
-        """Read signs before an operand, the operand, and all fields, indices and methods after it."""
+        """Parse prefix operators, an operand, and the fields, indexes and methods after it."""
         self._check_depth()
         first = self._words[self._at]
         signs = 0
@@ -171,7 +168,7 @@ class _Parser:
             is_negative = self._take("-")
         word = self._words[self._at]
         if is_negative and word.kind in _NUMBERS:
-            signs = signs if negated else 0  # the sign belongs to the number; of several, none does
+            signs = signs if negated else 0  # a single sign belongs to the number
             sign = self._words[self._at - 1]
             self._at += 1
             node: Node = self._literal(Token(word.kind, "-" + word.text, sign.offset))
@@ -281,7 +278,7 @@ class _Parser:
             return Literal(None, word.offset)
 
     def _items(self, closing: str, optional: set[int] | None = None) -> tuple[Node, ...]:
-        """Read expressions up to a bracket; with ``optional``, with question marks, and a comma at the end."""
+        """Parse expressions up to a bracket. With ``optional``, question marks and a trailing comma are allowed."""
         items: list[Node] = []
         while not self._take(closing):
             if items:
@@ -334,7 +331,7 @@ class _Parser:
         return False
 
     def _ended(self, closing: str) -> bool:
-        """Tell whether a bracket closes after a comma; a text that ends there lacks the bracket."""
+        """Return whether a bracket follows a comma. At the end of the text, the bracket is missing."""
         if self._words[self._at].kind == "end":
             raise self._missing(closing)
         return self._take(closing)
@@ -363,7 +360,7 @@ class _Parser:
         return self._unexpected(expected, then=lambda after: after.text in {closing, ","})
 
     def _unexpected(self, expected: str, *, then: Callable[[Token], bool] | None = None) -> _SyntaxError:
-        """Return the error of a word that is not expected; ``then`` tells whether all would be well without it."""
+        """Return the error for an unexpected token. ``then`` tests whether the text is valid without it."""
         word = self._words[self._at]
         extraneous = then is not None and word.kind != "end" and then(self._words[self._at + 1])
         what = "extraneous" if extraneous else "mismatched"

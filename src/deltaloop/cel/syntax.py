@@ -1,8 +1,7 @@
-"""The tree of an expression.
+"""Syntax tree of an expression.
 
-Operators are calls of functions with cel-go's names (``_+_``, ``_?_:_``, ``_[_]``). What a macro such as ``all`` stands
-for is one node, ``Comprehension``, with the macro's name: cel-go expands it into a loop with an accumulator, but then
-neither a checker nor a compiler can tell what was meant, and no tree can be written as text again.
+Operators are calls with cel-go's names (``_+_``, ``_?_:_``, ``_[_]``). Unlike in cel-go, a macro such as ``all`` is a
+single node, so that its meaning stays visible.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ Scalar: TypeAlias = bool | int | float | str | bytes | None
 @final
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant."""
+    """Constant."""
 
     value: Scalar
     offset: int = dataclasses.field(default=0, compare=False)
@@ -26,7 +25,7 @@ class Literal:
 @final
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A variable, or a part of a longer name; it begins with a point if it is meant from the root."""
+    """Variable, or first part of a longer name. A leading dot makes it absolute."""
 
     name: str
     offset: int = dataclasses.field(default=0, compare=False)
@@ -35,7 +34,7 @@ class Name:
 @final
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A field of an operand: ``a.b``, ``a.?b``, ``has(a.b)``."""
+    """Field of an operand: ``a.b``, ``a.?b``, ``has(a.b)``."""
 
     operand: Node
     field: str
@@ -47,7 +46,7 @@ class Select:
 @final
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A function, an operator, or a method of ``target``; ``_&&_`` and ``_||_`` have two arguments or more."""
+    """Call of a function, an operator, or a method of ``target``. ``_&&_`` and ``_||_`` can have many arguments."""
 
     function: str
     arguments: tuple[Node, ...]
@@ -58,7 +57,7 @@ class FunctionCall:
 @final
 @dataclass(frozen=True, slots=True)
 class ListLiteral:
-    """``[a, ?b]``; ``optional`` has the indices of those with a question mark."""
+    """List ``[a, ?b]``. ``optional`` has the indexes of items with a question mark."""
 
     items: tuple[Node, ...]
     optional: frozenset[int] = frozenset()
@@ -68,7 +67,7 @@ class ListLiteral:
 @final
 @dataclass(frozen=True, slots=True)
 class MapEntry:
-    """One entry of a map, or one field of an object: then the key is a constant."""
+    """Entry of a map, or field of an object, whose key is a constant."""
 
     key: Node
     value: Node
@@ -79,7 +78,7 @@ class MapEntry:
 @final
 @dataclass(frozen=True, slots=True)
 class MapLiteral:
-    """``{a: b, ?c: d}``."""
+    """Map ``{a: b, ?c: d}``."""
 
     entries: tuple[MapEntry, ...]
     offset: int = dataclasses.field(default=0, compare=False)
@@ -88,7 +87,7 @@ class MapLiteral:
 @final
 @dataclass(frozen=True, slots=True)
 class ObjectLiteral:
-    """``Name{field: value}``."""
+    """Object ``Name{field: value}``."""
 
     name: str
     entries: tuple[MapEntry, ...]
@@ -98,13 +97,13 @@ class ObjectLiteral:
 @final
 @dataclass(frozen=True, slots=True)
 class Comprehension:
-    """A macro with variables of its own: ``operand.all(x, x > 0)``, ``cel.bind(x, operand, x + x)``.
+    """Macro with its own variables: ``operand.all(x, x > 0)``, ``cel.bind(x, operand, x + x)``.
 
     Attributes:
-        macro: Which, such as ``all`` or ``transformMap``.
-        operand: What it goes over, or what is bound.
-        variables: One name or two.
-        bodies: What is evaluated for each: one expression, or a condition and one.
+        macro: Name, for example ``all`` or ``transformMap``.
+        operand: Range of the loop, or bound value.
+        variables: One or two names.
+        bodies: One expression, or a condition and an expression.
     """
 
     macro: str
@@ -114,12 +113,12 @@ class Comprehension:
     offset: int = dataclasses.field(default=0, compare=False)
 
 
-# Macros that cel-go writes out with their operand twice: what is wrong with it is told twice.
+# Macros that cel-go expands with two copies of their operand, so errors in the operand are reported twice.
 USED_TWICE: Final = frozenset({"optMap", "optFlatMap"})
 
 Node: TypeAlias = Literal | Name | Select | FunctionCall | ListLiteral | MapLiteral | ObjectLiteral | Comprehension
 
-# Operators between two operands, with how strongly they bind; all are left-associative.
+# Binary operators with their precedence. All are left-associative.
 BINARY: Final = {
     "||": ("_||_", 1),
     "&&": ("_&&_", 2),
@@ -139,7 +138,7 @@ BINARY: Final = {
 
 
 def dotted_name(node: Node) -> str:
-    """Return the name ``a.b.c`` that a chain of fields is written as, or ""."""
+    """Return the name ``a.b.c`` of a chain of fields, or ""."""
     parts: list[str] = []
     while isinstance(node, Select):
         if node.optional or node.test_only:

@@ -1,6 +1,6 @@
-"""Types: what the checker reasons about, and what ``type(x)`` gives while an expression runs.
+"""Types of CEL, for the checker and as values of ``type(x)``.
 
-A type is its kind, its name, and what it is made of: ``list(int)`` is the kind ``list`` with the parameter ``int``.
+A type has a kind, a name and parameters: ``list(int)`` is the kind ``list`` with the parameter ``int``.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from deltaloop.cel.values import LIST_KINDS, Duration, OptionalValue, Timestamp,
 @final
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type of the language.
+    """Type of CEL.
 
     Attributes:
-        kind: What sort of type: ``int``, ``list``, ``object`` (of a schema), ``opaque`` (of a library), ``param`` ...
-        name: Its name in an expression, and in messages.
-        parameters: What it is made of: a list's elements, a map's keys and values.
+        kind: Kind, for example ``int``, ``list``, ``object`` (of a schema), ``opaque`` (of a library) or ``param``.
+        name: Name in expressions and messages.
+        parameters: Element type of a list, or key and value types of a map.
     """
 
     kind: str
@@ -52,17 +52,17 @@ B: Final = Type("param", "B")
 
 
 def list_of(element: Type) -> Type:
-    """Return the type of lists of such elements."""
+    """Return the type of a list."""
     return Type("list", "list", (element,))
 
 
 def map_of(key: Type, value: Type) -> Type:
-    """Return the type of maps from such keys to such values."""
+    """Return the type of a map."""
     return Type("map", "map", (key, value))
 
 
 def optional_of(value: Type) -> Type:
-    """Return the type of values that may be missing."""
+    """Return the type of an optional value."""
     return Type("opaque", "optional_type", (value,))
 
 
@@ -72,16 +72,16 @@ def type_of(instance: Type) -> Type:
 
 
 def wrapper_of(value: Type) -> Type:
-    """Return the type of such a value or null."""
+    """Return the type of a value or null."""
     return Type("wrapper", "wrapper", (value,))
 
 
 def object_of(name: str) -> Type:
-    """Return the type of objects whose fields a ``TypeProvider`` knows by this name."""
+    """Return the type of objects whose fields a ``TypeProvider`` supplies by this name."""
     return Type("object", name)
 
 
-# The names that types have in an expression, and what ``type(x)`` gives.
+# Names of types in expressions, and the values of ``type(x)``.
 NAMED: Final[Mapping[str, Type]] = {
     "bool": BOOL,
     "int": INT,
@@ -131,7 +131,7 @@ REPRESENTED: Final[Mapping[str, type]] = {
 
 
 def represents(kind: type, declared: Type) -> bool:
-    """Tell whether values of a Python type may be where a type is declared."""
+    """Return whether values of a Python type fit a declared type."""
     plain = REPRESENTED.get(declared.kind)
     if plain is not None:
         return kind is plain or (plain is list and kind in LIST_KINDS)
@@ -141,7 +141,7 @@ def represents(kind: type, declared: Type) -> bool:
 
 
 def runtime_type(value: object) -> Type:
-    """Return the type that a value has while an expression runs; lists and maps do not tell of what."""
+    """Return the type of a value at run time, without the parameters of lists and maps."""
     found = _RUNTIME.get(kind_of(value))
     if found is not None:
         return found
@@ -150,17 +150,17 @@ def runtime_type(value: object) -> Type:
 
 
 def type_name(value: Type) -> str:
-    """Return the name that a type has as a value, such as ``google.protobuf.Duration``."""
+    """Return the name of a type as a value, for example ``google.protobuf.Duration``."""
     return _NAMES.get(value, value.name)
 
 
 class TypeProvider(Protocol):
-    """Where the checker takes the types of objects from; a CRD's schema is one."""
+    """Source of object types for the checker, for example the schema of a CRD."""
 
     def field_type(self, type_name: str, field: str) -> Type | None:
-        """Return the type of a field, or None if there is no such field."""
+        """Return the type of a field, or None if it does not exist."""
         ...
 
     def named_type(self, name: str) -> Type | None:
-        """Return the type that an expression means by a name, or None."""
+        """Return the type with a name, or None."""
         ...

@@ -1,4 +1,4 @@
-"""Which types fit which, and what type variables stand for.
+"""Assignability of types, and the values of type variables.
 
 Source: cel-spec doc/langdef.md, "Gradual Type Checking"; cel-go checker/types.go.
 """
@@ -20,24 +20,24 @@ def _is_same_scalar(given: Type, wanted: Type) -> bool:
 
 
 def differ(given: Type, wanted: Type) -> bool:
-    """Tell quickly that one type does not fit another; False leaves it open."""
+    """Return quickly whether one type certainly does not fit another."""
     return given.kind != wanted.kind and given.kind not in _OPEN and wanted.kind not in _OPEN
 
 
 class Substitution:
-    """What each type variable stands for; an attempt that fails leaves nothing behind."""
+    """Values of type variables. A failed attempt does not change them."""
 
     def __init__(self) -> None:
         self._bound: dict[Type, Type] = {}
         self._fresh = 0
 
     def fresh(self) -> Type:
-        """Return a type variable that nothing else has."""
+        """Return an unused type variable."""
         self._fresh += 1
         return Type("param", f"_var{self._fresh}")
 
     def assignable(self, given: Sequence[Type], wanted: Sequence[Type]) -> bool:
-        """Tell whether values of some types can be where others are wanted, and keep what follows for variables."""
+        """Return whether the given types fit the wanted types, and store the values of type variables."""
         if len(given) == len(wanted) and all(map(_is_same_scalar, given, wanted)):
             return True
         before = self._bound
@@ -48,7 +48,7 @@ class Substitution:
         return False
 
     def applied(self, declared: Type, *, unbound: Type | None = None) -> Type:
-        """Return a type with what its variables stand for; ``unbound`` is for those that stand for nothing."""
+        """Replace the variables in a type, and unbound variables with ``unbound``."""
         if declared.kind == "param":
             found = self._bound.get(declared)
             if found is not None:
@@ -60,7 +60,7 @@ class Substitution:
         return Type(declared.kind, declared.name, parameters)
 
     def instance(self, result: Type, parameters: tuple[Type, ...]) -> tuple[Type, tuple[Type, ...]]:
-        """Return the types of a function with fresh variables in place of their own."""
+        """Return the types of a function with fresh variables."""
         for each in (result, *parameters):
             if each.parameters or each.kind == "param":
                 names: dict[Type, Type] = {}
@@ -80,7 +80,7 @@ class Substitution:
     def _all_fit(self, given: Sequence[Type], wanted: Sequence[Type]) -> bool:
         return len(given) == len(wanted) and all(self._fits(a, b) for a, b in zip(given, wanted, strict=True))
 
-    def _fits(self, given: Type, wanted: Type) -> bool:  # one rule a line
+    def _fits(self, given: Type, wanted: Type) -> bool:  # one rule per line
         if wanted.kind == "param":
             verdict = self._bind(given, wanted)
             if verdict is not None:
@@ -102,7 +102,7 @@ class Substitution:
         return given.name == wanted.name and self._all_fit(given.parameters, wanted.parameters)
 
     def _bind(self, other: Type, variable: Type) -> bool | None:
-        """Tell whether a variable can stand for a type; None if it could, but occurs in it."""
+        """Return whether a variable can have a value, or None if it occurs in the value."""
         if other == variable:
             return True
         bound = self._bound.get(variable)
@@ -130,17 +130,17 @@ class Substitution:
 
 
 def most_general(one: Type, other: Type) -> Type:
-    """Return of two types that fit each other the one that says less."""
+    """Return the more general of two types that fit each other."""
     return one if _says_less(one, other) else other
 
 
 def optional_parameter(declared: Type) -> Type | None:
-    """Return what type an optional type's value has, or None if the type is not optional."""
+    """Return the value type of an optional type, or None for other types."""
     return declared.parameters[0] if declared.name == "optional_type" and declared.kind == "opaque" else None
 
 
 def is_dyn(declared: Type) -> bool:
-    """Tell whether a type is known when the expression runs only."""
+    """Return whether a type is only known at run time."""
     return declared == DYN
 
 

@@ -1,4 +1,4 @@
-"""From tree to text; parsing the text gives the same tree."""
+"""Convert a syntax tree to text that parses to the same tree."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TERNARY, _UNARY_STRENGTH, _MEMBER = 0, 6, 7
 
 
 def unparse(node: Node, least: int = _TERNARY) -> str:
-    """Return the text of a tree; in brackets if it binds less strongly than ``least`` (0: never)."""
+    """Return the text of a tree, in parentheses if it binds less strongly than ``least``."""
     text, strength = _text(node)
     return f"({text})" if strength < least else text
 
@@ -69,12 +69,12 @@ def _call(node: FunctionCall) -> tuple[str, int]:
     if node.function in _SIGNS:
         sign, strength = _SIGNS[node.function]
         rest = [unparse(argument, strength + 1) for argument in arguments[1:]]
-        # What is written without brackets is one call of && with many arguments; in them it is a call of its own.
+        # Without parentheses, && is one call with many arguments, so a nested call needs parentheses.
         first = unparse(arguments[0], strength + (node.function in {"_&&_", "_||_"}))
         return f" {sign} ".join([first, *rest]), strength
     if node.function in _UNARY:
         inside = unparse(arguments[0], _MEMBER)
-        # A minus before a number would be the number's own.
+        # A minus before a number would become part of the number.
         number = isinstance(arguments[0], Literal) and isinstance(arguments[0].value, int | float)
         if node.function == "-_" and inside[0] in "0123456789.-" and (number or inside[0] != "-"):
             inside = f"({inside})"

@@ -1,6 +1,4 @@
-"""What is refused although its types fit: constants that can only fail, and literals of several types.
-
-An environment has these as a list; Kubernetes has all of them. They look at a checked expression and give faults.
+"""Checks of well-typed expressions: constants that can only fail, and literals with mixed types.
 
 Source: cel-go cel/validator.go, ext/formatting.go (``stringFormatValidator``).
 """
@@ -36,7 +34,7 @@ Validator: TypeAlias = Callable[[Checked], Iterator[Fault]]
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """Return the nodes directly below a node, in the order of the text."""
+    """Return the direct children of a node in the order of the text."""
     match node:
         case Select():
             return (node.operand,)
@@ -54,7 +52,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Return a node and all below it."""
+    """Yield a node and its descendants."""
     waiting = [node]
     while waiting:
         found = waiting.pop()
@@ -63,7 +61,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def validate_constants(checked: Checked) -> Iterator[Fault]:
-    """Refuse constants that a function can only fail with, as its last argument."""
+    """Reject a constant as the last argument of a function that can only fail with it."""
     if not checked.functions & _CONSTANTS.keys():
         return
     for node in walk(checked.tree):
@@ -105,7 +103,7 @@ def _succeeds(read: Callable[[Any], object], value: object) -> bool:
 
 
 def validate_homogeneous_literals(checked: Checked) -> Iterator[Fault]:
-    """Refuse lists and maps of several types; the arguments of ``format`` may be."""
+    """Reject lists and maps with mixed types, except for the arguments of ``format``."""
     if not checked.has_collections:
         return
     waiting = [checked.tree]
@@ -137,7 +135,7 @@ def _several_types(checked: Checked, parts: Iterable[tuple[Node, bool]]) -> Iter
 
 
 def validate_format_calls(checked: Checked) -> Iterator[Fault]:
-    """Refuse ``format`` of a constant text with arguments that do not fit it."""
+    """Reject calls of ``format`` with a constant pattern and arguments that do not fit."""
     if "format" not in checked.functions:
         return
     for node in walk(checked.tree):

@@ -1,8 +1,7 @@
-"""Values that Python has no type of its own for; the others are plain: bool, int, float, str, bytes, None, list, dict.
+"""Values without a Python equivalent.
 
-An integer is an ``int`` of 64 bits, signed; ``Uint`` is one without a sign: a subclass, so that comparing and hashing
-are Python's own, at a third of what a wrapper costs. Instants and spans count nanoseconds, as Go
-does; Python's own types end at microseconds. Types are values, too: ``types.Type``.
+``Uint`` is a subclass of int, because Python's comparison and hash are three times as fast as a wrapper's. Timestamps
+and durations count nanoseconds like Go, because Python's types only have microseconds.
 """
 
 from __future__ import annotations
@@ -16,24 +15,20 @@ from deltaloop.api.json_values import mapping
 from deltaloop.cel.faults import EvaluationError
 from deltaloop.schemas.work import build, charge
 
-# ``type``, as the language asks it of values: exactly which type a value has. Python's type checkers conclude nothing.
+# ``type`` without the type narrowing of type checkers, because the exact type of a value matters.
 kind_of: Final[Callable[[object], type[object]]] = type
 INT_LEAST: Final = -(2**63)
 INT_MOST: Final = 2**63 - 1
 UINT_MOST: Final = 2**64 - 1
 SECOND: Final = 1_000_000_000
-# From the first instant of the year 1 to the last of 9999.
+# First and last instant of the years 1 to 9999.
 TIMESTAMP_LEAST: Final = -62_135_596_800 * SECOND
 TIMESTAMP_MOST: Final = 253_402_300_800 * SECOND - 1
 
 
 @final
 class Uint(int):
-    """An unsigned integer of 64 bits.
-
-    Example:
-        ``Uint(5)`` is what ``5u`` is in an expression.
-    """
+    """Unsigned 64-bit integer, for example ``Uint(5)`` for ``5u``."""
 
     __slots__ = ()
 
@@ -47,11 +42,11 @@ class Uint(int):
 @final
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """An instant, in nanoseconds since 1970 (UTC), of the years 1 to 9999.
+    """Instant of the years 1 to 9999.
 
     Attributes:
-        nanoseconds: Since 1970.
-        ahead: The seconds that its text is ahead of UTC; nothing but its text depends on it.
+        nanoseconds: Nanoseconds since 1970 (UTC).
+        ahead: Offset of its text from UTC in seconds, which only affects the text.
     """
 
     nanoseconds: int
@@ -61,7 +56,7 @@ class Timestamp:
 @final
 @dataclass(frozen=True, slots=True, order=True)
 class Duration:
-    """A span of time, in nanoseconds; at most 292 years, as Go's."""
+    """Duration in nanoseconds, at most 292 years like in Go."""
 
     nanoseconds: int
 
@@ -69,7 +64,7 @@ class Duration:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class OptionalValue:
-    """A value that may be missing: what ``optional.of``, ``optional.none``, ``.?`` and ``[?]`` give."""
+    """Optional value, the result of ``optional.of``, ``optional.none``, ``.?`` and ``[?]``."""
 
     value: object = None
     present: bool = True
@@ -77,7 +72,7 @@ class OptionalValue:
 
 @final
 class SetList(list[object]):
-    """A list of scalars that is a set: its order is no matter, and ``+`` adds what is not there yet."""
+    """List of scalars that is a set. Its order is ignored, and ``+`` adds missing items."""
 
     __slots__ = ()
 
@@ -85,7 +80,7 @@ class SetList(list[object]):
         build(8 * (len(self) + len(other)))
         charge(len(self) + 2 * len(other))
         known: Container[object] = self
-        with suppress(TypeError):  # lists and objects have no hash
+        with suppress(TypeError):  # lists and objects are not hashable
             known = set(self)
         if known is self:
             charge(len(self) * len(other))
@@ -94,11 +89,7 @@ class SetList(list[object]):
 
 @final
 class KeyedList(list[object]):
-    """A list of objects that some fields tell apart: its order is no matter, and ``+`` puts one in another's place.
-
-    Attributes:
-        keys: The names of these fields.
-    """
+    """List of objects that the fields ``keys`` identify. Its order is ignored, and ``+`` replaces equal keys."""
 
     __slots__ = ("keys",)
 
@@ -113,45 +104,31 @@ class KeyedList(list[object]):
 
 
 def by_keys(elements: Iterable[object], keys: tuple[str, ...]) -> dict[str, object]:
-    """Return objects by what tells them apart."""
+    """Return objects by their keys."""
     return {repr([mapping(element).get(key) for key in keys]): element for element in elements}
 
 
 @final
 class LazyObject:
-    """An object whose fields are computed when they are used for the first time, and once."""
+    """Object whose fields are computed once on first use. ``compute`` may raise ``EvaluationError``."""
 
     __slots__ = ("_compute", "_failed", "_found", "_names")
 
     def __init__(self, names: Iterable[str], compute: Callable[[str], object]) -> None:
-        """Have these fields.
-
-        Args:
-            names: Their names.
-            compute: Returns a field's value, or raises ``EvaluationError``.
-        """
         self._names = frozenset(names)
         self._compute = compute
         self._found: dict[str, object] = {}
         self._failed: dict[str, EvaluationError] = {}
 
     def has(self, name: str) -> bool:
-        """Tell whether there is such a field; it is computed.
-
-        Raises:
-            EvaluationError: If it has no value.
-        """
+        """Return whether a field exists, and compute it."""
         if name not in self._names:
             return False
         self.field(name)
         return True
 
     def field(self, name: str) -> object:
-        """Return a field's value.
-
-        Raises:
-            EvaluationError: If it has none.
-        """
+        """Return the value of a field."""
         if name not in self._names:
             raise EvaluationError(f"no such key: {name}")
         if name in self._failed:
@@ -167,11 +144,7 @@ class LazyObject:
 
 @final
 class ObjectValue(dict[str, object]):
-    """The fields of an object that an expression makes by the name of its type: ``Object.spec{replicas: 1}``.
-
-    Attributes:
-        type_name: The name.
-    """
+    """Fields of an object that an expression creates by its type name: ``Object.spec{replicas: 1}``."""
 
     __slots__ = ("type_name",)
 
@@ -180,7 +153,7 @@ class ObjectValue(dict[str, object]):
         self.type_name: str = type_name
 
     def cel_equals(self, other: object) -> bool:
-        """Tell whether another value is an object of the same type with the same fields."""
+        """Return whether another value has the same type and fields."""
         if not isinstance(other, ObjectValue) or self.type_name != other.type_name:
             return False
         charge_parts(self)
@@ -189,7 +162,7 @@ class ObjectValue(dict[str, object]):
 
 
 def charge_parts(value: object) -> None:
-    """Charge one step for each part of a value, as often as it is in there; Python compares them in one call."""
+    """Charge one step for each part of a value, because Python compares them in one call."""
     waiting: list[Any] = [value]
     while waiting:
         each = waiting.pop()
@@ -206,44 +179,28 @@ NO_VALUE: Final = OptionalValue(present=False)
 
 
 def as_int(number: int) -> int:
-    """Return an integer that fits 64 bits.
-
-    Raises:
-        EvaluationError: If it does not.
-    """
+    """Check that an integer fits 64 bits."""
     if INT_LEAST <= number <= INT_MOST:
         return number
     raise EvaluationError("integer overflow")
 
 
 def as_uint(number: int) -> Uint:
-    """Return an unsigned integer that fits 64 bits.
-
-    Raises:
-        EvaluationError: If it does not.
-    """
+    """Check that an unsigned integer fits 64 bits."""
     if 0 <= number <= UINT_MOST:
         return Uint(number)
     raise EvaluationError("unsigned integer overflow")
 
 
 def as_timestamp(nanoseconds: int, ahead: int = 0) -> Timestamp:
-    """Return an instant of the years 1 to 9999.
-
-    Raises:
-        EvaluationError: If it is outside.
-    """
+    """Check that an instant is in the years 1 to 9999."""
     if TIMESTAMP_LEAST <= nanoseconds <= TIMESTAMP_MOST:
         return Timestamp(nanoseconds, ahead)
     raise EvaluationError("timestamp overflow")
 
 
 def as_duration(nanoseconds: int) -> Duration:
-    """Return a span of time that fits 64 bits.
-
-    Raises:
-        EvaluationError: If it does not.
-    """
+    """Check that a duration fits 64 bits."""
     if INT_LEAST <= nanoseconds <= INT_MOST:
         return Duration(nanoseconds)
     raise EvaluationError("integer overflow")

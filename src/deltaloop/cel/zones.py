@@ -1,6 +1,4 @@
-"""How far a time zone is from UTC at an instant: from the system's table of zones, or as written (``+05:30``).
-
-Reads that table and no clock.
+"""UTC offsets of time zones, from the system's database or in the form ``+05:30``.
 
 Source: cel-spec doc/langdef.md, "Timezones"; cel-go common/types/timestamp.go.
 """
@@ -16,17 +14,13 @@ from zoneinfo import ZoneInfo
 from deltaloop.cel.faults import EvaluationError
 
 _WRITTEN: Final = re.compile(r"([+-]?)(\d{1,2}):(\d{1,2})\Z", re.ASCII)
-# Of the first and the last days that there are, the local time may be outside of Python's years.
+# The local time of the first and last days can be outside of Python's years.
 _FIRST: Final = -62_135_596_800 + 2 * 86400
 _LAST: Final = 253_402_300_799 - 2 * 86400
 
 
 def offset_seconds(zone: str, seconds: int) -> int:
-    """Return how many seconds a zone is ahead of UTC, at so many seconds since 1970.
-
-    Raises:
-        EvaluationError: If there is no such zone.
-    """
+    """Return the offset of a zone from UTC in seconds, at a time in seconds since 1970."""
     if zone in {"", "UTC"}:
         return 0
     written = _WRITTEN.match(zone)

@@ -1,11 +1,8 @@
-"""Kinds from classes: a class becomes a CustomResourceDefinition; what a change of one breaks; rules in schemas.
+"""Kinds from classes: generate CustomResourceDefinitions, find breaking changes, and evaluate rules in schemas.
 
-``custom_resource`` makes a class a kind and checks it at once, ``generate_crd`` makes its definition,
-``breaking_changes`` compares two. Annotations say what a type alone does not: ``list_map_keys``, ``Quantity``,
-``field_rules``.
-
-The embedded server has its rules from here: what a schema's rules mean (``rules``) is the same to both. It may import
-what an object is, schemas and the expression language.
+``custom_resource`` declares a class as a kind, ``generate_crd`` returns its definition, and ``breaking_changes``
+compares two definitions. Annotations such as ``list_map_keys``, ``Quantity`` and ``field_rules`` refine types. The
+embedded server also evaluates rules with this package (``rules``).
 """
 
 from deltaloop._internal.lazy_names import lazy_names

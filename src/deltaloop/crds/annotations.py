@@ -1,7 +1,7 @@
-"""What a field's annotation can say beside its type: types of Kubernetes' own, what a list is, rules.
+"""Annotations for fields: Kubernetes types, list types, and validation rules.
 
-All of it is ``msgspec.Meta``, so that classes stay what they are to msgspec, and a schema can say what msgspec has no
-word for: ``Annotated[str, msgspec.Meta(extra_json_schema={"format": "uri"})]``.
+All annotations are ``msgspec.Meta``, so msgspec still accepts the classes. You can add other schema keywords in the
+same way: ``Annotated[str, msgspec.Meta(extra_json_schema={"format": "uri"})]``.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ CLASS_RULES: Final = "__class_rules__"
 _DECIMAL: Final = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)"
 
 Int32 = Annotated[int, Meta(extra_json_schema={"format": "int32"})]
-"""A whole number of 32 bits, as replicas and ports are."""
+"""32-bit integer, for example a port or a number of replicas."""
 
 IntOrString = Annotated[int | str, Meta(extra_json_schema={"x-kubernetes-int-or-string": True})]
-"""A number or a text, as for ports and percentages."""
+"""Integer or string, for example a port or a percentage."""
 
 Quantity = Annotated[
     int | str,
@@ -39,7 +39,7 @@ Quantity = Annotated[
         }
     ),
 ]
-"""An amount such as ``500m`` or ``10Gi``; a whole number is one, too.
+"""Amount such as ``500m`` or ``10Gi``, or an integer.
 
 Source: apimachinery pkg/api/resource/quantity.go.
 """
@@ -48,15 +48,15 @@ Source: apimachinery pkg/api/resource/quantity.go.
 @final
 @dataclass(frozen=True, slots=True)
 class ValidationRule:
-    """A rule in the Common Expression Language that the server holds objects to.
+    """Rule in the Common Expression Language that the server enforces.
 
     Attributes:
-        rule: What must be true; ``self`` is the value, ``oldSelf`` what it was before.
-        message: What the server says if it is not.
-        message_expression: An expression that gives the message.
-        reason: The API's reason, such as ``FieldValueForbidden``; "" is ``FieldValueInvalid``.
-        field_path: What is wrong, below where the rule stands, such as ``.replicas``.
-        optional_old_self: Whether ``oldSelf`` is an optional value, and the rule is asked for new values, too.
+        rule: Expression that must be true. ``self`` is the value, ``oldSelf`` is its old value.
+        message: Message if the rule fails.
+        message_expression: Expression that returns the message.
+        reason: Reason in the API, for example ``FieldValueForbidden``. "" means ``FieldValueInvalid``.
+        field_path: Path of the invalid field below the rule, for example ``.replicas``.
+        optional_old_self: Whether ``oldSelf`` is an optional value, and the rule also applies to new values.
     """
 
     rule: str
@@ -67,7 +67,7 @@ class ValidationRule:
     optional_old_self: bool = False
 
     def as_schema(self) -> dict[str, Any]:
-        """Return it as a schema has it."""
+        """Return the rule as it appears in a schema."""
         said: dict[str, Any] = {
             "rule": self.rule,
             "message": self.message,
@@ -104,12 +104,12 @@ def class_rules(*rules: ValidationRule | str) -> Callable[[C], C]:
 
 
 def field_rules(*rules: ValidationRule | str) -> Meta:
-    """Return the annotation for rules about a field.
+    """Return an annotation with the rules of a field.
 
-    It is put beside the type: ``Annotated[int, field_rules("self >= oldSelf")]``.
+    For example, use ``Annotated[int, field_rules("self >= oldSelf")]``.
 
     Args:
-        rules: All rules of the field, in one call; a text is a rule without a message of its own.
+        rules: All rules of the field. A string is a rule without its own message.
 
     Raises:
         InvalidArgumentError: If there is no rule.
@@ -127,13 +127,13 @@ def _written(rules: tuple[ValidationRule | str, ...]) -> list[dict[str, Any]]:
 
 
 def list_map_keys(*keys: str) -> Meta:
-    """Return the annotation for a list whose items are told apart by some of their fields.
+    """Return an annotation for a list whose items are identified by some of their fields.
 
-    Server-side apply then merges the list item by item, and no two items may have the same keys:
+    Server-side apply then merges the list by item, and two items must not have the same keys. For example, use
     ``Annotated[list[Port], list_map_keys("port", "protocol")]``.
 
     Args:
-        keys: The fields, by the names that they have in JSON.
+        keys: JSON names of the fields.
 
     Raises:
         InvalidArgumentError: If there is no key.
@@ -144,15 +144,15 @@ def list_map_keys(*keys: str) -> Meta:
 
 
 def list_set() -> Meta:
-    """Return the annotation for a list in which nothing may be twice.
+    """Return an annotation for a list of distinct items.
 
-    Server-side apply then merges it item by item: ``Annotated[list[str], list_set()]``.
+    Server-side apply then merges the list by item. For example, use ``Annotated[list[str], list_set()]``.
     """
     return Meta(extra_json_schema={"x-kubernetes-list-type": "set"})
 
 
 def atomic() -> Meta:
-    """Return the annotation for a list or an object that server-side apply replaces as a whole."""
+    """Return an annotation for a list or an object that server-side apply replaces as a whole."""
     return Meta(extra_json_schema={"x-kubernetes-list-type": "atomic", "x-kubernetes-map-type": "atomic"})
 
 
@@ -195,4 +195,4 @@ class Condition(InModels, msgspec.Struct, rename="camel", kw_only=True, omit_def
 
 
 Conditions = Annotated[list[Condition], list_map_keys("type")]
-"""The conditions of a status: a list with one of each type."""
+"""Conditions of a status, with at most one of each type."""

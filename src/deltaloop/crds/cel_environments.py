@@ -1,6 +1,6 @@
-"""What expressions may use on this server: those that are new, and those that are stored already.
+"""CEL environments of this server for new and for stored expressions.
 
-A new one has to be one in the version before, too, so that a cluster can go back.
+New expressions must also be valid in the previous version, so that a cluster can be downgraded.
 
 Source: k8s.io/apiserver pkg/cel/environment/environment.go.
 """

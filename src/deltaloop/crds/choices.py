@@ -1,7 +1,7 @@
-"""Values to choose from, as a schema has them: an enumeration, or what says the same where the value may be null.
+"""Choices in schemas: an enumeration, or an equivalent that allows null.
 
-Servers find null in no enumeration, whatever it lists. A pattern and bounds are not asked of null, and cost nothing,
-however many values there can be: choices that may be null are a pattern, or bounds around each number.
+Servers reject null for every enumeration, even if it lists null. Patterns and bounds do not apply to null and do not
+add cost. Choices that allow null are therefore a pattern, or bounds around each number.
 
 Source: kube-openapi pkg/validation/validate/validator.go (``basicCommonValidator``).
 """
@@ -19,7 +19,7 @@ _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 def null_or_choice(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema with an enumeration as one that may be null; any other as it is, but for that."""
+    """Return a schema that allows null, with its enumeration replaced."""
     rest = {name: value for name, value in schema.items() if name != "enum"}
     values = items(schema.get("enum"))
     if values and schema.get("type") == "string":
@@ -30,7 +30,7 @@ def null_or_choice(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def choices_of(schema: dict[str, Any]) -> tuple[list[Any], str]:
-    """Return the values that a schema lets choose from, and the keyword that says so; none, and "", if all may be."""
+    """Return the choices of a schema and their keyword, or nothing and "" if all values are allowed."""
     if values := items(schema.get("enum")):
         return values, "enum"
     if found := _CHOICES.fullmatch(text(schema.get("pattern"))):

@@ -1,11 +1,11 @@
-"""The structural schema of a class: what its annotations, defaults and docstrings say, field by field.
+"""Generate the structural schema of a class from its annotations, defaults and docstrings.
 
-    a field without a default                 is required
-    ``X | None``                              may be null; choices are then a pattern (``choices``)
-    ``X | UnsetType = UNSET``                 may be absent, and then stays absent
-    a default, or what a default factory makes is the schema's default; None and UNSET are none
-    ``int | str``                             is an int-or-string; no other union has a structural schema
-    ``Any``, ``dict[str, Any]``               keep all that they are given
+- A field without a default is required.
+- ``X | None`` is nullable. Choices are then a pattern (``choices``).
+- ``X | UnsetType = UNSET`` is optional and stays absent.
+- A default or the result of a default factory is the schema's default, except for None and UNSET.
+- ``int | str`` is an int-or-string. Other unions have no structural schema.
+- ``Any`` and ``dict[str, Any]`` preserve all fields.
 
 Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/.
 """
@@ -34,11 +34,11 @@ IDENTITY: Final[dict[str, Fields]] = {
     "kind": {"type": "string"},
     "metadata": {"type": "object"},
 }
-"""What every object has; a class may declare it, and the server has its own schema for it."""
+"""Fields of every object. A class may declare them, but the server uses its own schema."""
 _NOT_IN_DEFINITIONS: Final = ("examples", "title", "default")
 _OBJECTS: Final = (inspect.StructType, inspect.DataclassType, inspect.TypedDictType)
 _LISTS: Final = (inspect.ListType, inspect.VarTupleType, inspect.SetType, inspect.FrozenSetType)
-# By the type as msgspec describes it: the type and the format of its JSON.
+# JSON format of each msgspec type.
 _TEXTS: Final[dict[type[inspect.Type], str]] = {
     inspect.BytesType: "byte",
     inspect.DateTimeType: "date-time",
@@ -57,27 +57,27 @@ _ADVICE: Final[dict[type[inspect.Type], str]] = {
 @final
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClassSchema:
-    """The schema of a class, and which class and field each part of it is from.
+    """Schema of a class.
 
     Attributes:
         schema: The schema.
-        places: Where a part stands, as messages name it (``.properties[spec]``), with its class and its field.
+        places: Class and field of each part, by its path in messages (``.properties[spec]``).
     """
 
     schema: Fields
     places: dict[str, tuple[str, str]]
 
     def place(self, path: str) -> tuple[str, str]:
-        """Return the class and the field that a place in the schema is from: the innermost that is known."""
+        """Return the class and the field of the innermost known part at a path."""
         known = [each for each in self.places if path == each or path.startswith((f"{each}.", f"{each}["))]
         return self.places[max(known, key=len, default="")]
 
 
 def class_schema(cls: type) -> ClassSchema:
-    """Return the schema of a class: a Struct, a dataclass, a TypedDict or a model of pydantic.
+    """Return the schema of a Struct, dataclass, TypedDict or pydantic model.
 
     Raises:
-        InvalidKindError: If a field's type has no structural schema; the error names class and field.
+        InvalidKindError: If a field's type has no structural schema.
     """
     walk = _Walk(root=cls)
     kind = type_of(cls)
@@ -89,10 +89,10 @@ def class_schema(cls: type) -> ClassSchema:
 
 
 def type_of(cls: type) -> inspect.Type:
-    """Return a class as msgspec describes it.
+    """Return msgspec's description of a class.
 
     Raises:
-        InvalidKindError: If an annotation has no meaning; the error names class and field.
+        InvalidKindError: If an annotation is invalid.
     """
     try:
         return inspect.type_info(cls)
@@ -105,7 +105,7 @@ def type_of(cls: type) -> inspect.Type:
 
 
 def _culprit(cls: type) -> tuple[str, str]:
-    """Return the class and the field whose annotation msgspec cannot describe."""
+    """Return the class and the field with the annotation that msgspec cannot describe."""
     for name, hint in get_type_hints(cls, include_extras=True).items():
         try:
             inspect.type_info(hint)
@@ -125,13 +125,7 @@ class _Walk:
     above: list[type] = dataclasses.field(default_factory=list[type])
 
     def of(self, kind: inspect.Type, path: str, place: tuple[str, str]) -> Fields:
-        """Return the schema of a type.
-
-        Args:
-            kind: The type.
-            path: Where it stands.
-            place: Which class and field it is from.
-        """
+        """Return the schema of a type at a path, which belongs to the class and field ``place``."""
         self.places[path] = place
         extra: Fields = {}
         while isinstance(kind, inspect.Metadata):
@@ -166,7 +160,7 @@ class _Walk:
             return null_or_choice(schema) if nullable else schema
         bare = {type(_bare(each)) for each in members}
         if bare == {inspect.IntType, inspect.StrType}:
-            # Bounds are asked of numbers alone, and patterns and lengths of texts: one schema holds both.
+            # Bounds only apply to numbers, and patterns and lengths only to strings, so one schema can have both.
             limits = {name: said for each in members for name, said in self.of(each, path, place).items()}
             return {_INT_OR_STRING: True, **{name: limits[name] for name in limits if name != "type"}, **nullable}
         if bare == {inspect.IntType, inspect.FloatType}:
@@ -243,7 +237,7 @@ def _said(kind: inspect.Metadata) -> Fields:
 
 
 def _says_what_it_is(kind: inspect.Type) -> bool:
-    """Tell whether an annotation has a description of its own."""
+    """Return whether an annotation has its own description."""
     if isinstance(kind, inspect.UnionType):
         return any(_says_what_it_is(each) for each in kind.types)
     if not isinstance(kind, inspect.Metadata):
@@ -252,7 +246,7 @@ def _says_what_it_is(kind: inspect.Type) -> bool:
 
 
 def _without_other_lists(schema: Fields) -> None:
-    """Leave out what ``atomic`` says of another form than the value has."""
+    """Remove the keywords of ``atomic`` that do not fit the type."""
     kind = schema.get("type")
     if kind == "object":
         schema.pop("x-kubernetes-list-type", None)
@@ -311,16 +305,16 @@ def _choice(kind: inspect.EnumType | inspect.LiteralType, place: tuple[str, str]
 
 
 def has_rules(schema: Fields) -> bool:
-    """Tell whether rules stand in a schema, at any depth."""
+    """Return whether a schema has rules at any depth."""
     inner = [*mapping(schema.get("properties")).values(), schema.get("items"), schema.get("additionalProperties")]
     return RULES in schema or any(has_rules(mapping(each)) for each in inner if each)
 
 
 def _default(field: inspect.Field, schema: Fields, place: tuple[str, str]) -> Any:
-    """Return the default of a field in JSON; None if it has none.
+    """Return the default of a field in JSON, or None.
 
-    A server fills in what is missing of a default, too, but has asked rules about it as it stands: where there are
-    some, all of it is said.
+    A server completes defaults only after it has validated them with the rules. If the schema has rules, the default
+    must therefore be complete.
     """
     default = field.default
     if field.default_factory is not NODEFAULT:

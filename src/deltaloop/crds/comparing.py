@@ -1,13 +1,13 @@
-"""What a change of a definition breaks for objects that are stored already, field by field.
+"""Find changes of a definition that break stored objects.
 
-An object that was right breaks if it is refused when it is next written, or if the server drops a part of it. Defaults
-are filled in when stored objects are read, so a field that is made required may have one. What cannot be decided from
-two schemas, such as whether one pattern allows all that another does, counts as breaking.
+A change is breaking if the server would reject a valid object at its next write, or drop a part of it. The server fills
+in defaults when it reads stored objects, so a new required field needs a default. Changes that cannot be decided from
+two schemas count as breaking, for example a different pattern.
 
-    version   gone while objects are stored in it; group, kind, plural or scope are others
-    fields    gone, of another type, made required, no longer null, closed to what nobody declared
-    values    an enumeration without one of its values, a bound that is tighter, a pattern, a rule
-    lists     told apart by other keys; sets
+- Versions: removed although objects are stored in it. Group, kind, plural or scope changed.
+- Fields: removed, type changed, made required, no longer nullable, unknown fields no longer preserved.
+- Values: enumeration without an old value, tighter bound, changed pattern, new rule.
+- Lists: different keys, new sets.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _UNDECIDED: Final = ("multipleOf", "format", "allOf", "anyOf", "oneOf", "not")
 
 
 class BreakingReason(StrEnum):
-    """Why a change breaks stored objects."""
+    """Reason why a change breaks stored objects."""
 
     NAME_CHANGED = "name changed"
     SCOPE_CHANGED = "scope changed"
@@ -51,13 +51,13 @@ class BreakingReason(StrEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class BreakingChange:
-    """One thing that breaks stored objects.
+    """Change that breaks stored objects.
 
     Attributes:
-        path: Where: a field of objects such as ``spec.ports[].name``, or one of the definition such as ``spec.scope``.
-        reason: What happened to it.
-        detail: What was there, and what is.
-        version: The version whose objects have the field; "" for what is about all.
+        path: Field of objects, for example ``spec.ports[].name``, or of the definition, for example ``spec.scope``.
+        reason: Type of the change.
+        detail: Old and new state.
+        version: Version of the objects with the field, or "" for changes that affect all versions.
     """
 
     path: str
@@ -71,14 +71,14 @@ class BreakingChange:
 
 
 def breaking_changes(before: Fields, after: Fields) -> list[BreakingChange]:
-    """Return what of a definition's change breaks stored objects; empty if nothing does.
+    """Return the changes of a definition that break stored objects.
 
-    A version is compared with itself. One that is new is compared with the one that objects are stored in, unless a
-    webhook converts them: without one the server only renames the version.
+    A version is compared with its old schema. A new version is compared with the storage version, unless a webhook
+    converts the objects, because the server otherwise only changes their apiVersion.
 
     Args:
-        before: The CustomResourceDefinition as it is; what its status says of stored versions counts, if it is there.
-        after: The one that it is to be.
+        before: Current CustomResourceDefinition. The stored versions in its status are used if present.
+        after: New CustomResourceDefinition.
     """
     return [*_about_all(before, after), *_about_versions(before, after)]
 
@@ -127,7 +127,7 @@ class _Comparison:
     version: str
 
     def schemas(self, old: Fields, new: Fields, path: str) -> Iterator[BreakingChange]:
-        """Yield what is wrong with what one schema says in another's place."""
+        """Yield the breaking changes between two schemas at a path."""
         if _is_free(new):
             yield from self._rules(old, new, path)
             return
@@ -227,7 +227,7 @@ class _Comparison:
 
 
 def _is_free(schema: Fields) -> bool:
-    """Tell whether a schema takes any value."""
+    """Return whether a schema allows any value."""
     return not schema.get("type") and schema.get(_INT_OR_STRING) is not True and schema.get(_OPEN) is True
 
 

@@ -1,4 +1,4 @@
-"""Makes a class a kind of custom resources: what its definition says beside its fields, checked at once."""
+"""Declare classes as kinds of custom resources, and validate their definitions."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _OF_METADATA: Final = {".metadata.creationTimestamp": "date", ".metadata.deletio
 @final
 @dataclass(frozen=True, slots=True)
 class PrinterColumn:
-    """A column of what ``kubectl get`` prints.
+    """Column in the output of ``kubectl get``.
 
     Attributes:
-        name: Its heading.
-        json_path: Where the value is, such as ``.spec.replicas``.
-        type: ``string``, ``integer``, ``number``, ``boolean`` or ``date``; "" is what the field is.
-        description: What it shows.
-        format: How it is written, such as ``date-time``; "" is as it is.
-        priority: 0 is always shown, more only with ``-o wide``.
+        name: Heading.
+        json_path: Path of the value, for example ``.spec.replicas``.
+        type: ``string``, ``integer``, ``number``, ``boolean`` or ``date``. "" uses the type of the field.
+        description: Description of the column.
+        format: OpenAPI format, for example ``date-time``, or "".
+        priority: 0 for columns that are always shown. Columns with a larger number need ``-o wide``.
     """
 
     name: str
@@ -52,12 +52,12 @@ class PrinterColumn:
 @final
 @dataclass(frozen=True, slots=True)
 class ScaleSubresource:
-    """The fields that ``kubectl scale`` and autoscalers use.
+    """Fields for ``kubectl scale`` and autoscalers.
 
     Attributes:
-        replicas: How many are wanted, below ``.spec``.
-        ready_replicas: How many there are, below ``.status``.
-        label_selector: Which Pods they are, as a text; "" for nobody to know.
+        replicas: Path of the desired replicas below ``.spec``.
+        ready_replicas: Path of the observed replicas below ``.status``.
+        label_selector: Path of a label selector for the Pods as a string, or "".
     """
 
     replicas: str = ".spec.replicas"
@@ -66,19 +66,19 @@ class ScaleSubresource:
 
 
 class KindKeywords(TypedDict, total=False):
-    """What a definition says beside names and fields.
+    """Options of ``custom_resource``.
 
     Attributes:
-        short_names: What ``kubectl`` knows it by, too.
-        categories: Groups of kinds that it is listed with, such as ``all``.
-        printer_columns: What ``kubectl get`` prints; without any, the age.
-        scale: The scale subresource; None for none.
-        selectable_fields: Fields that lists can be selected by, such as ``.spec.class``.
-        served: Whether the version is served.
-        storage: Whether objects are stored in this version; a kind of one version needs no word of it.
-        deprecated: Whether users of the version are warned, or in which words.
-        annotations: Of the definition itself, such as ``{"api-approved.kubernetes.io": "unapproved, an example"}``,
-            which a group of Kubernetes' own needs; those of all versions are put together.
+        short_names: Short names for ``kubectl``.
+        categories: Groups of kinds that include this kind, for example ``all``.
+        printer_columns: Columns of ``kubectl get``. Without columns, it shows the age.
+        scale: Scale subresource, or None.
+        selectable_fields: Fields for field selectors, for example ``.spec.class``.
+        served: Whether the server serves the version.
+        storage: Whether objects are stored in this version. Not needed for a kind with a single version.
+        deprecated: Whether users of the version get a warning, or the text of the warning.
+        annotations: Annotations of the definition, merged from all versions. Kubernetes' own groups need an approval,
+            for example ``{"api-approved.kubernetes.io": "unapproved, an example"}``.
     """
 
     short_names: Sequence[str]
@@ -95,13 +95,7 @@ class KindKeywords(TypedDict, total=False):
 @final
 @dataclass(frozen=True, slots=True)
 class DeclaredKind:
-    """A class as one version of a kind.
-
-    Attributes:
-        type: Its resource type.
-        schema: The schema of its objects.
-        keywords: What its author said beside.
-    """
+    """Class that represents one version of a kind."""
 
     type: ResourceType[Any]
     schema: dict[str, Any]
@@ -122,23 +116,23 @@ def custom_resource(
     namespaced: bool = True,
     **keywords: Unpack[KindKeywords],
 ) -> Callable[[type[T]], type[T]]:
-    """Make a class a kind of custom resources: a Struct of msgspec, a dataclass, a TypedDict or a model of pydantic.
+    """Declare a msgspec Struct, dataclass, TypedDict or pydantic model as a kind of custom resources.
 
-    Clients, informers and listers then take the class and give objects of it, and ``generate_crd`` makes its
-    definition. Its fields are those of the whole object: ``spec``, and ``metadata: ObjectMeta`` to read names; if it
-    has a field ``status``, that is a subresource.
+    Clients, informers and listers then accept the class and return its instances, and ``generate_crd`` returns its
+    definition. The class describes the whole object: it has a field ``spec``, and ``metadata: ObjectMeta`` if you read
+    names. A field ``status`` becomes a subresource.
 
     Args:
-        group: The API group, a domain of yours, such as ``example.com``.
-        version: The version, such as ``v1alpha1``.
-        kind: The kind; the class's own name by default.
-        plural: Its name in URLs; by default the kind's English plural, in small letters.
-        namespaced: Whether objects live in a namespace.
-        keywords: Names, columns and subresources; see ``KindKeywords``.
+        group: API group, which is a domain of yours, for example ``example.com``.
+        version: Version, for example ``v1alpha1``.
+        kind: Name of the kind. Defaults to the name of the class.
+        plural: Name in URLs. Defaults to the English plural of the kind in lower case.
+        namespaced: Whether objects belong to a namespace.
+        keywords: Options of ``KindKeywords``.
 
     Raises:
-        InvalidKindError: If a name, a field's type, a default or a rule is wrong; the error names class and field.
-        InvalidArgumentError: If there is no such keyword.
+        InvalidKindError: If a name, the type or default of a field, or a rule is invalid.
+        InvalidArgumentError: If an option is unknown.
     """
     if unknown := sorted(keywords.keys() - KindKeywords.__optional_keys__):
         known = ", ".join(sorted(KindKeywords.__optional_keys__))
@@ -162,7 +156,7 @@ def custom_resource(
 
 
 def declared_kind(cls: type) -> DeclaredKind:
-    """Return what ``custom_resource`` found out about a class.
+    """Return the declaration of a class.
 
     Raises:
         InvalidArgumentError: If the class is not decorated.
@@ -174,16 +168,12 @@ def declared_kind(cls: type) -> DeclaredKind:
 
 
 def is_kind(value: object) -> TypeGuard[type]:
-    """Tell whether a value is a class that ``custom_resource`` made a kind."""
+    """Return whether a value is a class that ``custom_resource`` decorated."""
     return isinstance(value, type) and isinstance(definition_of(value), DeclaredKind)
 
 
 def by_kind(classes: Iterable[type]) -> list[list[type]]:
-    """Put the classes of each kind together, its versions, in the order in which they come.
-
-    Raises:
-        InvalidArgumentError: If a class is no kind.
-    """
+    """Group the versions of each kind, in the order of their classes."""
     kinds: dict[tuple[str, str], list[type]] = {}
     for cls in dict.fromkeys(classes):
         found = declared_kind(cls).type
@@ -192,7 +182,7 @@ def by_kind(classes: Iterable[type]) -> list[list[type]]:
 
 
 def plural_of(kind: str) -> str:
-    """Return a kind's English plural, as the names in URLs have it."""
+    """Return a kind's English plural in lower case."""
     low = kind.lower()
     if low.endswith(("s", "x", "ch", "sh")):
         return f"{low}es"
@@ -200,7 +190,7 @@ def plural_of(kind: str) -> str:
 
 
 def column_of(column: PrinterColumn, schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a column as a definition has it; a type that nobody said is what the field is."""
+    """Return a column as it appears in a definition. The type defaults to the type of the field."""
     kind = column.type or _OF_METADATA.get(column.json_path) or _type_at(column.json_path, schema) or "string"
     said = {
         "name": column.name,
@@ -214,7 +204,7 @@ def column_of(column: PrinterColumn, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def scale_of(scale: ScaleSubresource) -> dict[str, str]:
-    """Return a scale subresource as a definition has it."""
+    """Return a scale subresource as it appears in a definition."""
     paths = {"specReplicasPath": scale.replicas, "statusReplicasPath": scale.ready_replicas}
     return paths | ({"labelSelectorPath": scale.label_selector} if scale.label_selector else {})
 
@@ -248,11 +238,7 @@ def _check_names(cls: type, group: str, version: str, kind: str, plural: str, ke
 
 
 def _check(cls: type, made: ClassSchema, declared: DeclaredKind) -> None:
-    """Raise for what is wrong with the schema, its defaults and rules, and with paths into it.
-
-    Raises:
-        InvalidKindError: For the first of them.
-    """
+    """Raise for the first error in the schema, its defaults, rules and paths."""
     schema, keywords = declared.schema, declared.keywords
     if declared.has_status and "status" in items(schema.get("required")):
         what = "objects are created without a status: give it a default, such as None or msgspec.UNSET"
@@ -278,7 +264,7 @@ def _check(cls: type, made: ClassSchema, declared: DeclaredKind) -> None:
 
 
 def _expressions(schema: dict[str, Any]) -> ExpressionChecks | None:
-    """Return what looks at the rules of a class: a program whose classes have none does not load the language."""
+    """Return the checks of a class's rules, or None. Programs without rules do not load CEL."""
     if not has_rules(schema):
         return None
     from deltaloop.crds.rules.definitions import RuleChecks
@@ -287,7 +273,7 @@ def _expressions(schema: dict[str, Any]) -> ExpressionChecks | None:
 
 
 def _in_words(error: SchemaError, schema: dict[str, Any]) -> str:
-    """Return what is wrong, with the rule that it is about."""
+    """Return the message of an error, with the rule if it is about one."""
     head, found, tail = error.field.rpartition(RULES)
     if not found:
         return _of_default(error)
@@ -301,13 +287,13 @@ def _in_words(error: SchemaError, schema: dict[str, Any]) -> str:
 
 
 def _of_default(error: SchemaError) -> str:
-    """Return the text of an error; one about a default says so."""
+    """Return the message of an error, which mentions the default if it is about one."""
     _, of_default, part = error.field.partition(".default")
     return f"its default{part} is not valid: {error.text.replace(':  in body ', ': ')}" if of_default else error.text
 
 
 def _at(schema: dict[str, Any], path: str) -> dict[str, Any]:
-    """Return the part of a schema at a place as errors name it."""
+    """Return the part of a schema at a path of an error."""
     while path:
         if path.startswith(".properties["):
             name, _, path = path.removeprefix(".properties[").partition("]")
@@ -319,7 +305,7 @@ def _at(schema: dict[str, Any], path: str) -> dict[str, Any]:
 
 
 def _check_path(cls: type, what: str, path: str, schema: dict[str, Any]) -> None:
-    """Refuse a simple path that leads to no field; what looks into lists or metadata is the server's to judge."""
+    """Reject a simple path to a missing field. The server checks paths into lists or metadata."""
     simple = path.startswith(".") and "[" not in path and not path.startswith(".metadata.")
     if simple and (why := described_field(path, schema).why):
         parts = path.strip(".").split(".")
@@ -328,7 +314,7 @@ def _check_path(cls: type, what: str, path: str, schema: dict[str, Any]) -> None
 
 
 def _is_open(schema: dict[str, Any], steps: list[str]) -> bool:
-    """Tell whether a path leads into a part that keeps whatever it is given."""
+    """Return whether a path leads into a part that preserves unknown fields."""
     for step in steps:
         if schema.get("x-kubernetes-preserve-unknown-fields") is True:
             return True

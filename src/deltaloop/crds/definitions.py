@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition of a kind, from the classes of its versions."""
+"""CustomResourceDefinitions from the classes of a kind's versions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from deltaloop.crds.errors import InvalidKindError
 
 
 def generate_crd(*versions: type) -> dict[str, Any]:
-    """Return the definition of a kind, as it is given to the server.
+    """Return the CustomResourceDefinition of a kind.
 
-    The server converts nothing between versions but their names: a kind whose versions differ needs a webhook for it.
+    Without a webhook, the server only changes the apiVersion when it converts objects. Kinds whose versions differ
+    therefore need a conversion webhook.
 
     Args:
-        versions: The classes of all its versions. Objects are stored in the one with ``storage=True``, to which the
-            others are converted; of a single class that goes without saying.
+        versions: Classes of all versions. Objects are stored in the version with ``storage=True``, which a single class
+            does not need.
 
     Raises:
         InvalidKindError: If the classes are not versions of one kind.
@@ -62,7 +63,7 @@ def _annotations(declared: DeclaredKind) -> Mapping[str, str]:
 
 
 def _own(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a copy in which no part is another one, too."""
+    """Return a copy without shared parts."""
     copied: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(schema))
     return copied
 

@@ -1,4 +1,4 @@
-"""Where two definitions differ, as lines to read: each with its place, what is there, and what the class says."""
+"""Differences between two definitions as readable lines."""
 
 from __future__ import annotations
 
@@ -12,13 +12,9 @@ _LONGEST: Final = 60
 
 
 def differences(written: dict[str, Any], made: dict[str, Any]) -> list[str]:
-    """Return where a definition that is written differs from the one that classes make; empty if nowhere.
+    """Return the differences between an existing definition and the result of ``generate_crd``.
 
-    What no class says does not count: status, labels, other annotations, and how versions are converted.
-
-    Args:
-        written: The definition as a file or a server has it.
-        made: The one that ``generate_crd`` makes.
+    Status, labels, other annotations and the conversion are ignored, because classes do not specify them.
     """
     own = {name: value for name, value in mapping(at(written, "spec")).items() if name != "conversion"}
     if own.get("preserveUnknownFields") is False:
@@ -61,7 +57,7 @@ def _differences(path: str, written: object, made: object) -> Iterator[str]:
 
 
 def _by_name(value: object) -> dict[str, dict[str, Any]] | None:
-    """Return the items of a list by their names; None if they have none."""
+    """Return the items of a list by name, or None if they have no names."""
     listed = items(value)
     named = {text(at(item, "name")): mapping(item) for item in listed}
     return named if listed and len(named) == len(listed) and "" not in named else None

@@ -1,4 +1,4 @@
-"""The fields of objects that a CRD points to: printer columns, the scale subresource, selectable fields.
+"""Validate the paths in a CRD: printer columns, the scale subresource, and selectable fields.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/validation.
 """
@@ -25,7 +25,7 @@ def _written(value: object) -> str:
 
 
 def column_errors(field: str, column: dict[str, Any]) -> Iterator[SchemaError]:
-    """Yield what is wrong with a printer column."""
+    """Yield the errors of a printer column."""
     name, kind, form = (text(column.get(key)) for key in ("name", "type", "format"))
     if not name:
         yield required(f"{field}.name")
@@ -47,7 +47,7 @@ def _not_simple(field: str, path: str) -> SchemaError:
 
 
 def scale_errors(field: str, scale: dict[str, Any]) -> Iterator[SchemaError]:
-    """Yield what is wrong with a scale subresource."""
+    """Yield the errors of a scale subresource."""
     for name, roots, words in (
         ("specReplicasPath", (".spec.",), "should be a json path under .spec"),
         ("statusReplicasPath", (".status.",), "should be a json path under .status"),
@@ -64,7 +64,7 @@ def scale_errors(field: str, scale: dict[str, Any]) -> Iterator[SchemaError]:
 
 
 def selectable_errors(field: str, selectable: list[Any], schema: dict[str, Any]) -> Iterator[SchemaError]:
-    """Yield what is wrong with the fields that can be selected by, which must be described by the schema."""
+    """Yield the errors of selectable fields, which must be in the schema."""
     seen: set[tuple[str, ...]] = set()
     for position, given in enumerate(selectable):
         path, where = text(mapping(given).get("jsonPath")), f"{field}[{position}].jsonPath"

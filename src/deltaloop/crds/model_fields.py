@@ -1,6 +1,6 @@
-"""The fields of a model of pydantic, as msgspec describes those of its own classes.
+"""Fields of pydantic models in the form of msgspec's.
 
-Types, bounds, patterns and descriptions are read; validators, which are code, stay the program's own.
+Types, bounds, patterns and descriptions are converted. Validators cannot be converted, because they are code.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec import NODEFAULT, Meta, inspect
 
 from deltaloop.crds.errors import InvalidKindError
 
-# By the names of annotated-types' classes, whose one attribute has the name that pydantic's fields know it by.
+# The classes of annotated-types have one attribute, which has the name of the pydantic field.
 _LIMITS: Final = ("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_length", "pattern")
 
 
@@ -21,7 +21,7 @@ def model_fields(cls: Any) -> list[inspect.Field]:
     """Return the fields of a model.
 
     Raises:
-        InvalidKindError: If one has no schema: the error names the class and the field.
+        InvalidKindError: If a field has no schema.
     """
     if getattr(cls, "__pydantic_root_model__", False):
         what = "it has a value in the place of fields: use the type of the value"
@@ -30,7 +30,7 @@ def model_fields(cls: Any) -> list[inspect.Field]:
 
 
 def keeps_all(cls: Any) -> bool:
-    """Tell whether a model keeps fields that it does not declare."""
+    """Return whether a model preserves undeclared fields."""
     return bool(cls.model_config.get("extra") == "allow")
 
 
@@ -58,12 +58,12 @@ class _Factory:
 
 
 def _annotated(hint: Any, said: Iterable[object], description: str | None = None) -> Any:
-    """Return a type with what annotations say of it in msgspec's words."""
+    """Return a type with its annotations converted to msgspec's."""
     notes = [note for each in said for note in _notes(each)]
     if description:
         notes.append(Meta(description=description))
     members = [part for part in get_args(hint) if part is not type(None)]
-    if get_origin(hint) in (Union, UnionType) and len(members) == 1:  # what is said of an optional value is said of it
+    if get_origin(hint) in (Union, UnionType) and len(members) == 1:  # annotations belong to the inner value
         return _noted(_inner(members[0]), notes) | None
     return _noted(_inner(hint), notes)
 
@@ -75,7 +75,7 @@ def _noted(bare: Any, notes: Iterable[Meta]) -> Any:
 
 
 def _inner(hint: Any) -> Any:
-    """Return a type whose parts are said in msgspec's words, too."""
+    """Convert the annotations inside a type."""
     origin: Any = get_origin(hint)
     parts: tuple[Any, ...] = get_args(hint)
     if origin is Annotated:

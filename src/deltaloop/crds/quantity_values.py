@@ -1,4 +1,4 @@
-"""Quantities that programs compare and add: ``quantity("1536Mi") < quantity("2Gi")``."""
+"""Quantities that programs can compare and add: ``quantity("1536Mi") < quantity("2Gi")``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ class InvalidQuantityError(DeltaloopError, ValueError):
     """
 
     def __init__(self, value: object) -> None:
-        """Keep the value."""
         super().__init__(
             f"quantity must be a number with an optional suffix, got {value!r}. Use for example '500m', '1Gi' or 3."
         )
@@ -43,7 +42,6 @@ class ComparableQuantity:
     __slots__ = ("_parsed",)
 
     def __init__(self, parsed: ParsedQuantity) -> None:
-        """Wrap a parsed quantity. Use ``quantity`` instead."""
         self._parsed = parsed
 
     def value(self) -> int:
@@ -80,7 +78,7 @@ class ComparableQuantity:
         return self._plus(other._parsed, 1) if _is_quantity(other) else NotImplemented
 
     def __radd__(self, other: int) -> ComparableQuantity:
-        return self if other == 0 else NotImplemented  # sum() begins with 0
+        return self if other == 0 else NotImplemented  # sum() starts with 0
 
     def __sub__(self, other: ComparableQuantity) -> ComparableQuantity:
         return self._plus(other._parsed, -1) if _is_quantity(other) else NotImplemented

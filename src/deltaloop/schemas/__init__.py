@@ -1,4 +1,4 @@
-"""The types of objects: the schema tree, structural rules, quantities, numbers, formats, patterns in RE2's language.
+"""Types and schemas of objects: structural rules, quantities, numbers, formats, and patterns in Go's syntax.
 
-A ground room: it decides and does no I/O, and imports nothing of the others but the root of all errors.
+The package is pure and imports no other package except for the base errors.
 """

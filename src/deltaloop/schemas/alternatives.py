@@ -1,10 +1,10 @@
-"""A value against the alternatives of its schema: anyOf, oneOf, allOf and not.
+"""Check a value against anyOf, oneOf, allOf and not.
 
-Where no alternative fits, what is wrong with one of them is told: with the one that has most matches, the first of
-several. Each check that a value comes to is a match, whether it holds or not, but for the type, which has to hold; so a
-branch that looks deeper into the value, or whose type it has, is told before another.
+If no alternative fits, the errors of the alternative with the most matches are reported, or of the first of several.
+Every check that applies to a value counts as a match even if it fails, except for the type, which must fit. A branch
+that checks more of the value therefore wins.
 
-Source: kube-openapi pkg/validation/validate/schema_props.go, result.go, and where those beside it count (``Inc``).
+Source: kube-openapi pkg/validation/validate/schema_props.go, result.go, and the calls of ``Inc`` in its other files.
 """
 
 from __future__ import annotations
@@ -25,19 +25,11 @@ Errors: TypeAlias = list[SchemaError]
 _NUMBERS: Final = frozenset({"integer", "number"})
 _STEPS: Final = 10
 Check: TypeAlias = Callable[[TypeNode, object, str, Errors], None]
-"""What tells what is wrong with a value: its type, the value, its path, and where errors are added."""
+"""Function that adds the errors of a value, given its type, the value, its path and the list of errors."""
 
 
 def alternative_errors(check: Check, check_type: Check, rules: Rules, value: object, path: str) -> Errors:
-    """Return what is wrong with a value by the alternatives of its schema.
-
-    Args:
-        check: Tells what is wrong with a value.
-        check_type: Tells what is wrong with the type of a value alone.
-        rules: What the schema asks for.
-        value: The value; not null.
-        path: Where it is.
-    """
+    """Return the errors of a non-null value by the alternatives of its schema. ``check_type`` checks only the type."""
     return _Alternatives(check, check_type).errors(rules, value, path)
 
 
@@ -79,7 +71,7 @@ class _Alternatives:
         return errors
 
     def _nearest(self, parts: tuple[TypeNode, ...], value: object) -> int:
-        """Return the place of the alternative that a value comes nearest to, of some that it does not fit."""
+        """Return the index of the alternative with the most matches."""
         counts = [self._matches(part, value) for part in parts]
         return counts.index(max(counts))
 
@@ -93,7 +85,7 @@ class _Alternatives:
             return int(has_type)
         kind, rules = value_type(value), node.rules
         form = rules.format if rules is not None else ""
-        count = 4 + self._of_alternatives(rules, value)  # the schema, its alternatives, those themselves, its enum
+        count = 4 + self._of_alternatives(rules, value)  # the schema, the alternatives themselves, the enum
         if node.types or form:
             count += 1 + has_type
         if kind == "string":
@@ -112,7 +104,7 @@ class _Alternatives:
         return sum(self._matches(child, inner) for child, inner in pairs if child not in (None, NOTHING))
 
     def _of_alternatives(self, rules: Rules | None, value: object) -> int:
-        """Return the matches of the alternatives that a result is taken from: all of allOf, one of the others."""
+        """Return the matches of the alternatives that contribute: all of allOf, one of anyOf and one of oneOf."""
         if rules is None:
             return 0
         count = sum(self._matches(part, value) for part in rules.all_of)

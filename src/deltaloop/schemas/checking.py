@@ -1,23 +1,12 @@
-"""Rules of built-in kinds: what their table says of fields beyond types, and the checks that no table can say.
+"""Rules of built-in kinds: the rules in the table of types, and named checks in code.
 
-An object is walked by its type. At each struct, the fields that something is said of come in the order in which it is
-said, then those with rules below them; at each field, and then below it:
+In each struct, fields with rules come first, in the order of the table. Their rules apply in this order: required (an
+empty list is absent, and so are "" and 0 where Go has no pointer), enum, min and max, longest, each, unique, checks
+(functions that a strategy registered) and fixed. A name that begins with a dot stands for the struct itself, which can
+have checks and unions.
 
-    required    there is something; an empty list is nothing, and so are "" and 0 where Go has no pointer
-    enum        it is one of these texts, or all items of a list are
-    min, max    a number is not less, and not more
-    longest     a list has no more items, and a text no more signs
-    each        the same of every item of a list of texts or numbers
-    unique      no two items of a list have the same in this field
-    checks      what code finds, by the name that a strategy gave it (``Strategy.checks``)
-    fixed       an update leaves it as it was
-
-A name that begins with a dot stands for the struct itself: of that there are checks, and unions, of whose fields one
-is set.
-
-There are two kinds of rules, in one form: those that the real server's code has, which are looked at first, and at
-every write; and those that the published types are tagged with, which come after them, and pass over what an update
-leaves as it was.
+There are two sets of rules. The rules of the real server's code apply first, at every write. The rules in the tags of
+the published types apply next, and skip values that an update does not change.
 
 Source: Kubernetes pkg/apis/*/validation; apimachinery pkg/api/validate; KEP-5073.
 """
@@ -46,22 +35,25 @@ _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
 def shown(value: object) -> str:
-    """Write a value as messages have it."""
+    """Return a value as JSON for a message."""
     return _encode(value).decode()
 
 
 class FieldRule(msgspec.Struct, frozen=True, rename={"minimum": "min", "maximum": "max"}):
-    """What is said of a field; see above.
+    """Rules of a field.
 
     Attributes:
-        required: Whether there has to be something, or the words for that there is nothing.
-        optional: Whether "" and 0 are nothing, of which nothing is said.
-        words: Of a number outside of its range, if not the usual ones; what one of a union is.
-        fixed: Whether an update leaves it as it was, or the words for that it does not.
-        union: Fields of the struct of which one is set, in the order in which they are looked at.
-        new: Whether it, and what is below, is looked at in new objects only.
-        aside: Whether what is below is only looked at by a check (``Place.errors_below``).
-        called: Name of the field in the paths of what is below, if it has another one there; "." if it has none.
+        required: Whether a value must be present, or the message for an absent value.
+        optional: Whether "" and 0 count as absent and are not checked.
+        longest: Largest number of items or characters.
+        each: Rule for every item of a list of strings or numbers.
+        unique: Field in which all items of a list must differ.
+        words: Message for a number outside its range. For unions, the noun for a member.
+        fixed: Whether an update must not change the field, or the message for a change.
+        union: Fields of the struct of which one can be set, in the order of the checks.
+        new: Whether the field and the fields below it are only checked in new objects.
+        aside: Whether only a check looks at the fields below (``Place.errors_below``).
+        called: Different name of the field in the paths of fields below it, or "." to omit it.
     """
 
     required: bool | str = False
@@ -83,7 +75,7 @@ class FieldRule(msgspec.Struct, frozen=True, rename={"minimum": "min", "maximum"
 
 @final
 class RuledField(msgspec.Struct, frozen=True, eq=False):
-    """A field of a struct that something is said of, or of what is below it; ``zero`` is what Go has without it."""
+    """Field of a struct that has rules, or rules below it. ``zero`` is its zero value in Go."""
 
     name: str
     rule: FieldRule
@@ -95,7 +87,7 @@ class RuledField(msgspec.Struct, frozen=True, eq=False):
 
 @final
 class RuledType(msgspec.Struct, frozen=True, eq=False):
-    """What is said of the fields of a struct, in order, and whether one of them, or one below, is fixed."""
+    """Rules of the fields of a struct in order, and whether a field at any depth is fixed."""
 
     name: str
     fields: tuple[RuledField, ...]
@@ -103,25 +95,22 @@ class RuledType(msgspec.Struct, frozen=True, eq=False):
 
 
 NO_TYPE: Final = RuledType("", (), False)
-"""A type of which nothing is said."""
+"""Type without rules."""
 
 
 @final
 class Place:
-    """A value of an object, and where it is.
+    """Value of an object and its path. An absent value is Go's zero value.
 
     Attributes:
-        value: The value; what Go has in its place if there is none.
-        path: Where it is.
-        name: Name of the field that it is, or is an item of.
-        holder: The struct that it is in; None for the whole.
-        type: Rules of its type, if it is a struct.
+        name: Name of the field that contains the value, also for an item of a list.
+        holder: Place of the struct that contains the value, or None for the whole object.
+        type: Rules of the value's type, if it is a struct.
     """
 
     __slots__ = ("_known", "holder", "name", "path", "type", "value")
 
     def __init__(self, value: object, path: str, name: str, holder: Place | None, type_: RuledType = NO_TYPE) -> None:
-        """Keep them."""
         self.value: object = value
         self.path: str = path
         self.name: str = name
@@ -131,36 +120,36 @@ class Place:
 
     @property
     def text(self) -> str:
-        """The value, of a text."""
+        """Value as a string."""
         return text(self.value)
 
     @property
     def fields(self) -> dict[str, object]:
-        """The value, of a struct."""
+        """Value as a struct."""
         return mapping(self.value)
 
     @property
     def whole(self) -> object:
-        """The whole object."""
+        """Whole object."""
         return self.within().value
 
     def below(self, name: str) -> str:
-        """Return where a field of it is."""
+        """Return the path of a field."""
         return f"{self.path}.{name}" if self.path else name
 
     def beside(self, name: str) -> object:
-        """Return another field of the struct that it is in."""
+        """Return another field of the same struct."""
         return at(self.holder.value, name) if self.holder is not None else None
 
     def within(self, *types: str) -> Place:
-        """Return the nearest struct of some types that it is in; the whole object if there is none."""
+        """Return the nearest enclosing struct of these types, or the whole object."""
         found = self
         while found.holder is not None and found.type.name not in types:
             found = found.holder
         return found
 
     def is_first(self, what: str, value: str) -> bool:
-        """Tell whether a value is noted here for the first time, and note it."""
+        """Record a value here. Return whether it was new."""
         known = self._known.setdefault(what, set())
         if value in known:
             return False
@@ -168,11 +157,11 @@ class Place:
         return True
 
     def is_noted(self, what: str, value: str) -> bool:
-        """Tell whether a value was noted here."""
+        """Return whether a value was recorded here."""
         return value in self._known.get(what, ())
 
     def errors_below(self, name: str, value: object, *, number: int | None = None) -> Iterator[SchemaError]:
-        """Yield what would be wrong below a field if it, or its item of this number, had this value."""
+        """Yield the errors below a field, or its item with this number, as if it had this value."""
         path = self.below(name) if number is None else f"{self.below(name)}[{number}]"
         for field in self.type.fields:
             if field.name == name:
@@ -184,38 +173,37 @@ Check: TypeAlias = Callable[[Place], Iterable[SchemaError]]
 
 @final
 class ObjectRules:
-    """What is said of the objects of one kind, compiled when it is first asked for."""
+    """Rules of one kind, compiled on first use."""
 
     __slots__ = ("_compile", "_compiled")
 
     def __init__(self, compile_: Callable[[], tuple[RuledType, RuledType]]) -> None:
-        """Keep what compiles the rules of both kinds."""
         self._compile = compile_
         self._compiled: tuple[RuledType, RuledType] | None = None
 
     @property
     def types(self) -> tuple[RuledType, RuledType]:
-        """The rules of both kinds."""
+        """Rules of the server's code, and rules of the tags."""
         if self._compiled is None:
             self._compiled = self._compile()
         return self._compiled
 
     def kept_errors(self, fields: dict[str, object], *, new: bool) -> Iterator[SchemaError]:
-        """Yield what is wrong with an object by the rules of the first kind, but for its status."""
+        """Yield the errors of an object by the rules of the server's code, except for its status."""
         return _struct_errors(Place(fields, "", "", None, self.types[0]), new=new)
 
     def fixed_errors(self, old: dict[str, object], new: dict[str, object]) -> Iterator[SchemaError]:
-        """Yield an error for each field that an update changes and may not, by the rules of the first kind."""
+        """Yield an error for each fixed field that an update changes, by the rules of the server's code."""
         return _fixed_errors(self.types[0], old, new, "")
 
     def tagged_errors(self, fields: dict[str, object], old: dict[str, object] | None = None) -> Iterator[SchemaError]:
-        """Yield what is wrong with an object, which may replace an old one, by the tags of its type."""
+        """Yield the errors of an object by the tags of its type. If ``old`` is given, unchanged values are skipped."""
         place = Place(fields, "", "", None, self.types[1])
         return _struct_errors(place, new=True) if old is None else _changed_errors(place, old)
 
 
 NO_RULES: Final = ObjectRules(lambda: (NO_TYPE, NO_TYPE))
-"""Nothing is said of them."""
+"""Kind without rules."""
 
 
 def _struct_errors(place: Place, *, new: bool = True) -> Iterator[SchemaError]:
@@ -237,7 +225,7 @@ def _struct_errors(place: Place, *, new: bool = True) -> Iterator[SchemaError]:
 
 
 def _changed_errors(place: Place, old: object) -> Iterator[SchemaError]:
-    """Yield what is wrong with what a change has changed."""
+    """Yield the errors of the values that an update changes."""
     fields = place.fields
     for field in place.type.fields:
         value, before = fields.get(field.name), at(old, field.name)
@@ -263,7 +251,7 @@ def _fixed_errors(type_: RuledType, old: object, new: object, path: str) -> Iter
 
 
 def _below(field: RuledField, value: object, place: Place, old: object = None) -> Iterator[tuple[Place, object]]:
-    """Yield the structs that a field has or holds, and what they were."""
+    """Yield the structs in a field, each with its old value."""
     name, called, type_ = field.name, field.rule.called, field.below
     where = place.path if called == "." else place.below(called or name)
     if field.held_in == "list":
@@ -279,7 +267,7 @@ def _below(field: RuledField, value: object, place: Place, old: object = None) -
 
 
 def _members(rule: FieldRule, place: Place) -> list[str]:
-    """Return which fields of a union are set; only the first is looked into."""
+    """Return the fields of a union that are set. Only the first is checked further."""
     return [name for name in rule.union if is_mapping(place.fields.get(name))]
 
 

@@ -1,14 +1,8 @@
-"""Defaults of built-in kinds: what the server writes into an object where its author wrote nothing.
+"""Write the server's defaults into objects of built-in kinds.
 
-An object is walked by its type, once for each write. At each struct:
-
-    1. fields that nobody set get what the table says (``fill``), or what follows from other fields (a rule)
-    2. fields that Go always writes get its zero (``zeros``): null, "", 0, or an empty struct
-    3. fields that Go never writes when they are zero are left out (``omitted``)
-    4. quantities are written in their canonical form
-
-Types below which there is nothing to do are
-not walked, so ConfigMaps and the like cost nothing.
+Each struct first gets its defaults (``fill``, then a rule for defaults that depend on other fields), then the zero
+values that Go always writes (``zeros``). Last, zero values that Go omits are removed and quantities are made canonical.
+Types without defaults at any depth are skipped, for example ConfigMaps.
 
 Source: the defaulting functions of Kubernetes pkg/apis; encoding/json.
 """
@@ -28,7 +22,7 @@ Fields = dict[str, Any]
 
 
 def complete_object(node: TypeNode, fields: Fields) -> None:
-    """Write the defaults and zeros of a built-in kind into an object, in place, but for its metadata."""
+    """Write the defaults and zero values of a built-in kind into an object, except for its metadata."""
     if node.completion is not None:
         _complete(node.completion, fields, root=True)
     for name in struct_fields(node):
@@ -36,12 +30,12 @@ def complete_object(node: TypeNode, fields: Fields) -> None:
 
 
 def struct_fields(node: TypeNode) -> tuple[str, ...]:
-    """Return which of ``spec`` and ``status`` every object of a built-in kind has, be they empty."""
+    """Return which of ``spec`` and ``status`` every object of a built-in kind has, even if they are empty."""
     return tuple(name for name in ("spec", "status") if name in node.fields and node.fields[name].name)
 
 
 def initial_status(node: TypeNode) -> Fields | None:
-    """Return the status of a new object of a built-in kind; None if the kind has none, or its objects need none."""
+    """Return the status of a new object of a built-in kind, or None if it has none."""
     found = _initial_status_of(node)
     return copy.deepcopy(found) if found is not None else None
 
@@ -56,7 +50,7 @@ def _initial_status_of(node: TypeNode) -> Fields | None:
 
 
 def without_zeros(node: TypeNode, fields: Fields) -> Fields:
-    """Return an object without what an empty one has, too: nobody has set that, so nobody owns it."""
+    """Return an object without the fields of an empty object, which have no owner because no client has set them."""
     empty = empty_object(node)
     return _without(fields, empty) if any(name in fields for name in empty) else fields
 
@@ -77,7 +71,7 @@ def _without(fields: Fields, empty: Mapping[str, object]) -> Fields:
 
 @cache
 def empty_object(node: TypeNode) -> Mapping[str, object]:
-    """Return what Go writes for an object of a built-in kind in which nothing is set, without metadata."""
+    """Return Go's JSON for an empty object of a built-in kind, without metadata."""
     zeros = node.completion.zeros if node.completion is not None else {}
     return {name: _deep_zero(node, name) for name in zeros if name != "metadata"}
 
@@ -112,7 +106,7 @@ def _complete(plan: Completion, fields: Fields, *, root: bool = False) -> None:
 
 
 def _complete_below(node: TypeNode, value: object) -> None:
-    """Complete a struct, or those in a list or a map; lists of lists and maps of lists are nowhere in the API."""
+    """Complete a struct, or the structs in a list or a map. The API has no nested lists or maps of lists."""
     struct = node.items or node.other or node
     plan = struct.completion
     if plan is None:

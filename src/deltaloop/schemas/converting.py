@@ -1,7 +1,7 @@
-"""What a strategic merge or an apply makes of an object of a built-in kind, read as that kind.
+"""Convert the result of a strategic merge patch or an apply to its built-in kind.
 
-The real server does not decode it from JSON, as it does with whatever else is sent, but converts the merged values one
-by one. So a whole number may be written as 2.0 here, and the first value of a wrong type is all that is told.
+The real server does not decode it from JSON like other input, but converts the merged values one by one. A whole number
+may therefore be written as 2.0, and only the first value of a wrong type is reported.
 
 Source: apimachinery pkg/runtime/converter.go (``FromUnstructured``).
 """
@@ -30,15 +30,13 @@ _WHOLE: Final = ("int32", "int64", "intstr")
 
 
 class _WrongTypeError(Exception):
-    """Inside this module only."""
-
     def __init__(self, fault: DecodingFault) -> None:
         super().__init__()
         self.fault = fault
 
 
 def convert_object(node: TypeNode, fields: dict[str, object]) -> DecodingFault | None:
-    """Write the whole numbers of a merged object as such, in place, and return the first value of a wrong type."""
+    """Convert floats with integer values to int in place, and return the first value of a wrong type."""
     try:
         _struct(node, fields)
     except _WrongTypeError as error:
@@ -72,7 +70,7 @@ def _value(node: TypeNode, value: object) -> object:
     if node.form in _WHOLE and type(value) is float and value.is_integer():
         value = int(value)
     if node.form in ("int32", "int64") and type(value) is int:
-        # Go converts it without a look at its size; what is beyond 64 bits was a float, which becomes the least number.
+        # Go ignores overflow here. A number beyond 64 bits was decoded as a float, which becomes the smallest integer.
         value = value if -(2**63) <= value < 2**63 else -(2**63)
         return (value + 2**31) % 2**32 - 2**31 if node.form == "int32" else value
     if node.form in _TAKEN and value_type(value) not in _TAKEN[node.form]:

@@ -1,12 +1,7 @@
-"""The steps of a custom resource through its schema, from bytes of the schema to the answer of each step.
+"""Prune, default and validate custom resources by their schema.
 
-    decode      unknown fields go (or are named), nulls that may not be go, defaults come: on each read and each write
-    validate    on each write, after the server has set its own fields
-
-Missing fields get their defaults; a null that may not be null is dropped, or replaced by the default.
-
-Defaults apply when an object is decoded, from a request or from the store, so a default that a CRD gains later shows
-in objects that are already there.
+Decoding runs on each read and each write, so a default that a CRD gains later appears in stored objects. Validation
+runs on each write, after the server has set its own fields.
 
 Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go; apiextensions-apiserver
 pkg/apiserver/schema/defaulting.
@@ -30,10 +25,10 @@ _CONTAINERS: Final = (dict, list)
 
 
 def apply_defaults(node: TypeNode, value: object, *, keep_nulls: bool = False) -> bool:
-    """Fill in defaults in place and tell whether anything changed; ``keep_nulls`` leaves nulls without a default.
+    """Fill in defaults in place and return whether a value changed. ``keep_nulls`` keeps nulls without a default.
 
     Raises:
-        GrowthError: If the defaults are larger than the account of the work allows.
+        GrowthError: If the defaults are larger than the current account allows.
     """
     changed = False if keep_nulls else _drop_nulls(node, value)
     if node.has_defaults:
@@ -43,7 +38,7 @@ def apply_defaults(node: TypeNode, value: object, *, keep_nulls: bool = False) -
 
 @final
 class _Room:
-    """The bytes that defaults may still add to one object."""
+    """Bytes that defaults may still add to one object."""
 
     __slots__ = ("left",)
 
@@ -51,7 +46,6 @@ class _Room:
         self.left = CURRENT.account.growth
 
     def default(self, node: TypeNode, name: str = "") -> object:
-        """Return a copy of a default, if there is room for it."""
         self.left -= node.default_size + len(name)
         if self.left < 0:
             raise GrowthError(CURRENT.account.growth - self.left)
@@ -113,12 +107,9 @@ def _drop_nulls(node: TypeNode, value: object) -> bool:
 
 
 def decode_by_schema(schema: Schema, fields: dict[str, object], *, applied: bool = False) -> bool:
-    """Prune and default a custom resource in place and tell whether anything changed; no other object does.
+    """Prune and default a custom resource in place, and return whether it changed. Other objects are not changed.
 
-    Args:
-        schema: That of the object's version.
-        fields: The object, as decoded JSON.
-        applied: Whether it comes from an apply; nulls that may not be then stay, to be refused.
+    ``applied`` keeps nulls that are not allowed, because an apply with such nulls must be rejected.
     """
     if not schema.source:
         return False
@@ -127,12 +118,12 @@ def decode_by_schema(schema: Schema, fields: dict[str, object], *, applied: bool
 
 
 def schema_errors(schema: Schema, fields: dict[str, object], old: dict[str, object] | None = None) -> list[SchemaError]:
-    """Return what is wrong with an object that was decoded, but for what the one that it replaces had already."""
+    """Return the errors of a decoded object, without those that its old version already had."""
     return validating.validate(schema.tree, fields, old) if schema.source else []
 
 
 def status_errors(schema: Schema, fields: dict[str, object], old: dict[str, object]) -> list[SchemaError]:
-    """Return the same for a write of its status: the real server looks at the status alone then, as at an object."""
+    """Return the errors of a status write. The real server validates the status alone, as if it were the object."""
     return validating.validate_part(schema.tree, "status", fields, old) if schema.source else []
 
 
@@ -141,9 +132,9 @@ class _Object(dict[str, object]):
 
 
 def _may_have_duplicates(body: bytes) -> bool:
-    """Tell quickly whether a field may be twice; False is certain."""
-    # Decoding keeps one of two fields with a name, and a colon less when written again. A colon that is escaped in the
-    # body is none there, so that it could stand for the lost one.
+    """Return quickly whether a body may have duplicate fields. False is certain."""
+    # Decoding drops duplicate fields, so that encoding writes fewer colons. An escaped colon in the body could
+    # compensate for this.
     if b"\\u003" in body:
         return True
     try:
@@ -154,7 +145,7 @@ def _may_have_duplicates(body: bytes) -> bool:
 
 
 def duplicate_field_texts(body: bytes) -> list[str]:
-    """Return a sentence for each field that is twice in a JSON object; none if the body is no JSON."""
+    """Return a message for each duplicate field in a JSON object, or nothing if the body is not JSON."""
     if not _may_have_duplicates(body):
         return []
     found = False

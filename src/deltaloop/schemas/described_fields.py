@@ -1,4 +1,4 @@
-"""Fields that a schema describes, by simple paths: ``.spec.replicas``, ``.labels['app']``.
+"""Look up a field in a schema by a simple path, for example ``.spec.replicas`` or ``.labels['app']``.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go (``ValidFieldPath``).
 """
@@ -18,13 +18,13 @@ _LEAST_QUOTED: Final = 2
 
 
 class DescribedField(NamedTuple):
-    """A field of a schema.
+    """Field of a schema.
 
     Attributes:
-        steps: The names on the way.
-        schema: The field's schema.
-        why: Why there is no such field; "" if there is.
-        shown: The path as the server writes it.
+        steps: Names along the path.
+        schema: Schema of the field.
+        why: Error if the field does not exist, otherwise "".
+        shown: Path as the server writes it.
     """
 
     steps: tuple[str, ...]
@@ -38,13 +38,7 @@ def _none(why: str) -> DescribedField:
 
 
 def described_field(path: str, schema: dict[str, object], *, brackets: bool = True) -> DescribedField:
-    """Return the field that a path leads to, or why it leads to none.
-
-    Args:
-        path: The path.
-        schema: The schema that it begins at.
-        brackets: Whether a name may be in brackets, too.
-    """
+    """Look up the field at a path. ``brackets`` allows names in brackets."""
     steps: list[str] = []
     shown = ""
     tokens = iter(_TOKEN.findall(path))
@@ -70,7 +64,7 @@ def described_field(path: str, schema: dict[str, object], *, brackets: bool = Tr
 
 
 def _quoted(tokens: Iterator[str]) -> tuple[str, str]:
-    """Return the name in brackets whose first has been read, or why there is none."""
+    """Return the name in brackets after the opening bracket, or an error."""
     token = next(tokens, "")
     if not token:
         return "", "unexpected end of JSON path"

@@ -1,4 +1,4 @@
-"""What is wrong with a field of an object: where, which of the API's field errors it is, and the text that follows.
+"""Errors of an object's fields, with the API's reason and message.
 
 Source: apimachinery pkg/util/validation/field/errors.go.
 """
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class SchemaError(msgspec.Struct, frozen=True):
-    """One field that is wrong.
+    """Error of one field.
 
     Attributes:
-        field: Where.
-        reason: Which of the API's field errors it is.
-        text: What follows the field's name.
-        tolerated: Whether it was so before, in a part that has not changed: the writer is only warned.
+        field: Path of the field.
+        reason: Reason of the API.
+        text: Message after the name of the field.
+        tolerated: Whether the error already existed in an unchanged part, so that it is only a warning.
     """
 
     field: str
@@ -34,15 +34,14 @@ class SchemaError(msgspec.Struct, frozen=True):
 
 
 class DecodingFault(msgspec.Struct, frozen=True):
-    """A value that cannot be read as what it is to be; the words are put on it where it is answered.
+    """Value that cannot be decoded as its type, without its data. The response adds the message.
 
     Attributes:
-        path: Where it is, from the beginning, without the places of items; "" for the whole.
-        struct: The struct in which it is a field.
-        wanted: The type that it is to be of.
-        found: What it is, in the words of JSON schema, as ``value_type`` says it; never the data.
-        number: The number, where another one is wanted: Go repeats it.
-        why: What the value's own reader says against it; "" if it is of a wrong type.
+        path: Path from the root without indexes of items, or "" for the whole object.
+        struct: Struct that contains the field.
+        found: JSON schema type of the value (``value_type``).
+        number: The number, if a different number was expected, because Go repeats it.
+        why: Message of the value's own parser, or "" for a wrong type.
     """
 
     path: str
@@ -54,15 +53,14 @@ class DecodingFault(msgspec.Struct, frozen=True):
 
 
 class MergingFault(msgspec.Struct, frozen=True):
-    """A value that cannot be merged as its type says; the words are put on it where it is answered.
+    """Value that cannot be merged by its type, without its data. The response adds the message.
 
     Attributes:
-        path: Where it is, as people read it.
-        why: What is wrong: ``type``, ``undeclared``, ``repeated``, or with an item ``null in keyed``, ``null in set``,
-            ``no object``, ``no key``.
-        wanted: The type that it is to be of, or the keys that are wanted or repeated.
-        found: What it is, in the words of JSON schema; never the data.
-        position: Of the item.
+        why: ``type``, ``undeclared``, ``repeated``, or for an item ``null in keyed``, ``null in set``, ``no object``,
+            ``no key``.
+        wanted: Expected type, or keys that are missing or repeated.
+        found: JSON schema type of the value.
+        position: Index of the item.
     """
 
     path: str
@@ -73,48 +71,48 @@ class MergingFault(msgspec.Struct, frozen=True):
 
 
 def required(field: str, text: str = "") -> SchemaError:
-    """A field that has to be there is not."""
+    """Return an error for a missing field."""
     return SchemaError(field, "FieldValueRequired", f"Required value: {text}" if text else "Required value")
 
 
 def invalid_value(field: str, shown: str, text: str) -> SchemaError:
-    """A field has a value that it cannot have; ``shown`` is the value as Go's ``%#v`` prints it."""
+    """Return an error for an invalid value. ``shown`` is the value in the format of Go's ``%#v``."""
     return SchemaError(field, "FieldValueInvalid", f"Invalid value: {shown}: {text}")
 
 
 def duplicate(field: str, shown: str) -> SchemaError:
-    """A value is there twice and may be there once."""
+    """Return an error for a duplicate value."""
     return SchemaError(field, "FieldValueDuplicate", f"Duplicate value: {shown}")
 
 
 def missing(field: str, shown: str) -> SchemaError:
-    """A field refers to something that is not there."""
+    """Return an error for a reference to an object that does not exist."""
     return SchemaError(field, "FieldValueNotFound", f"Not found: {shown}")
 
 
 def forbidden_field(field: str, text: str) -> SchemaError:
-    """A field may not be set or changed."""
+    """Return an error for a field that must not be set or changed."""
     return SchemaError(field, "FieldValueForbidden", f"Forbidden: {text}")
 
 
 def internal(field: str, text: str) -> SchemaError:
-    """Something went wrong in the server while a field was looked at."""
+    """Return an internal error of the server at a field."""
     return SchemaError(field, "InternalError", f"Internal error: {text}")
 
 
 def too_long(field: str, most: int, unit: str = "byte") -> SchemaError:
-    """A text is too long; ``unit`` is what its length is counted in."""
+    """Return an error for a string that is longer than ``most`` units."""
     text = f"Too long: may not be more than {most} {unit}{'' if most == 1 else 's'}"
     return SchemaError(field, "FieldValueTooLong", text)
 
 
 def too_many(field: str, found: int, most: int) -> SchemaError:
-    """A list or an object has more items than it may have."""
+    """Return an error for a list or an object that has too many items."""
     text = f"Too many: {found}: must have at most {most} item{'' if most == 1 else 's'}"
     return SchemaError(field, "FieldValueTooMany", text)
 
 
 def not_supported(field: str, value: str, supported: Iterable[str]) -> SchemaError:
-    """A field has none of the values that it can have."""
+    """Return an error for a value outside of an enumeration."""
     listed = ", ".join(f'"{item}"' for item in supported)
     return SchemaError(field, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {listed}')

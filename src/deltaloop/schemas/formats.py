@@ -1,4 +1,4 @@
-"""The formats that a schema can ask of text and of numbers; one that is not known here says nothing.
+"""Formats of strings and numbers in schemas. Unknown formats are ignored.
 
 Source: kube-openapi pkg/validation/strfmt, pkg/internal/third_party/govalidator; apiextensions-apiserver
 pkg/apiserver/validation/formats.go; Go net, net/mail, net/url, time.
@@ -21,7 +21,7 @@ _DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})([^\n][0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})")
 _INT64: Final = 2**63
 _STEPS_OF_A_CHARACTER: Final = 8
-# What Go's time.ParseDuration reads, and each part that the older form reads; the longest letter of a unit first.
+# Syntax of Go's time.ParseDuration, and of a part in the older format. The longest letter of a unit comes first.
 _GO_DURATION: Final = re.compile(r"[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)")
 _GO_PART: Final = re.compile(r"([0-9]*)(\.[0-9]*)?(ns|us|µs|μs|ms|s|m|h)")
 _NANOSECONDS: Final = {
@@ -64,14 +64,14 @@ _ATOM_SIGNS: Final = frozenset("!#$%&'*+-/=?^_`{|}~")
 
 
 def format_of(types: tuple[str, ...], name: str) -> str:
-    """Return the name of a format that counts for these types; "" if it does not."""
+    """Return the name of a format if it applies to these types, otherwise ""."""
     if len(types) != 1 or types[0] == "string":
         return name if name.replace("-", "") in FORMATS else ""
     return name if name in _NUMBERS.get(types[0], ()) else ""
 
 
 def fits(name: str, value: str) -> bool:
-    """Tell whether a text has a format; every text has one that is not known."""
+    """Return whether a string matches a format. Every string matches an unknown format."""
     check = FORMATS.get(name.replace("-", ""))
     charge(_STEPS_OF_A_CHARACTER * len(value))
     return check is None or check(value)
@@ -99,7 +99,7 @@ def _is_date_time(value: str) -> bool:
 
 
 def duration_nanoseconds(value: str) -> int:
-    """Return how long a duration is, a text of that format, in nanoseconds."""
+    """Return the nanoseconds of a string in the duration format."""
     if _GO_DURATION.fullmatch(value) and _nanoseconds(value) < _INT64:
         return -_nanoseconds(value) if value.startswith("-") else _nanoseconds(value)
     return sum(int(number) * _unit(unit.lower()) for number, unit in _DURATION_PART.findall(value))
@@ -134,7 +134,7 @@ def _nanoseconds(value: str) -> int:
 
 
 def _is_email(value: str) -> bool:
-    """Tell whether a text is an address, or a name with an address in angle brackets."""
+    """Return whether a string is an address, or a name with an address in angle brackets."""
     rest = value.strip(" \t\r\n")
     if rest.endswith(">"):
         name, _, address = rest[:-1].rpartition("<")
@@ -179,7 +179,7 @@ def _is_hostname(value: str) -> bool:
 
 
 def _is_ip(value: str, *, sloppy: bool = False) -> bool:
-    """Tell whether a text is an address without a zone; a sloppy one may have zeros before its decimal numbers."""
+    """Return whether a string is an IP address without a zone. ``sloppy`` allows leading zeros in decimal numbers."""
     if "%" in value:
         return False
     head, colon, tail = value.rpartition(":")
@@ -239,7 +239,7 @@ def _is_card(value: str) -> bool:
 
 
 def _is_uri(value: str) -> bool:
-    """Tell whether a text could be asked for: a URI with a scheme, or a path from the root."""
+    """Return whether a string is a URI with a scheme, or an absolute path."""
     try:
         parse_request_url(value)
     except UrlError:

@@ -1,4 +1,4 @@
-"""IP addresses and networks as Go's net/netip reads them, with its messages.
+"""Parse IP addresses and networks like Go's net/netip, with its error messages.
 
 Source: Go net/netip/netip.go.
 """
@@ -21,12 +21,12 @@ _BITS: Final = {4: 32, 6: 128}
 
 
 class AddressError(ValueError):
-    """A text is no address, or no network; the message is Go's."""
+    """A string is not an address or a network. The message is Go's."""
 
 
 @final
 class Address(msgspec.Struct, frozen=True):
-    """An IP address; ``family`` is 4 or 6."""
+    """IP address. ``family`` is 4 or 6."""
 
     family: int
     number: int
@@ -39,16 +39,16 @@ class Address(msgspec.Struct, frozen=True):
 
     @property
     def bits(self) -> int:
-        """How many bits an address of the family has."""
+        """Number of bits of an address in this family."""
         return _BITS[self.family]
 
     @property
     def is_mapped(self) -> bool:
-        """Whether it is an IPv4 address inside of IPv6."""
+        """Whether it is an IPv4-mapped IPv6 address."""
         return self.family == 6 and self.number >> 32 == 0xFFFF
 
     def starts_with(self, number: int, bits: int) -> bool:
-        """Tell whether its first bits are those of a number."""
+        """Return whether its first bits equal a number."""
         return self.number >> (self.bits - bits) == number
 
     @property
@@ -58,29 +58,29 @@ class Address(msgspec.Struct, frozen=True):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether it means the machine itself."""
+        """Whether it is a loopback address."""
         return self.starts_with(127, 8) if self.family == 4 else self.number == 1
 
     @property
     def is_multicast(self) -> bool:
-        """Whether it means many."""
+        """Whether it is a multicast address."""
         return self.starts_with(0xE, 4) if self.family == 4 else self.starts_with(0xFF, 8)
 
     @property
     def is_link_local_multicast(self) -> bool:
-        """Whether it means many on the same link."""
+        """Whether it is a link-local multicast address."""
         if self.family == 4:
             return self.starts_with(224 << 16, 24)
         return self.number >> 112 & 0xFF0F == 0xFF02
 
     @property
     def is_link_local_unicast(self) -> bool:
-        """Whether it means one on the same link."""
+        """Whether it is a link-local unicast address."""
         return self.starts_with(169 << 8 | 254, 16) if self.family == 4 else self.starts_with(0xFE80 >> 6, 10)
 
     @property
     def is_global_unicast(self) -> bool:
-        """Whether it means one, not only on the same link."""
+        """Whether it is a global unicast address."""
         if self.is_unspecified or (self.family == 4 and self.number == 0xFFFFFFFF):
             return False
         return not (self.is_loopback or self.is_multicast or self.is_link_local_unicast)
@@ -88,7 +88,7 @@ class Address(msgspec.Struct, frozen=True):
 
 @final
 class Network(msgspec.Struct, frozen=True):
-    """An address and how many of its first bits are the network's."""
+    """Address and the length of its prefix in bits."""
 
     address: Address
     bits: int
@@ -98,22 +98,18 @@ class Network(msgspec.Struct, frozen=True):
 
     @property
     def masked(self) -> Network:
-        """The network without the bits of a machine."""
+        """Network whose host bits are zero."""
         rest = self.address.bits - self.bits
         return Network(Address(self.address.family, self.address.number >> rest << rest), self.bits)
 
     def contains(self, address: Address) -> bool:
-        """Tell whether an address is in the network."""
+        """Return whether an address is in the network."""
         same_family = self.address.family == address.family and not address.zone
         return same_family and address.starts_with(self.address.number >> (self.address.bits - self.bits), self.bits)
 
 
 def parse_network(text: str) -> Network:
-    """Read a network, such as ``10.0.0.0/8``.
-
-    Raises:
-        AddressError: If it is none.
-    """
+    """Parse a network, for example ``10.0.0.0/8``."""
     head, slash, tail = text.rpartition("/")
     if not slash:
         raise _no_network(text, "no '/'")
@@ -135,11 +131,7 @@ def _no_network(text: str, why: str) -> AddressError:
 
 
 def parse_address(text: str) -> Address:
-    """Read an address.
-
-    Raises:
-        AddressError: If it is none.
-    """
+    """Parse an address."""
     charge(20 + 8 * len(text))
     first = next((sign for sign in text if sign in ".:%"), "")
     if first == ".":
@@ -220,7 +212,7 @@ def _six_fields(text: str, fields: list[int], gap: int | None) -> int:
 
 
 def _embedded(text: str, rest: str, before: int, *, has_gap: bool) -> list[int]:
-    """Return the two fields that the IPv4 address at the end is."""
+    """Return the two fields of the IPv4 address at the end."""
     if not has_gap and before != _FIELDS - 2:
         raise _no_address(text, "embedded IPv4 address must replace the final 2 fields of the address", rest)
     if before + 2 > _FIELDS:
@@ -240,7 +232,7 @@ def _hexadecimal_field(text: str, rest: str) -> str:
 
 
 def _after_colon(text: str, rest: str) -> tuple[str, bool]:
-    """Return what is after a colon, and whether that is one, too."""
+    """Return the text after a colon, and whether a second colon follows."""
     if rest[0] != ":":
         raise _no_address(text, "unexpected character, want colon", rest)
     if len(rest) == 1:

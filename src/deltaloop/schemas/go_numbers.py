@@ -1,11 +1,9 @@
-"""Numbers as the real server has them: 64 bits, whole or with a point as they were sent, and written the shortest way.
+"""Go's handling of numbers, quoting, times and type names in messages.
 
-A number that was sent without a point and fits 64 bits is an integer, every other one a float. Which of both it is
-decides how it is held against bounds. It is lost when the object is stored, and where an apply reads it: 1.0 is 1.
+A number without a decimal point that fits 64 bits is an integer, every other number is a float. This difference decides
+how bounds are checked. It is lost when the object is stored or read by an apply, where 1.0 is 1.
 
-Why Go's ``time.Parse`` reads no instant from a text, in its words.
-
-A layout is an example of what is read by it. What comes first is told first; that there is no such day, last.
+``why_no_time`` reproduces the errors of Go's ``time.Parse``, in the same order. An invalid day is reported last.
 
 Source: go-openapi/swag conv; encoding/json, strconv; Go time/format.go, ``parse``, ``getnum``, ``skip``, ``quote`` and
 ``ParseError``.
@@ -33,7 +31,7 @@ _SHORT: Final = {
 
 
 def quoted(text: str) -> str:
-    """Return a text in quotes, as Go's ``%q`` writes it."""
+    """Return a string in quotes like Go's ``%q``."""
     return f'"{"".join(_SHORT.get(sign) or (sign if sign.isprintable() else _escaped(ord(sign))) for sign in text)}"'
 
 
@@ -49,7 +47,7 @@ _PART: Final = re.compile(r"([^0-9]*)(2006|01|02|15|04|05)")
 _NUMBERS: Final = {
     "2006": re.compile(r"[0-9]{4}"),
     "15": re.compile(r"[0-9]{1,2}"),
-    # A fraction may follow, whether the layout has one or not.
+    # Go accepts a fraction even if the layout has none.
     "05": re.compile(r"([0-9]{2})(?:[.,][0-9]+)?"),
 }
 _TWO_DIGITS: Final = re.compile(r"[0-9]{2}")
@@ -62,13 +60,8 @@ _RANGES: Final = {
 
 
 def why_no_time(layout: str, text: str) -> str:
-    """Return what Go says of a text that it does not read by a layout.
-
-    Args:
-        layout: Of dates or of instants without a zone: ``DATE_LAYOUT`` or ``LOCAL_LAYOUT``.
-        text: The text; "" is returned if there is nothing wrong with it.
-    """
-    rest = text.encode("utf-8", "surrogatepass").decode("latin-1")  # Go counts bytes, and shows those of other scripts
+    """Return Go's error for a string that does not match ``DATE_LAYOUT`` or ``LOCAL_LAYOUT``, or "" if it does."""
+    rest = text.encode("utf-8", "surrogatepass").decode("latin-1")  # Go counts bytes and escapes non-ASCII bytes
     told = f"parsing time {_quoted(rest)}"
     found: dict[str, int] = {}
     for before, part in _PART.findall(layout):
@@ -86,7 +79,7 @@ def why_no_time(layout: str, text: str) -> str:
         rest = rest[match.end() :]
     if rest:
         return f"{told}: extra text: {_quoted(rest)}"
-    year = found["2006"] or 400  # Python's calendar begins with 1; the year 0 is a leap year
+    year = found["2006"] or 400  # Python's calendar begins with year 1, but year 0 is a leap year
     return "" if 1 <= found["02"] <= monthrange(year, found["01"])[1] else f"{told}: day out of range"
 
 
@@ -108,7 +101,7 @@ _NEAR: Final = 1e-9
 
 
 def as_sent(value: int) -> Number:
-    """Return a number that was sent without a point: an integer, or a float if it does not fit 64 bits."""
+    """Return an integer as Go decodes it: unchanged, or as a float if it does not fit 64 bits."""
     if -_INT64 <= value < _INT64:
         return value
     try:
@@ -118,7 +111,7 @@ def as_sent(value: int) -> Number:
 
 
 def is_whole(value: float) -> bool:
-    """Tell whether a float counts as an integer: it is one that a float can tell from others, or nearly one."""
+    """Return whether a float counts as an integer: it is nearly one, and small enough to be exact."""
     if not -_EXACT <= value <= _EXACT:
         return False
     nearest = math.floor(abs(value) + 0.5)
@@ -126,7 +119,7 @@ def is_whole(value: float) -> bool:
 
 
 def shown_number(value: float) -> str:
-    """Write a float as Go's messages have it."""
+    """Format a float like Go's messages."""
     if value == 0:
         return "-0" if math.copysign(1, value) < 0 else "0"
     decimal = Decimal(repr(value)).normalize()
@@ -147,5 +140,5 @@ _GO_TYPES: Final[dict[type, str]] = {
 
 
 def go_type(value: object) -> str:
-    """Return the type that a decoded value has in Go."""
+    """Return the Go type of a decoded value."""
     return _GO_TYPES.get(type(value), "<nil>")

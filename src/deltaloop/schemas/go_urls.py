@@ -1,4 +1,4 @@
-"""URLs as Go's net/url reads and writes them, with its messages.
+"""Parse and write URLs like Go's net/url, with its error messages.
 
 Source: Go net/url/url.go.
 """
@@ -21,7 +21,7 @@ _PORT: Final = re.compile("(:[0-9]*)?")
 _ESCAPE: Final = re.compile("%[0-9a-fA-F]{2}")
 _UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~")
 _HOST: Final = _UNRESERVED | frozenset(b"!$&'()*+,;=:[]<>\"")
-# What is written as it is, in each part of a URL.
+# Bytes that are not escaped in each part of a URL.
 _PLAIN: Final[dict[_Mode, frozenset[int]]] = {
     "path": _UNRESERVED | frozenset(b"$&+,/:;=@"),
     "host": _HOST,
@@ -36,12 +36,12 @@ _MOST_PARAMETERS: Final = 10_000
 
 
 class UrlError(ValueError):
-    """A text is no URL; the message is Go's."""
+    """A string is not a URL. The message is Go's."""
 
 
 @final
 class Url(msgspec.Struct):
-    """The parts of a URL, escapes resolved."""
+    """Parts of a URL without escapes."""
 
     scheme: str = ""
     opaque: str = ""
@@ -57,23 +57,23 @@ class Url(msgspec.Struct):
 
     @property
     def hostname(self) -> str:
-        """The host without its port, and without brackets."""
+        """Host without port and brackets."""
         return self._host_and_port()[0]
 
     @property
     def port(self) -> str:
-        """The port, or ""."""
+        """Port, or ""."""
         return self._host_and_port()[1]
 
     @property
     def escaped_path(self) -> str:
-        """The path as it is sent: as it was written, if that is right."""
+        """Path as sent, which is the original path if its escapes are valid."""
         charge(20 * len(self.path))
         return _escaped_part(self.path, self.raw_path, "path")
 
     @property
     def query(self) -> dict[str, list[str]]:
-        """The parameters; wrong ones are left out."""
+        """Query parameters without invalid ones."""
         charge(10 * len(self.raw_query))
         found: dict[str, list[str]] = {}
         if self.raw_query.count("&") + 1 > _MOST_PARAMETERS:
@@ -120,20 +120,12 @@ class Url(msgspec.Struct):
 
 
 def parse_request_url(text: str) -> Url:
-    """Read a URL that could be asked for: with a scheme, or a path from the root; a fragment is nothing of its own.
-
-    Raises:
-        UrlError: If it is none.
-    """
+    """Parse an absolute URL or an absolute path. A fragment is not separated."""
     return _parsed(text, text, for_request=True)
 
 
 def parse_url(text: str) -> Url:
-    """Read any URL.
-
-    Raises:
-        UrlError: If it is none.
-    """
+    """Parse any URL."""
     rest, _, fragment = text.partition("#")
     found = _parsed(rest, rest, for_request=False)
     if fragment:
@@ -209,7 +201,7 @@ def _host(scheme: str, host: str) -> str:
         return _literal_address(host)
     colon = host.find(":")
     if colon >= 0:
-        # Elsewhere a host may have colons, for the sake of old database addresses.
+        # Other schemes allow colons in a host, for old database addresses.
         port = host[colon if scheme in ("http", "https") else host.rfind(":") :]
         _check_port(port)
     return _unescaped(host, "host")

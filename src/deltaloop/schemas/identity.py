@@ -1,7 +1,7 @@
-"""Lists whose items have an identity, and objects inside objects.
+"""Check sets, maps and embedded objects.
 
-Items of a set are all different; items of a map differ in their keys. An embedded object has an apiVersion, a kind, and
-metadata as any object.
+All items of a set differ, and items of a map differ in their keys. An embedded object has an apiVersion, a kind and
+metadata.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/listtype, pkg/apiserver/schema/objectmeta.
 """
@@ -24,7 +24,7 @@ _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 def identity_errors(node: TypeNode, value: object, path: str, errors: list[SchemaError], *, lists: bool = True) -> None:
-    """Add what is wrong with embedded objects to ``errors``, and unless ``lists`` is False with sets and maps."""
+    """Add the errors of embedded objects, and of sets and maps unless ``lists`` is False."""
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
         if node.embedded:
@@ -49,7 +49,7 @@ def _place(node: TypeNode, path: str, name: str) -> str:
 
 
 def embedded_objects(node: TypeNode, value: object, path: str = "") -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield the objects inside an object, and where they are."""
+    """Yield each embedded object with its path."""
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
         if node.embedded:
@@ -84,7 +84,7 @@ def _check_duplicates(node: TypeNode, entries: list[object], path: str, errors: 
 
 
 def _shown(item: object, key: bytes) -> str:
-    """Return what comes twice as Go writes it: with the signs of HTML escaped, unless it is a text alone."""
+    """Return a duplicate value as Go writes it, with HTML characters escaped unless it is a string."""
     return key.decode() if isinstance(item, str) else escape_html(key.decode())
 
 

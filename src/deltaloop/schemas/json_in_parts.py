@@ -1,4 +1,4 @@
-"""JSON decoded and encoded in several calls, because no other thread runs during one call of the encoder or decoder."""
+"""Decode and encode JSON in several calls, because a single call blocks all other threads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 PART: Final = 8_000
-"""Values, or units of 64 characters, in one call."""
+"""Values, or units of 64 characters, per call."""
 _RUN: Final = 16_000
 _DECODED_AT_ONCE: Final = 256 * 1024  # bytes
 _UNIT: Final = 64  # characters
@@ -21,7 +21,7 @@ _decode_items: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def decode_in_parts(content: bytes | str) -> Any:
-    """Return JSON decoded; the members of a large object and the items of a large list are decoded in groups.
+    """Decode JSON. Members of a large object and items of a large list are decoded in groups.
 
     Raises:
         DecodeError: If it is not JSON.
@@ -31,7 +31,7 @@ def decode_in_parts(content: bytes | str) -> Any:
     try:
         return _decoded(content.encode() if isinstance(content, str) else content)
     except (msgspec.MsgspecError, UnicodeError):
-        return _decode(content)  # its error has the position in the whole text
+        return _decode(content)  # this error has the position in the whole text
 
 
 def _decoded(content: bytes | memoryview) -> Any:
@@ -63,12 +63,12 @@ def _values(raws: Iterable[msgspec.Raw]) -> Iterator[Any]:
 
 
 def encode_sorted(value: object) -> bytes:
-    """Return a value as JSON, the keys of its objects sorted; the members of a large one are encoded in groups."""
+    """Encode a value as JSON with sorted keys, in groups if it is large."""
     return _encode(value) if size_of(value) <= PART else b"".join(_encoded(value))
 
 
 def size_of(value: object) -> int:
-    """Return the number of values inside a value, long strings counted as several; it stops soon after ``PART``."""
+    """Count the values inside a value, and long strings several times. The count stops soon after ``PART``."""
     size = 1
     level: list[Any] = [value]
     while level:
@@ -90,7 +90,6 @@ def size_of(value: object) -> int:
 
 
 def _encoded(value: Any) -> Iterator[bytes]:
-    """Yield the JSON of a value that is too large for one call."""
     if isinstance(value, dict):
         keys = _sorted(value)
         yield from _joined(b"{", ((key, value[key]) for key in keys), dict, b"}")
@@ -129,7 +128,7 @@ def _encode_group(group: list[tuple[Any, Any]], kind: type[Any]) -> bytes:
 
 
 def _sorted(keys: Iterable[str]) -> list[str]:
-    """Sort keys in runs: to merge sorted runs takes half of the time of one sort."""
+    """Sort keys in runs, because merging sorted runs takes half the time of one sort."""
     left, merged = iter(keys), list[str]()
     while run := sorted(islice(left, _RUN)):
         merged += run

@@ -1,15 +1,14 @@
-r"""The JSON paths of printer columns, which are the inside of a kubectl template: ``.spec.a`` stands for ``{.spec.a}``.
+r"""JSON paths of printer columns, which are kubectl templates without braces.
 
-    .spec.replicas                                       fields
-    .metadata.labels.app\.kubernetes\.io/name            a dot inside a name has a backslash before it
-    .metadata.labels['app']                              a name in single quotes
-    .spec.hosts[0], [-1], [*], [], [1:], [0:4:2], [0,2]  items of a list; none in the brackets is the first one
-    .status.conditions[?(@.type=="Ready")].status        items for which a comparison holds, or where something is
-    .spec.*, ..name                                      all values, and all below
+::
 
-A path yields every value that it leads to, in order (that of a map is the object's; there it is any); a column shows
-the first one. What is missing yields nothing, and so does a path that asks for what cannot be, such as an item of a
-text.
+    .metadata.labels.app\.kubernetes\.io/name            escaped dots in a name
+    .metadata.labels['app']                              quoted name
+    .spec.hosts[0], [-1], [*], [], [1:], [0:4:2], [0,2]  items of a list, [] is the first
+    .status.conditions[?(@.type=="Ready")].status        items for which a comparison is true or a path exists
+    .spec.*, ..name                                      all values, and all descendants
+
+A path yields all matching values in order. Missing values and invalid accesses yield none.
 
 Source: client-go util/jsonpath (parser.go, jsonpath.go), third_party/forked/golang/template.
 """
@@ -53,27 +52,27 @@ _MOST_VALUES: Final = 10_000
 
 
 class InvalidJsonPathError(DeltaloopError, ValueError):
-    """A path is no JSON path; the message has the position."""
+    """A path is not a valid JSON path."""
 
 
 class _NoAnswerError(Exception):
-    """A path asks for what this object cannot answer, such as an item beyond a list's end."""
+    """A path makes an invalid access in this object, for example beyond the end of a list."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class JsonPath:
-    """A parsed JSON path."""
+    """Parsed JSON path."""
 
     text: str
     steps: tuple[_Step, ...]
 
     @classmethod
     def parse(cls, text: str) -> JsonPath:
-        """Parse a path; what is there after a closing brace is read, and not looked at.
+        """Parse a path. Text after a closing brace is parsed but ignored.
 
         Raises:
-            InvalidJsonPathError: If it is not a JSON path; the message has the position.
+            InvalidJsonPathError: If it is not a valid JSON path. The message contains the position.
         """
         template = f"{{{text}}}"
         steps, position = _block(template, 1)
@@ -82,7 +81,7 @@ class JsonPath:
         return cls(text, tuple(steps))
 
     def find(self, value: object) -> _Values:
-        """Return every value that the path leads to; none if any part is missing, or if there are too many values."""
+        """Return all matching values, or none if a part is missing or there are too many values."""
         try:
             with limited(Account(_MOST_STEPS)):
                 return _walked(self.steps, [value])
@@ -95,7 +94,7 @@ def _walked(steps: tuple[_Step, ...], values: _Values) -> _Values:
         charge(len(values))
         values = step(values)
         if len(values) > _MOST_VALUES:
-            raise _NoAnswerError  # each step may double them
+            raise _NoAnswerError  # each step can double the values
     return values
 
 
@@ -107,7 +106,7 @@ def _wrong(text: str, position: int) -> InvalidJsonPathError:
 
 
 def _block(text: str, position: int) -> tuple[list[_Step], int]:
-    """Read what stands between braces, and return it with the position after the closing one."""
+    """Parse the text between braces, and return it with the position after the closing brace."""
     steps: list[_Step] = []
     while not text.startswith("}", position):
         if text.startswith((" ", "@", "$"), position):
@@ -122,12 +121,12 @@ def _block(text: str, position: int) -> tuple[list[_Step], int]:
 
 
 def _inside(text: str) -> tuple[_Step, ...]:
-    """Read a part of a path as one of its own."""
+    """Parse a part of a path."""
     return tuple(_block(f"{{{text}}}", 1)[0])
 
 
 def _step(text: str, position: int, *, after_all_below: bool) -> tuple[list[_Step], int] | None:
-    """Read what stands at a position; None for what is nothing."""
+    """Parse the step at a position, or return None."""
     if text.startswith("[?", position):
         match = _FILTER.match(text, position)
         return ([_filter(match[1])], match.end()) if match else None
@@ -161,7 +160,7 @@ def _number(text: str, position: int, written: str) -> int | float:
 
 
 def _bracketed(text: str, position: int, inside: str) -> list[_Step]:
-    """Read what stands between square brackets: a name in quotes, items of a list, or several of these."""
+    """Parse the text between square brackets: a quoted name, items of a list, or several of them."""
     parts = inside.split(",")
     if len(parts) > 1:
         return [_union([_inside(f"[{part.strip(' ')}]") for part in parts])]
@@ -171,7 +170,7 @@ def _bracketed(text: str, position: int, inside: str) -> list[_Step]:
     if match is None:
         raise _wrong(text, position)
     first, end, step = (part and part.removeprefix(":") for part in match.groups())
-    # Python does not convert more than some thousand digits.
+    # Python limits the number of digits in int().
     bounds = [int(part[:_LONGEST]) if part and part != "-" else None for part in (first, end, step)]
     if "-" in (first, end, step) or any(bound is not None and abs(bound) >= _INT64 for bound in bounds):
         raise _wrong(text, position)
@@ -213,7 +212,7 @@ def _union(parts: list[tuple[_Step, ...]]) -> _Step:
 
 
 def _slice(first: int, end: int | None, step: int | None, *, only: bool) -> _Step:
-    """Return the step to items of a list; ``only`` to the first of them."""
+    """Return the step to a slice of a list. ``only`` selects its first item."""
 
     def chosen(value: object) -> _Values:
         listed = items(value)
@@ -234,7 +233,7 @@ def _slice(first: int, end: int | None, step: int | None, *, only: bool) -> _Ste
 
 
 def _filter(text: str) -> _Step:
-    """Return the step to those items of lists for which a comparison holds, or where a path leads to something."""
+    """Return the step to the items of lists for which a comparison is true or a path exists."""
     parts = _COMPARISON.fullmatch(text)
     left = _inside(parts[1] if parts else text)
     right = _inside(parts[3]) if parts else ()
@@ -255,7 +254,7 @@ def _filter(text: str) -> _Step:
 
 
 def _compared(left: _Values, name: str, right: _Values) -> bool:
-    """Tell whether one value compares to another; both must be of one simple type."""
+    """Compare two single values of the same simple type."""
     (first, *more), (second, *others) = left, right
     kind, compare = type(first), _OPERATORS.get(name)
     if more or others or compare is None or kind is not type(second) or kind not in (bool, int, float, str):

@@ -1,7 +1,7 @@
-"""How deep what is sent may nest, so that every walk over it comes to its end, and how many parts it may have.
+"""Limits for the depth and the number of containers in decoded input.
 
-The real server takes 10 000 levels. Python's own stack has room for some 1 000 calls, and the longest walk here takes
-five of them for a level; a deeper stack in a program's own process would be a danger to it.
+The real server accepts 10 000 levels. Python allows about 1 000 nested calls, and the longest walk here needs five
+calls per level.
 
 Source: sigs.k8s.io/json and go.yaml.in/yaml (their limits).
 """
@@ -19,35 +19,33 @@ from deltaloop.schemas.json_in_parts import decode_in_parts
 
 MAX_DEPTH: Final = 128
 MAX_PARTS: Final = 150_000
-"""Objects and lists. A decoder makes them in one step, in which no other thread can run."""
-# Of an object that is stored: its managedFields are a few levels deeper than the fields that they are about.
+"""Most objects and lists. A decoder creates them in one step, which blocks all other threads."""
+# Stored objects are deeper, because managedFields has a few levels more than the fields that it describes.
 MAX_STORED_DEPTH: Final = MAX_DEPTH + 8
 _CONTAINERS: Final = (dict, list)
 _TEXT: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 
 class TooDeepError(DeltaloopError, msgspec.DecodeError):
-    """Something nests deeper than this server reads."""
+    """Input is nested too deeply for this server."""
 
     def __init__(self) -> None:
-        """Say how deep it may be."""
         super().__init__(f"exceeded max depth of {MAX_DEPTH}")
 
 
 class TooManyPartsError(DeltaloopError, msgspec.DecodeError):
-    """Something has more objects and lists than this server reads."""
+    """Input has too many objects and lists for this server."""
 
     def __init__(self) -> None:
-        """Say how many it may have."""
         super().__init__(f"more than {MAX_PARTS} objects and lists")
 
 
 def decode_json(content: bytes | str) -> Any:
-    """Return JSON decoded.
+    """Decode JSON within the limits.
 
     Raises:
-        TooDeepError: If it nests deeper than may be.
-        DecodeError: If it is none, or has too many parts; the message has the place, not the data.
+        TooDeepError: If it is nested too deeply.
+        DecodeError: If it is not JSON, or has too many parts. The message contains the position, but no data.
     """
     _check_parts(content)
     try:
@@ -62,17 +60,17 @@ def _check_parts(content: bytes | str) -> None:
     data = content.encode(errors="replace") if isinstance(content, str) else content
     if len(data) <= MAX_PARTS or data.count(b"{") + data.count(b"[") <= MAX_PARTS:
         return
-    # Few texts have so many brackets, so they are left out only here.
+    # Brackets in strings are only excluded here, because few inputs have so many brackets.
     outside = b"".join(_TEXT.split(data))
     if outside.count(b"{") + outside.count(b"[") > MAX_PARTS:
         raise TooManyPartsError
 
 
 def check_depth(value: object, *, most: int = MAX_DEPTH) -> None:
-    """Refuse a value that nests deeper than ``most`` levels.
+    """Reject a value with more than ``most`` levels.
 
     Raises:
-        TooDeepError: If it does.
+        TooDeepError: If it has more levels.
     """
     level: list[object] = [value]
     for _ in range(most):

@@ -1,4 +1,4 @@
-"""Metadata, which objects of every kind have, built in or custom: its types as the table would have them.
+"""Types of metadata, which objects of all kinds have, in the form of the table of types.
 
 Source: apimachinery pkg/apis/meta/v1/types.go.
 """
@@ -67,7 +67,7 @@ OBJECT_META_STRUCTS: Final = parse_types(
         },
     }
 )  # fmt: skip
-"""The structs; what Go omits and always writes in them is for protobuf: no default is ever written into metadata."""
+"""Structs of metadata. Their zero values are only for protobuf, because metadata gets no defaults."""
 
 _TABLE: Final = TypeTable(OBJECT_META_STRUCTS)
 KNOWN_STRUCTS: Final = {name: _TABLE.struct(name) for name in OBJECT_META_STRUCTS}
@@ -91,4 +91,4 @@ def _untyped() -> TypeNode:
 
 
 UNTYPED: Final = Schema("", _untyped)
-"""The schema of an object of which nothing is said but that it has metadata."""
+"""Schema of an object that only has metadata."""

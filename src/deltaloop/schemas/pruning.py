@@ -1,8 +1,8 @@
-"""Fields that no type names are dropped when an object is decoded, or named where the client asks for it.
+"""Drop or report unknown fields when an object is decoded.
 
-Kept in any case: ``apiVersion``, ``kind`` and ``metadata`` of a custom resource and of embedded objects; everything
-below a type that keeps unknown fields, except where a field there has a type of its own; the items of a list that keeps
-them. An object of a built-in kind is a struct with its metadata.
+Some fields are always kept: ``apiVersion``, ``kind`` and ``metadata`` of custom resources and embedded objects;
+everything below a type that keeps unknown fields, unless the field has its own type; and the items of such a list. An
+object of a built-in kind is a struct that contains its metadata.
 
 Source: sigs.k8s.io/json, strict decoding; apiextensions-apiserver pkg/apiserver/schema/pruning.
 """
@@ -19,13 +19,7 @@ _CONTAINERS: Final = (dict, list)
 
 
 def prune(node: TypeNode, fields: dict[str, object], path: str = "") -> list[str]:
-    """Drop unknown fields from an object in place, and return their paths, sorted.
-
-    Args:
-        node: The compiled type of the value.
-        fields: The object, as decoded JSON.
-        path: Where it is.
-    """
+    """Drop unknown fields from an object in place, and return their sorted paths below ``path``."""
     whole = not node.name
     if not _has_unknown(node, fields, whole=whole):
         return []
@@ -33,7 +27,7 @@ def prune(node: TypeNode, fields: dict[str, object], path: str = "") -> list[str
 
 
 def unknown_fields(node: TypeNode, fields: dict[str, object]) -> list[str]:
-    """Return the paths of the fields that ``prune`` would drop, sorted; the object stays as it is."""
+    """Return the sorted paths of the fields that ``prune`` would drop."""
     return sorted(_unknown(node, fields, "", remove=False, whole=not node.name))
 
 
@@ -43,7 +37,7 @@ def prune_value(node: TypeNode, value: object) -> list[str]:
 
 
 def _has_unknown(node: TypeNode, value: object, *, whole: bool = False, kept: bool = False) -> bool:
-    """Tell quickly whether there is anything to drop, without making paths; items of a list that keeps all are kept."""
+    """Return quickly whether a field must be dropped. ``kept`` applies to items of a list that keeps unknown fields."""
     kept = kept or node.open
     if is_mapping(value):
         fields, other = node.fields, node.other

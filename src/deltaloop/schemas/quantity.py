@@ -1,9 +1,9 @@
-"""Quantities as Go reads and writes them: ``0.5`` is ``500m``, ``1024Mi`` is ``1Gi``, ``1e3`` stays ``1e3``.
+"""Parse and write quantities like Go: ``0.5`` becomes ``500m``, ``1024Mi`` becomes ``1Gi``, ``1e3`` stays ``1e3``.
 
-The suffix says which of three formats a quantity has: powers of 1024, powers of 1000, or an exponent. The canonical
-form keeps the format, has no fraction, and takes the largest suffix that allows for that. What looks canonical at first
-sight is kept as it was written, so ``+1Ki`` and ``1.234`` stay. Nothing is finer than a billionth: it is rounded up,
-away from zero. Amounts of resources (``limits``, ``capacity``) are rounded up to thousandths.
+The suffix selects one of three formats: powers of 1024, powers of 1000, or an exponent. The canonical form keeps the
+format and uses the largest suffix without a fraction. Like in Go, text that seems canonical is kept, for example
+``+1Ki`` and ``1.234``. Amounts are rounded away from zero to billionths, and amounts of resources (``limits``,
+``capacity``) to thousandths.
 
 Source: apimachinery pkg/api/resource/quantity.go, ``ParseQuantity`` and ``CanonicalizeBytes``.
 """
@@ -33,23 +33,21 @@ _KIBI: Final = 1024
 _KEPT_DIGITS: Final = 18
 _KEPT_BINARY_DIGITS: Final = 14
 _MOST_BINARY: Final = 2**63 - 1
-# A real server takes minutes over exponents of ten digits; nobody has use for such numbers.
+# The real server needs minutes for exponents of ten digits, which have no practical use.
 _LONGEST: Final = 999
 
 
 class MalformedQuantityError(ValueError):
-    """What was sent is no quantity; the message says why, in the real server's words, without repeating it."""
+    """A value is not a quantity. The message is the real server's and does not contain the value."""
 
 
 class ParsedQuantity(msgspec.Struct, frozen=True):
-    """A parsed quantity.
+    """Parsed quantity in billionths.
 
     Attributes:
-        nanos: Whole billionths.
-        format: Which of the three.
-        scale: The finest power of ten that was written.
-        kept: The text, if it is kept.
-        units: How many of the finest power of ten there are, if Go keeps that as an integer of 64 bits.
+        scale: Smallest power of ten in the text.
+        kept: Original text, if it is kept.
+        units: Amount in units of ``scale``, if Go stores it as a 64-bit integer.
     """
 
     nanos: int
@@ -60,26 +58,12 @@ class ParsedQuantity(msgspec.Struct, frozen=True):
 
 
 def canonical_quantity(sent: str, *, of_resource: bool = False) -> str:
-    """Return a quantity in its canonical form.
-
-    Args:
-        sent: As it was written.
-        of_resource: Whether it is an amount of a resource, which is rounded up to thousandths.
-
-    Raises:
-        MalformedQuantityError: If it is none.
-    """
+    """Return a quantity in canonical form. ``of_resource`` rounds up to thousandths."""
     return _canonical(sent, of_resource)
 
 
 def decimal_quantity(sent: str) -> tuple[int, int, bool]:
-    """Return a quantity as a number and the power of ten that it is multiplied with.
-
-    The third is whether Go keeps it as an integer of 64 bits; all others are kept in billionths.
-
-    Raises:
-        MalformedQuantityError: If it is none; here, space around it makes it one.
-    """
+    """Return a quantity as a number, its power of ten, and whether Go stores it as a 64-bit integer."""
     found = parsed_quantity(sent)
     if found.units is None:
         return found.nanos, -_NANO, False
@@ -87,7 +71,7 @@ def decimal_quantity(sent: str) -> tuple[int, int, bool]:
 
 
 def amount(sent: object) -> Fraction:
-    """Return a quantity as a number; 0 for what is none."""
+    """Return a quantity as a number, or 0 if it is invalid."""
     try:
         return Fraction(_parse(str(sent)).nanos, _BILLION)
     except MalformedQuantityError:
@@ -95,28 +79,20 @@ def amount(sent: object) -> Fraction:
 
 
 def added(first: str, second: str, *, times: int = 1) -> str:
-    """Return the first quantity and so many times the second one, in the format of the first unless that is 0.
-
-    Raises:
-        MalformedQuantityError: If one of them is none.
-    """
+    """Return ``first + times * second`` in the format of the first quantity, unless that is 0."""
     one, other = _parse(first), _parse(second)
     return _written(one.nanos + times * other.nanos, one.format if one.nanos else other.format)
 
 
 def parsed_quantity(sent: str) -> ParsedQuantity:
-    """Parse a quantity; space around it is an error.
-
-    Raises:
-        MalformedQuantityError: If the text is not a quantity.
-    """
+    """Parse a quantity without whitespace around it."""
     if sent != sent.strip():
         raise MalformedQuantityError(_WRONG_FORMAT)
     return _parse(sent)
 
 
 def written_quantity(found: ParsedQuantity) -> str:
-    """Return a quantity in its canonical form."""
+    """Return a quantity in canonical form."""
     return _written(found.nanos, found.format) if found.kept is None else found.kept
 
 
@@ -148,7 +124,7 @@ def _parse(sent: str) -> ParsedQuantity:
     number = int(digits) * factor
     nanos = number * 10 ** (scale + _NANO) if scale >= -_NANO else _away_from_zero(number, 10 ** (-scale - _NANO))
     if kind == "binary":
-        # The number of digits that powers of 1024 take is estimated as 3 for each 10 bits.
+        # Go estimates 3 digits for each 10 bits.
         short = not rest and len(whole) + power * 3 // 10 <= _KEPT_BINARY_DIGITS
         kept = short and bool(int(digits) & 7)
         nanos = min(nanos, _MOST_BINARY * _BILLION)
@@ -186,7 +162,7 @@ def _with_exponent(nanos: int) -> str:
 
 
 def _thousands(nanos: int, *, last: int) -> tuple[int, int]:
-    """Return a whole number and the power of 1000 that it is multiplied with."""
+    """Return an integer and its power of 1000."""
     power = -3
     while nanos and nanos % 1000 == 0 and power < last:
         nanos, power = nanos // 1000, power + 1
@@ -196,7 +172,7 @@ def _thousands(nanos: int, *, last: int) -> tuple[int, int]:
 def _binary(nanos: int) -> str:
     whole, fraction = divmod(nanos, _BILLION)
     if fraction or abs(whole) < _KIBI:
-        # A fraction of a byte is written in thousandths.
+        # Fractions of a byte are written in thousandths.
         return _decimal(nanos)
     power = 0
     while whole % _KIBI == 0 and power < len(_BINARY) - 1:

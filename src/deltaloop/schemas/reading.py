@@ -1,11 +1,8 @@
-"""Objects as Go reads them: wrong types are found, what is empty is left out, bytes and times get their own form.
+"""Decode objects of built-in kinds like Go: find wrong types, drop empty fields, and normalize bytes and times.
 
-The real server decodes a body into Go structs and writes it back with ``omitempty``: a null, an empty list and an empty
-map are gone afterwards, a struct without fields stays. Custom resources have schemas for this, but for their metadata.
-
-Values that are more than their JSON type: bytes in base64, and times.
-
-Each is read and written in its own form. What is refused is never repeated.
+The real server decodes a body into Go structs and writes it with ``omitempty``. This removes nulls, empty lists and
+empty maps, but not empty structs. Custom resources use schemas instead, except for their metadata. Rejected values are
+never repeated in messages.
 
 Source: sigs.k8s.io/json, encoding/json; Go encoding/base64, time; apimachinery pkg/apis/meta/v1/time.go, micro_time.go.
 """
@@ -30,22 +27,21 @@ _MICRO_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
 _TIME: Final = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]+)?(Z|[-+][0-9]{2}:[0-9]{2})"
 )
-_DIGITS: Final = 7  # a point and six digits
+_DIGITS: Final = 7  # point and six digits
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/]*={0,2}")
 _DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _LAST_YEAR: Final = 9999
 
 
 class MalformedValueError(DeltaloopError, ValueError):
-    """What was sent is none of what its field holds; the message says why, in Go's words, without repeating it."""
+    """A value does not have the format of its field.
+
+    The message is Go's and does not contain the value.
+    """
 
 
 def read_bytes(value: str) -> str:
-    """Return bytes in base64 as Go writes them.
-
-    Raises:
-        MalformedValueError: If they are none.
-    """
+    """Return base64 as Go writes it."""
     sent = re.sub(r"[\r\n]", "", value).encode()
     if len(sent) % 4 or not _BASE64.fullmatch(sent):
         raise MalformedValueError("illegal base64 data")
@@ -53,11 +49,7 @@ def read_bytes(value: str) -> str:
 
 
 def read_time(value: str) -> str:
-    """Return an RFC 3339 time to the second, in UTC.
-
-    Raises:
-        MalformedValueError: If it is none.
-    """
+    """Convert an RFC 3339 time to whole seconds in UTC."""
     found = _TIME.fullmatch(value)
     seconds = _in_utc(found) if found is not None else ""
     if not seconds:
@@ -66,11 +58,7 @@ def read_time(value: str) -> str:
 
 
 def read_micro_time(value: str) -> str:
-    """Return an RFC 3339 time with six digits below the second, in UTC.
-
-    Raises:
-        MalformedValueError: If it is none, or has other digits.
-    """
+    """Convert an RFC 3339 time with six decimal digits to UTC."""
     found = _TIME.fullmatch(value)
     seconds = _in_utc(found) if found is not None else ""
     if found is None or not seconds or len(found[7] or "") != _DIGITS:
@@ -79,7 +67,7 @@ def read_micro_time(value: str) -> str:
 
 
 def _in_utc(found: re.Match[str]) -> str:
-    """Return the date and the time of day of a time, without its fraction; "" if there is no such time."""
+    """Return a time in UTC without its fraction, or "" if it does not exist."""
     year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
     if not (year and 1 <= month <= 12 and 1 <= day <= _days_of(year, month) and hour < 24 and max(minute, second) < 60):
         return ""
@@ -140,7 +128,7 @@ _MAYBE_SCHEMAS: Final = ("additionalProperties", "additionalItems")
 
 
 def read_object(node: TypeNode, fields: dict[str, object]) -> DecodingFault | None:
-    """Read an object of a built-in kind in place, but for its kind and version, and return the first wrong value."""
+    """Decode an object of a built-in kind in place, except for kind and version, and return the first wrong value."""
     reading = _Reading()
     try:
         for name in list(fields):
@@ -152,7 +140,7 @@ def read_object(node: TypeNode, fields: dict[str, object]) -> DecodingFault | No
 
 
 def has_empty(node: TypeNode, value: object) -> bool:
-    """Whether a value of a built-in kind has an empty list or map, or is one; these are lost when it is stored."""
+    """Return whether a built-in value is or contains an empty list or map, which is lost when it is stored."""
     if isinstance(value, list):
         items = cast("list[object]", value)
         return not items or (node.items is not None and any(has_empty(node.items, item) for item in items))
@@ -166,12 +154,9 @@ def has_empty(node: TypeNode, value: object) -> bool:
 
 
 def check_value(node: TypeNode, value: object, *, whole: bool = False) -> DecodingFault | None:
-    """Return the first value that cannot be read in one that stays as it is.
+    """Return the first value that cannot be decoded, without changing the value.
 
-    Args:
-        node: The compiled type of the value.
-        value: The value that was sent, decoded.
-        whole: Whether 2.0 may stand for 2; it is written so then, in place.
+    ``whole`` allows 2.0 for 2, and replaces it in place.
     """
     try:
         if value is not None:
@@ -182,8 +167,6 @@ def check_value(node: TypeNode, value: object, *, whole: bool = False) -> Decodi
 
 
 class _WrongValueError(Exception):
-    """Inside this module only: the first value that cannot be read."""
-
     def __init__(self, fault: DecodingFault) -> None:
         super().__init__()
         self.fault = fault
@@ -191,20 +174,20 @@ class _WrongValueError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One object that is being read, up to the first value that is wrong."""
+    """Decoder of one object, which stops at the first wrong value."""
 
     writes: bool = True
     whole: bool = False
 
     def struct(self, node: TypeNode, fields: dict[str, object], path: str) -> None:
-        """Read all fields of a struct, and drop those that are empty."""
+        """Decode all fields of a struct, and drop empty fields."""
         for name in list(fields):
             child = node.fields.get(name)
             if fields[name] is None or not (child is None or (child.form == "string" and type(fields[name]) is str)):
                 self.field(node, fields, name, path)
 
     def field(self, struct: TypeNode, fields: dict[str, object], name: str, path: str) -> None:
-        """Read a field of a struct, and drop it if it is empty."""
+        """Decode a field of a struct, and drop it if it is empty."""
         value = fields[name]
         if value is None:
             if self.writes:
@@ -220,7 +203,7 @@ class _Reading:
             del fields[name]
 
     def value(self, node: TypeNode, value: object, struct: TypeNode, path: str) -> object:
-        """Return a value as Go writes it; containers are changed in place."""
+        """Return a value as Go writes it. Containers are changed in place."""
         match node.form:
             case "object":
                 if not is_mapping(value):
@@ -255,7 +238,7 @@ class _Reading:
         struct: TypeNode,
         path: str,
     ) -> None:
-        # Go cannot leave an item out: it has its zero in the place of a null.
+        # Go cannot omit an item, so a null becomes a zero value.
         held = cast("dict[str | int, object]", holder)
         zero: object = dict[str, object]() if node.name and node.form == "object" else _ZEROS.get(node.form)
         for place, item in found:
@@ -269,7 +252,7 @@ class _Reading:
                 held[place] = copy(zero)
 
     def _schema(self, node: TypeNode, value: object, struct: TypeNode, path: str) -> None:
-        """Read a schema, a list of them, or a boolean."""
+        """Decode a schema, a list of schemas, or a boolean."""
         if path.endswith(_MAYBE_SCHEMAS) and value_type(value) not in ("object", "boolean"):
             raise _wrong(node, value, struct, path, "boolean or JSON schema expected")
         if isinstance(value, dict | list) and node.items is not None:

@@ -1,7 +1,6 @@
-"""A schema of a CRD, compiled to a tree of types, once for the same bytes.
+"""Compile the schema of a CRD to a tree of types, with a cache.
 
-Nodes inside allOf, anyOf, oneOf and not only validate: they neither keep fields nor give defaults, and how they merge
-does not matter.
+Nodes inside allOf, anyOf, oneOf and not only validate. They do not keep fields, set defaults or affect merging.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/structural.go; kube-openapi pkg/schemaconv.
 """
@@ -21,10 +20,10 @@ from deltaloop.schemas.patterns.matching import Pattern, compile_pattern
 from deltaloop.schemas.patterns.syntax import PatternSyntaxError
 from deltaloop.schemas.types import FREE, NO_DEFAULT, NOTHING, Form, Merging, Rules, Schema, TypeNode
 
-# What a default costs besides its text, so that many small ones are bounded, too.
+# Cost of a default in addition to its text, so that many small defaults are also limited.
 _AROUND: Final = 20
 _OPEN: Final = "x-kubernetes-preserve-unknown-fields"
-# The formats of texts that are merged as such; any other may be a number for merging (kube-openapi pkg/schemaconv).
+# String formats that merge as strings. Other formats may be numbers for merging (kube-openapi pkg/schemaconv).
 _FORMATS_OF_TEXT: Final = ("", "byte")
 _SCALARS: Final = ("string", "integer", "number", "boolean")
 _FORMS: Final[dict[str, Form]] = {
@@ -43,13 +42,13 @@ _RULES: Final = frozenset(
 
 
 def schema_from_json(source: bytes) -> Schema:
-    """Return a schema in JSON; it is compiled when it is first asked for."""
+    """Return a schema that is compiled on first use."""
     return Schema(sha256(source).hexdigest(), partial(_whole, source), source=source) if source else UNTYPED
 
 
 @lru_cache(maxsize=512)
 def _whole(source: bytes) -> TypeNode:
-    """Return the tree of an object's schema; however its own metadata is described, it merges as all metadata does."""
+    """Compile an object's schema. Its metadata always merges like other metadata, however the schema describes it."""
     node = compile_schema(msgspec.json.decode(source))
     element = node.element if node.merging == "map" else FREE
     fields = {**node.merge_fields, **WHOLE_OBJECT}
@@ -57,12 +56,10 @@ def _whole(source: bytes) -> TypeNode:
 
 
 def compile_schema(schema: object, *, either: bool = True, preserve: bool = False) -> TypeNode:
-    """Return the tree of a decoded schema.
+    """Compile a decoded structural schema.
 
-    Args:
-        schema: The structural schema of a custom resource.
-        either: Whether an int-or-string must be one of both; the real server does not hold defaults to that.
-        preserve: Whether one above preserves unknown fields: those below then do for merging, though not for pruning.
+    ``either`` False skips the type check of int-or-strings, like the real server does for defaults. ``preserve`` tells
+    that a parent preserves unknown fields, which affects merging but not pruning.
     """
     source = mapping(schema)
     get = source.get
@@ -82,7 +79,7 @@ def compile_schema(schema: object, *, either: bool = True, preserve: bool = Fals
     kind = text(get("type"))
     is_object = kind == "object" or (kind != "array" and bool(fields))
     merging, accepts = _merging(source, kind, is_object=is_object)
-    # An object of which nothing is said is free: what it may not have is pruned after merging.
+    # An object without a description is free. Fields that are not allowed are pruned after merging.
     is_free = is_object and (given is True or (given is None and (preserve or not fields)))
     element = item_node if kind == "array" else FREE if is_free else other if is_object else None
     keys, types = texts(get("x-kubernetes-list-map-keys")), _types(source, kind, either=either)
@@ -117,7 +114,7 @@ def _key_defaults(item: TypeNode, keys: tuple[str, ...]) -> dict[str, object]:
 
 
 def _merging(source: dict[str, object], kind: str, *, is_object: bool) -> tuple[Merging, str]:
-    """Return how a value merges, and what it may be."""
+    """Return how a value merges, and the allowed type."""
     if kind == "array":
         relation = source.get("x-kubernetes-list-type")
         return "set" if relation == "set" else "keyed" if relation == "map" else "scalar", "list"
@@ -164,7 +161,7 @@ def _rules(source: dict[str, Any], types: tuple[str, ...]) -> Rules:
 
 
 def _pattern(pattern: str) -> Pattern | None:
-    """Return a pattern; None for what is none, which a schema that is stored does not have."""
+    """Compile a pattern. Return None if it is invalid, which does not occur in stored schemas."""
     try:
         return compile_pattern(pattern)
     except PatternSyntaxError:
@@ -172,5 +169,5 @@ def _pattern(pattern: str) -> Pattern | None:
 
 
 def _hashed(allowed: list[object]) -> frozenset[object] | None:
-    """Return the items of an enum as a set, if all are texts or integers: these are equal where Python's are."""
+    """Return an enum as a set if all items are strings or integers, for which Python's equality is correct."""
     return frozenset(allowed) if all(type(item) in (str, int) for item in allowed) else None

@@ -1,8 +1,4 @@
-"""What a schema of a CRD may say, beside being structural: the whole check of one, in the real server's order.
-
-    structure    it is structural (``structural``), and then its defaults are right
-    rules        which keywords there are, types, list and map types with their keys
-    expressions  rules in expressions; who calls says what they mean (``ExpressionChecks``)
+"""Validate the schema of a CRD, in the real server's order.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/validation/validation.go, pkg/apiserver/schema/defaulting.
 """
@@ -41,31 +37,28 @@ _AT_ROOT: Final = frozenset({name[0].lower() + name[1:] for name in _SCHEMA_WITH
 
 
 class ExpressionChecks(Protocol):
-    """What looks at the rules of a schema that are expressions (``x-kubernetes-validations``)."""
+    """Validator of the rules in a schema that are expressions (``x-kubernetes-validations``)."""
 
     def wrong_rules(
         self, schema: dict[str, object], field: str, others: Sequence[SchemaError]
     ) -> Iterable[SchemaError]:
-        """Return what is wrong with them; ``others`` is what is wrong with the schema otherwise."""
+        """Return the errors of the rules. ``others`` are the other errors of the schema."""
         ...
 
     def wrong_default(
         self, schema: dict[str, object], default: object, field: str, *, is_root: bool
     ) -> Sequence[SchemaError]:
-        """Return what they say of the schema's default."""
+        """Return the errors of the schema's default by its rules."""
         ...
 
 
 def schema_errors(
     schema: dict[str, object], field: str, *, with_status: bool, expressions: ExpressionChecks | None
 ) -> list[SchemaError]:
-    """Return what is wrong with the schema of a version; empty if nothing is.
+    """Return the errors of a version's schema.
 
-    Args:
-        schema: The decoded schema.
-        field: Where it is in the CRD.
-        with_status: Whether status is a subresource: it then has a schema of its own, so that the root may say less.
-        expressions: What looks at rules in expressions; None for a schema that has none.
+    ``field`` is the path of the schema in the CRD. ``with_status`` restricts the root, because status is a subresource.
+    ``expressions`` can be None if the schema has no expressions.
     """
     errors = list(_root_errors(schema, field, with_status=with_status))
     unsupported = _has_unsupported(schema)
@@ -103,7 +96,7 @@ def _root_errors(schema: dict[str, object], field: str, *, with_status: bool) ->
 
 
 def _has_unsupported(schema: dict[str, object]) -> bool:
-    """Tell whether a schema says anywhere what no structure can be made of."""
+    """Return whether a schema contains a keyword that has no structural form."""
     if any(schema.get(name) for name in (*_UNSUPPORTED, "$ref", "$schema", "dependencies")):
         return True
     if schema.get("additionalItems") is not None or schema.get(OPEN) is False or items(schema.get("items")):
@@ -112,7 +105,7 @@ def _has_unsupported(schema: dict[str, object]) -> bool:
 
 
 def children(schema: dict[str, object], field: str) -> Iterator[tuple[str, dict[str, object], str]]:
-    """Yield the schemas directly inside a schema: by which keyword, which, and where."""
+    """Yield the direct children of a schema: the keyword, the child, and its path."""
     for keyword in ("properties", "definitions"):
         for name, child in mapping(schema.get(keyword)).items():
             yield keyword, mapping(child), f"{field}.{keyword}[{name}]"
@@ -128,11 +121,11 @@ def children(schema: dict[str, object], field: str) -> Iterator[tuple[str, dict[
 
 
 class _Inside(msgspec.Struct, frozen=True):
-    """What is around a schema.
+    """Context of a schema.
 
     Attributes:
-        metadata: Whether it is about the apiVersion, kind or metadata of an object.
-        no_default: Why it may have no default; "" if it may.
+        metadata: Whether it describes the apiVersion, kind or metadata of an object.
+        no_default: Reason why a default is not allowed, or "".
     """
 
     metadata: bool = False
@@ -163,7 +156,7 @@ def _rule_errors(
 
 
 def _expression_errors(rule: dict[str, object], field: str, schema: dict[str, object]) -> Iterator[SchemaError]:
-    """Yield what is wrong with a rule before its expression is read."""
+    """Yield the errors of a rule, without its expressions."""
     test, message, own, path = (text(rule.get(name)) for name in ("rule", "message", "messageExpression", "fieldPath"))
     if not test.strip():
         yield required(f"{field}.rule", "rule is not specified")
@@ -317,8 +310,8 @@ def _default_errors(
             place = "" if error.field == "<nil>" else error.field
             joined = place if place.startswith("[") or not place else f".{place}"
             yield SchemaError(f"{at_default}{joined}", error.reason, error.text)
-    # Defaults in additionalProperties are not looked at; those of an object's own metadata are not allowed, or are
-    # checked with the whole of it.
+    # Defaults in additionalProperties are not validated. Defaults in an object's own metadata are not allowed, or are
+    # validated with the whole object.
     if is_mapping(item := schema.get("items")):
         yield from _default_errors(item, f"{field}.items", expressions)
     for name, child in mapping(schema.get("properties")).items():

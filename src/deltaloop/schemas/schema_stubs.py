@@ -1,8 +1,7 @@
-"""Stubs of custom resources: the types that a CustomResourceDefinition's schemas say, for ``type_stubs``. Pure.
+"""Build the types of custom resources for ``type_stubs`` from CustomResourceDefinitions.
 
-A struct is named by the way to it: ``CertificateSpecKeystores`` is what ``spec.keystores`` of a Certificate holds.
-Where a schema keeps fields that it does not know, or says nothing, the type is ``Any``. An enumeration of texts is one
-when it is written, and a ``str`` when it is read.
+A struct is named after its path, for example ``CertificateSpecKeystores``. Parts without a type are ``Any``. An
+enumeration of strings is a ``Literal`` for writing and a ``str`` for reading.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _TEXT: Final = Scalar("str")
 _ANY: Final = Scalar("Any")
 _SCALARS: Final = {"string": _TEXT, "integer": Scalar("int"), "number": Scalar("float"), "boolean": Scalar("bool")}
 _HEAD: Final = frozenset(("apiVersion", "kind", "metadata"))
-# Names that a generated module imports or defines for itself.
+# Names that a generated module imports or defines.
 _USED: Final = frozenset(
     {"Any", "AnyFields", "D", "Final", "Literal", "Mapping", "ReadOnly", "Required", "Resource", "ResourceType"}
     | {"Sequence", "Texts", "TypeVar", "TypedDict"}
@@ -51,17 +50,13 @@ class UnusableDefinitionError(DeltaloopError, ValueError):
     """
 
     def __init__(self, path: str, value: str, problem: str) -> None:
-        """Keep the path and the value."""
         super().__init__(f"CustomResourceDefinition: {path} {value!r} is not valid: {problem}. Fix the definition.")
         self.path = path
         self.value = value
 
 
 def modules(definitions: Iterable[dict[str, object]]) -> list[tuple[Module, str]]:
-    """Return a module for each group and version that definitions serve, and the text of its constants at run time.
-
-    Args:
-        definitions: CustomResourceDefinitions of ``apiextensions.k8s.io/v1``.
+    """Return a module for each served group and version, and the text of its constants at run time.
 
     Raises:
         UnusableDefinitionError: If a group, version, kind or plural is not a name that an API server accepts.
@@ -80,7 +75,7 @@ def modules(definitions: Iterable[dict[str, object]]) -> list[tuple[Module, str]
 
 
 def _checked_names(definition: dict[str, object]) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield each name that reaches the generated code: its path, its value and its problems."""
+    """Yield the path, the value and the problems of each name that reaches the generated code."""
     group = text(at(definition, "spec", "group"))
     kind, plural = text(at(definition, "spec", "names", "kind")), text(at(definition, "spec", "names", "plural"))
     yield "spec.group", group, subdomain_problems(group)
@@ -92,19 +87,19 @@ def _checked_names(definition: dict[str, object]) -> Iterator[tuple[str, str, li
 
 
 def module_name(group: str, version: str) -> str:
-    """Return the name of the module of a group and version, for example ``cert_manager_io_v1``."""
+    """Return the module name of a group and version, for example ``cert_manager_io_v1``."""
     name = re.sub(r"\W", "_", f"{group}_{version}")
     return name if name.isidentifier() else f"_{name}"
 
 
 def constant_name(kind: str) -> str:
-    """Return the name of a kind's constant, for example ``CERTIFICATE_REQUEST``."""
+    """Return the constant name of a kind, for example ``CERTIFICATE_REQUEST``."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind)
     return words.replace("-", "_").upper()
 
 
 def kind_class_name(kind: str) -> str:
-    """Return the name of a kind's class: the kind, unless Python or the generated module uses that name."""
+    """Return the class name of a kind: the kind, unless Python or the generated module uses that name."""
     name = kind.replace("-", "_")
     return f"{name}Object" if keyword.iskeyword(name) or name in _USED or name == constant_name(kind) else name
 
@@ -142,8 +137,6 @@ def _head(*, namespaced: bool) -> tuple[Field, ...]:
 
 
 class _Structs:
-    """Collects the structs of a module."""
-
     def __init__(self) -> None:
         self.structs: list[Struct] = []
         self.names = set[str](_USED)

@@ -1,7 +1,7 @@
-"""Whether a CRD's schema is structural: one that says for every place what type it has, so that it can prune.
+"""Check that a CRD's schema is structural: it specifies the type of every field, which pruning needs.
 
-Outside allOf, anyOf, oneOf and not, a schema describes the structure; inside them, it only says which values are right,
-for places that the structure has.
+Outside of allOf, anyOf, oneOf and not, a schema describes the structure. Inside them, it only restricts the values of
+fields in the structure.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/validation.go, complete.go, and
 https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema.
@@ -45,7 +45,7 @@ _LEVELS: Final = {
     "items": "must not be empty for specified array items",
     "field": "must not be empty for specified object fields",
 }
-# What only the structure may say, and how a schema inside allOf and its kin is told so.
+# Keywords that are only allowed in the structure, with the errors for other schemas.
 _ONLY_OUTSIDE: Final = (
     ("type", "must be empty to be structural"),
     ("default", "must be undefined to be structural"),
@@ -63,12 +63,7 @@ _ONLY_OUTSIDE: Final = (
 
 
 def structural_errors(schema: dict[str, object], field: str) -> list[SchemaError]:
-    """Return what keeps a schema from being structural, sorted; empty if it is.
-
-    Args:
-        schema: The decoded schema.
-        field: Where it is in the CRD.
-    """
+    """Return the sorted reasons why a schema at ``field`` of the CRD is not structural."""
     errors = [*_node_errors(schema, field, "root"), *_completeness_errors(schema, schema, field, field)]
     return sorted(errors, key=str)
 
@@ -85,7 +80,7 @@ def unknown_formats(schema: object) -> Iterator[str]:
 
 
 def unsupported_sets(schema: object) -> Iterator[str]:
-    """Yield the type of the items of each set in a schema whose items are not scalars."""
+    """Yield the item type of each set whose items are not scalars."""
     for fields in _schemas_in(schema):
         kind = at(fields, "items", "type")
         if fields.get("x-kubernetes-list-type") == "set" and kind in ("object", "array"):
@@ -166,7 +161,7 @@ def _extension_errors(schema: dict[str, object], field: str) -> Iterator[SchemaE
 
 
 def _identity_errors(schema: dict[str, object], field: str, level: str) -> Iterator[SchemaError]:
-    """Yield what is wrong with the apiVersion, kind and metadata of an object, embedded or not."""
+    """Yield the errors of apiVersion, kind and metadata of an object, whether or not it is embedded."""
     if level != "root" and schema.get(EMBEDDED) is not True:
         return
     properties = mapping(schema.get("properties"))
@@ -190,7 +185,7 @@ def _says_more(metadata: dict[str, object]) -> bool:
     )
 
 
-# Go keeps these as pointers: they are said even where they are zero.
+# Go stores these as pointers, so zero values count.
 _POINTERS: Final = (
     "additionalProperties",
     "maximum",
@@ -221,14 +216,9 @@ _VALUE_VALIDATIONS: Final = (
 def _value_errors(
     schema: dict[str, object], field: str, *, is_structure: bool, first: bool = False
 ) -> Iterator[SchemaError]:
-    """Yield what is wrong with the values that a schema allows.
+    """Yield the errors of the value restrictions in a schema.
 
-    Args:
-        schema: The schema that the value is in.
-        field: Where it is.
-        is_structure: Whether it is outside allOf and its kin; the first of its allOf may then name both types of an
-            int-or-string, as itself may.
-        first: Whether it is that first of an allOf.
+    The structure and the first item of its allOf (``first``) may list both types of an int-or-string.
     """
     for junctor in JUNCTORS:
         parts = items(schema.get(junctor))
@@ -246,7 +236,7 @@ def _value_errors(
 
 
 def _nested_errors(schema: dict[str, object], field: str, *, first: bool = False) -> Iterator[SchemaError]:
-    """Yield what a schema inside allOf and its kin must not say."""
+    """Yield the keywords that are not allowed inside of allOf, anyOf, oneOf and not."""
     yield from _value_errors(schema, field, is_structure=False, first=first)
     if is_mapping(item := schema.get("items")):
         yield from _nested_errors(item, f"{field}.items")
@@ -256,7 +246,7 @@ def _nested_errors(schema: dict[str, object], field: str, *, first: bool = False
         yield forbidden_field(f"{field}.additionalProperties", "must be undefined to be structural")
     for name, words in _ONLY_OUTSIDE:
         said = schema.get(name)
-        # A default and a list type count wherever they are said, the others only if they say something.
+        # Defaults and list types always count, the other keywords only if they have a value.
         if said not in (None, "", False, []) or (said is not None and "undefined" in words):
             yield forbidden_field(f"{field}.{name}", words)
     if "metadata" in mapping(schema.get("properties")):
@@ -266,13 +256,10 @@ def _nested_errors(schema: dict[str, object], field: str, *, first: bool = False
 def _completeness_errors(
     values: dict[str, object], structure: dict[str, object] | None, place: str, field: str
 ) -> Iterator[SchemaError]:
-    """Yield the places that a schema says values of, and the structure does not have.
+    """Yield the fields that a schema restricts but the structure does not describe.
 
-    Args:
-        values: The schema that says which values are right.
-        structure: What describes the same place; None if nothing does.
-        place: Where that is.
-        field: Where the values are.
+    ``structure`` at the path ``place`` describes the same value as ``values`` at ``field``. None means that it is
+    absent.
     """
     parts = [
         (f"{field}.{junctor}[{position}]", part)

@@ -1,12 +1,11 @@
-"""Writes stubs for type checkers: what objects of a kind have, for reading and for writing. Pure: text out of types.
+"""Generate type stubs for the objects of a kind, for reading and writing.
 
-For each struct there are two ``TypedDict``s. ``DeploymentSpec`` is what reading gives: its items are read-only, and
-those that a server always writes are there. ``DeploymentSpecDict`` is what may be written: what is required is
-required. A kind is a class, ``Deployment``, a ``Resource`` whose top-level fields are typed, a dict to write,
-``DeploymentDict``, and ``DeploymentType``, the type of its constant, which brings the two together.
+Each struct becomes two ``TypedDict`` classes: ``DeploymentSpec`` with read-only items for reading, and
+``DeploymentSpecDict`` for writing. A kind becomes a ``Resource`` class, a dict for writing, and the type of its
+constant.
 
-Wherever a dict is written, a ``dict[str, Any]`` will do: ``AnyFields`` is a mapping to a class that has no instances,
-to which ``Any`` can be assigned and nothing that is written out can.
+A ``dict[str, Any]`` is accepted for every written dict. ``AnyFields`` is a mapping to a class without instances, which
+accepts ``Any`` but no literal values.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from typing import Final, TypeAlias
 import msgspec
 
 COMMON: Final = "written"
-"""The module of what all others use."""
+"""Module with the names that all other modules share."""
 _LINE: Final = 120
-# What annotations name: a field of that name would hide it from the fields after it, if it stood in a class's body.
+# Names in annotations. A field with such a name in a class body would hide the name from the next fields.
 _NAMED: Final = frozenset(
     (
         "str",
@@ -44,33 +43,33 @@ _NAMED: Final = frozenset(
 
 
 class Scalar(msgspec.Struct, frozen=True):
-    """A type without structs in it, as an annotation has it; written otherwise than read if ``writing`` is given."""
+    """Type without structs as an annotation. ``writing`` is the type for writing if it differs."""
 
     reading: str
     writing: str = ""
 
 
 class StructReference(msgspec.Struct, frozen=True):
-    """A struct of a module; the empty module is the one that refers to it."""
+    """Reference to a struct. An empty module means the same module."""
 
     name: str
     module: str = ""
 
 
 class ListOf(msgspec.Struct, frozen=True):
-    """A list."""
+    """List type."""
 
     items: FieldType
 
 
 class MapOf(msgspec.Struct, frozen=True):
-    """An object with any keys."""
+    """Type of an object with arbitrary keys."""
 
     values: FieldType
 
 
 class Nullable(msgspec.Struct, frozen=True):
-    """What a server writes as null if there is none."""
+    """Type of a field that a server writes as null if it is absent."""
 
     other: FieldType
 
@@ -79,15 +78,7 @@ FieldType: TypeAlias = Scalar | StructReference | ListOf | MapOf | Nullable
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One field of a struct.
-
-    Attributes:
-        name: As JSON has it.
-        type: What it holds.
-        always: Whether what a server sends has it.
-        required: Whether what is written must have it.
-        writing: What may be written, if that is something else.
-    """
+    """Field of a struct. ``always`` means that a server always sends it, ``required`` that a write must have it."""
 
     name: str
     type: FieldType
@@ -97,7 +88,7 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Struct(msgspec.Struct, frozen=True):
-    """An object with named fields; ``read_only`` if it is never written as such."""
+    """Object with named fields. ``read_only`` means that it is never written separately."""
 
     name: str
     fields: tuple[Field, ...]
@@ -105,7 +96,7 @@ class Struct(msgspec.Struct, frozen=True):
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """A kind of object; ``fields`` are its top-level fields."""
+    """Kind with its top-level fields."""
 
     name: str
     api_version: str
@@ -113,7 +104,7 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 class Module(msgspec.Struct, frozen=True):
-    """The types of a group and version; ``constants`` are names of resource types, and the class of each."""
+    """Types of a group and version. ``constants`` are names of resource types with their classes."""
 
     name: str
     about: str
@@ -148,12 +139,7 @@ def is_plain_name(name: str) -> bool:
 
 
 def module_text(module: Module, *, package: str) -> str:
-    """Return a stub.
-
-    Args:
-        module: What is in it.
-        package: Where the other modules are, such as ``deltaloop.types``.
-    """
+    """Return a stub. ``package`` contains the other modules, for example ``deltaloop.types``."""
     others = sorted({found.module for found in _references(module) if found.module})
     body = [line for struct in module.structs for line in _struct(struct)]
     body += [line for kind in module.kinds for line in _kind(kind)]
@@ -234,7 +220,7 @@ def _writing(kind: FieldType) -> str:
         case StructReference(name=name, module=module):
             return f"{module}.{name}Dict | AnyFields" if module else f"{name}Dict | AnyFields"
         case ListOf(items=Scalar(reading="str", writing="")):
-            return "Texts"  # a Sequence[str] is a str, too
+            return "Texts"  # a str is also a Sequence[str]
         case ListOf(items=Scalar(writing=text)) if text.startswith("str"):
             return f"list[{text}] | tuple[{text}, ...]"
         case ListOf(items=inner):

@@ -1,23 +1,22 @@
-"""The table of types of the built-in kinds, and how it is compiled.
+"""Table of the built-in types, and its compilation to type trees and rules.
 
-A type of the table is a struct: fields; atomic; always (fields that Go's JSON has even when nobody set them); zeros
-(what it has there); defaults (of fields that are part of a list's key); fill (what the server writes where nothing is
-set); fill_zero (which of these it writes in the place of a zero, too); omit_zero (fields that are left out when they
-are "", 0 or false); off (fields of features that are off, which are dropped); numbers (of the fields in protobuf, in
-their order; of fields that are in a message of their own there: its number, its name, their numbers); rules and tags
-(what is said of its fields beyond types, of two kinds: ``checking``). A field's type is a word or an object:
+A struct has these entries: fields; atomic; always (fields that Go always writes); zeros (their values); defaults (of
+key fields of a list); fill (defaults of the server); fill_zero (those that also replace a zero value); omit_zero
+(fields that are omitted if they are "", 0 or false); off (fields of disabled features, which are dropped); numbers
+(protobuf numbers of the fields in their order, where a nested message has its number, its name and the numbers of its
+fields); rules and tags (the two sets of rules of ``checking``).
 
-    string boolean int32 int64 number bytes time micro_time quantity intstr schema    as in ``types``
-    any, atomic                       anything; merged field by field, or replaced as a whole
-    #core.v1.PodSpec                  a struct of the table
-    {"list": T}                       a list that is one value; with "keys": by key; with "set": of unlike values
-    {"map": T}                        text to T; with "atomic": one value
-    {"type": T}                       T; "granular" or "atomic" overrides how it is merged
+The type of a field is a word or an object::
 
-"carrier" is a struct of the table: the message that carries the value, if JSON has it otherwise.
-"merge" (a merge key, "" for plain values) and "replace" are rules of strategic merge patch.
+    string boolean int32 int64 number bytes time micro_time quantity intstr schema    see ``types``
+    any, atomic                       any value, merged by field or replaced as a whole
+    #core.v1.PodSpec                  struct of the table
+    {"list": T}                       atomic list; with "keys": merged by key; with "set": distinct values
+    {"map": T}                        map with string keys; with "atomic": replaced as a whole
+    {"type": T}                       T; "granular" or "atomic" overrides how it merges
 
-The rules of the table of types, and how those of one kind are compiled: one list for each struct that has any.
+"carrier" is the struct of the protobuf message if it differs from JSON. "merge" (a merge key, or "" for plain values)
+and "replace" are rules of strategic merge patch.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from deltaloop.schemas.types import FREE, Completion, Form, TypeNode
 
 
 class FieldShape(msgspec.Struct, frozen=True, rename={"item": "list", "value": "map", "of": "type", "unlike": "set"}):
-    """The type of a field that needs more than a word; exactly one of the first three is given."""
+    """Type of a field that needs more than a word. Exactly one of the first three is set."""
 
     item: str | FieldShape | None = None
     value: str | FieldShape | None = None
@@ -47,7 +46,7 @@ class FieldShape(msgspec.Struct, frozen=True, rename={"item": "list", "value": "
 
 
 class HoistedFields(msgspec.Struct, frozen=True, array_like=True):
-    """Fields of a struct that are in a message of their own."""
+    """Fields of a struct that form a nested protobuf message."""
 
     number: int
     name: str
@@ -58,7 +57,7 @@ FieldType: TypeAlias = str | FieldShape
 
 
 class StructType(msgspec.Struct, frozen=True):
-    """One struct of the API."""
+    """Struct of the API."""
 
     fields: dict[str, FieldType]
     atomic: bool = False
@@ -110,7 +109,13 @@ _WORDS: Final = {
 
 @final
 class TypeTable:
-    """The types of a table, each compiled when it is first asked for, and once."""
+    """Types of a table, each compiled once on first use.
+
+    Args:
+        structs: Generated types by name.
+        known: Types that are already compiled. They never get defaults.
+        rules: Defaults that depend on other fields, by struct name.
+    """
 
     def __init__(
         self,
@@ -119,20 +124,13 @@ class TypeTable:
         known: Mapping[str, TypeNode] | None = None,
         rules: Mapping[str, Callable[..., object]] | None = None,
     ) -> None:
-        """Keep the table.
-
-        Args:
-            structs: The generated types by name.
-            known: Types that are compiled already; nothing is ever written into these.
-            rules: Defaults that depend on other fields, by the name of the struct.
-        """
         self._structs = structs
         self._known = dict(known or {})
         self._rules = rules or {}
         self._made: dict[tuple[str, bool], TypeNode] = {}
 
     def struct(self, name: str, *, granular: bool = False) -> TypeNode:
-        """Return the type of a struct; ``granular`` merges it field by field even if it is atomic elsewhere."""
+        """Return the type of a struct. ``granular`` merges it by field even if it is atomic elsewhere."""
         known = self._known.get(name)
         if known is not None:
             return known
@@ -159,7 +157,7 @@ class TypeTable:
             merge_fields=fields,
             zero=zero,
         )
-        # What holds itself finds what is made already; what it holds is filled in now.
+        # Store the type before its fields are compiled, because a struct can contain itself.
         fields.update((field, self._field(shape)) for field, shape in entry.fields.items())
         if zero is not None:
             zero.update((field, fields[field].zero) for field in entry.always)
@@ -210,7 +208,7 @@ class TypeTable:
         )
 
     def _otherwise(self, shape: FieldShape, of: FieldType) -> TypeNode:
-        """Return a type that merges here otherwise than elsewhere."""
+        """Return a type whose merging is overridden."""
         if shape.granular and isinstance(of, str):
             return self.struct(of[1:], granular=True)
         node = self._field(of)
@@ -220,7 +218,7 @@ class TypeTable:
 
 
 def _note_below(completion: Completion, fields: Mapping[str, TypeNode]) -> None:
-    """Note which fields of a struct hold quantities or structs into which something is written."""
+    """Record the fields of a struct that hold quantities, or structs with defaults."""
     for name, node in fields.items():
         held = node.items or node.other or node
         if held.form == "quantity":
@@ -230,7 +228,7 @@ def _note_below(completion: Completion, fields: Mapping[str, TypeNode]) -> None:
 
 
 def _number(made: TypeNode, numbers: Iterable[int | HoistedFields], names: Iterator[str]) -> None:
-    """Give fields their numbers in protobuf."""
+    """Assign the protobuf numbers of fields."""
     for each in numbers:
         if isinstance(each, int):
             name = next(names)
@@ -242,7 +240,7 @@ def _number(made: TypeNode, numbers: Iterable[int | HoistedFields], names: Itera
 
 
 def has_completion(node: TypeNode) -> bool:
-    """Tell whether something is written into a struct, or below it."""
+    """Return whether a struct has defaults at any depth."""
     found = node.completion
     if found is None:
         return False
@@ -250,7 +248,7 @@ def has_completion(node: TypeNode) -> bool:
 
 
 def parse_types(entries: object) -> dict[str, StructType]:
-    """Read a table that is decoded JSON."""
+    """Parse a decoded table."""
     return msgspec.convert(entries, dict[str, StructType])
 
 
@@ -261,23 +259,22 @@ Held = Literal["", "list", "map"]
 
 @final
 class RuleTable:
-    """The rules of a table of types; those of a struct are compiled once."""
+    """Rules of a table of types, compiled once per struct."""
 
     def __init__(self, structs: Mapping[str, StructType], checks: Mapping[str, Check]) -> None:
-        """Keep the table, and what its rules call checks."""
         self._structs = structs
         self._checks = checks
         self._made: dict[tuple[str, bool], RuledType] = {}
 
     def rules(self, name: str, *, tagged: bool) -> RuledType:
-        """Return the rules of a struct and of what is below it, of one of the two kinds.
+        """Return one set of rules of a struct and its descendants.
 
         Raises:
-            KeyError: If they name a check that there is not.
+            KeyError: If a rule names an unknown check.
         """
         key = name, tagged
         if key not in self._made and name in self._structs:
-            self._made[key] = NO_TYPE  # what holds itself has no rules
+            self._made[key] = NO_TYPE  # a struct inside itself has no rules
             self._made[key] = self._compiled(name, self._structs[name], tagged=tagged)
         return self._made.get(key, NO_TYPE)
 
@@ -307,12 +304,12 @@ class RuleTable:
 
 
 def _is_value(struct: StructType, name: str) -> bool:
-    """Tell whether a field is no pointer in Go, so that it is never without a value there."""
+    """Return whether a field is not a pointer in Go, so that it always has a value."""
     return name in struct.omit_zero or struct.zeros.get(name) is not None
 
 
 def _struct_in(shape: FieldType) -> tuple[str, Held]:
-    """Return the name of the struct that a field has or holds, and in what; "" without one."""
+    """Return the name of the struct in a field, or "", and the container type."""
     if isinstance(shape, str):
         return shape.removeprefix("#") if shape[0] == "#" else "", ""
     if shape.of is not None:
@@ -322,7 +319,7 @@ def _struct_in(shape: FieldType) -> tuple[str, Held]:
 
 
 def named_checks(structs: Mapping[str, StructType]) -> Iterator[str]:
-    """Yield the names of the checks that the rules of a table have."""
+    """Yield the names of the checks in the rules of a table."""
     for struct in structs.values():
         for rule in (*struct.rules.values(), *struct.tags.values()):
             yield from rule.checks

@@ -1,34 +1,15 @@
-"""The type of objects, compiled to one tree: of a built-in kind from its table, of a custom one from its schema.
+"""Type tree of an object, compiled from the table of built-in kinds or from the schema of a custom resource.
 
-Every step that reads an object walks it and this tree side by side, and reads neither table nor JSON schema again. Such
-a visitor is one module beside this one:
+Each step that reads an object walks the object and this tree side by side: ``reading``, ``converting``, ``pruning``,
+``completing``, ``decoding`` and ``validating``. ``checking`` has a tree of its rules.
 
-    reading       wrong types, nulls, what is empty, bytes and times in their own form
-    converting    the same of what a merge has made
-    pruning       fields that no type names
-    completing    defaults of built-in kinds
-    defaulting    defaults of schemas
-    validating    the rules of schemas
-    checking      the rules of built-in kinds (by a plan of their own: ``type_table``)
+Forms of a value: ``integer`` has any size. ``bytes``, ``time`` and ``micro_time`` are strings in base64, in RFC 3339 to
+the second, and with six decimal digits. ``quantity`` and ``intstr`` are a number or a string. ``schema`` is a schema of
+a CRD, or a boolean or list in its place.
 
-The form of a value:
-
-    object                            named fields, a type for all others (``other``), or both; a struct has a name
-    list                              of ``items``
-    string boolean                    scalars
-    int32 int64 integer number        whole numbers of 32 and 64 bits, of any size, and any number
-    bytes time micro_time             texts: in base64, RFC 3339 to the second, and with six digits below it
-    quantity intstr                   a number or a text
-    schema                            a schema of a CRD, or what can stand in its place: a boolean, or a list of them
-    any                               anything
-
-How it merges when it is applied:
-
-    scalar    one value; a list or an object that is atomic is one, too, and may say what is in it
-    map       an object: fields with types of their own, and ``element`` for all other names
-    keyed     a list whose items are told apart by some of their fields
-    set       a list of unlike plain values
-    free      nothing is said about it: objects merge field by field, lists are one value
+An apply merges a ``scalar`` as one value, including atomic lists and objects; a ``map`` by field; a ``keyed`` list by
+fields that identify its items; and a ``set`` as a list of distinct plain values. A ``free`` value has no type: objects
+merge by field, and lists are one value.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/structural.go; structured-merge-diff schema/elements.go;
 kube-openapi pkg/schemaconv.
@@ -53,40 +34,39 @@ NO_DEFAULT: Final = object()
 
 
 class TypeNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """One type. Types may contain themselves; they are never changed once they are compiled.
+    """One type. Types can contain themselves, and do not change after their compilation.
 
     Attributes:
-        form: Which of JSON's forms the value has.
-        name: Of a struct, as the table has it, such as ``core.v1.PodSpec``.
+        form: Form of the value.
+        name: Name of a struct in the table, for example ``core.v1.PodSpec``.
         fields: Types of the named fields.
-        other: Type of all other fields, if there is one.
+        other: Type of all other fields, or None.
         items: Type of a list's items.
-        open: Whether fields that no type names are kept.
-        types: JSON types that a value may have by its schema; empty means any.
-        nullable: Whether null is a value.
+        open: Whether unknown fields are kept.
+        types: JSON types that the schema allows. Empty means any.
+        nullable: Whether null is allowed.
         embedded: Whether the value is a whole Kubernetes object.
-        default: What a missing field becomes; ``NO_DEFAULT`` without one.
-        default_size: Bytes of the default as JSON, and some more for the work of copying it.
-        has_defaults: Whether this type or one below has a default.
+        default: Default of a missing field, or ``NO_DEFAULT``.
+        default_size: Bytes of the default as JSON, plus an allowance for the work of copying it.
+        has_defaults: Whether this type or a descendant has a default.
         list_type: ``atomic``, ``set``, ``map`` or "".
         list_keys: Fields that identify an item of a ``map``.
-        checks_lists: Whether this type or one below is a set, a map or an embedded object.
-        rules: What else a schema asks for; None if nothing.
-        completion: What is written into a struct of a built-in kind; None if nothing.
-        merging: How a patch or an apply merges it.
-        accepts: What a value that merges as a scalar may be: ``string``, ``integer``, ``number``, ``boolean``,
-            ``list``, ``map``, ``scalar`` for any of the first four, or "" for anything.
-        merge_fields: Named fields of an object as it merges; a whole object has its metadata there.
-        element: Type of the other keys of an object, or of a list's items, as it merges; None if there are none.
-        keys: The fields that tell items of a ``keyed`` list apart.
-        key_defaults: Values of keys that an item need not have.
-        zero: What Go has where nobody has set anything: the parts of it that are objects or null.
-        patch_key: Of a list that a strategic merge patch merges, the field that tells its items apart, "" for plain
-            values; None means that the list is replaced.
+        checks_lists: Whether this type or a descendant is a set, a map or an embedded object.
+        rules: Other restrictions of the schema, or None.
+        completion: Defaults of a struct of a built-in kind, or None.
+        merging: How a patch or an apply merges the value.
+        accepts: Allowed type of a scalar: ``string``, ``integer``, ``number``, ``boolean``, ``list``, ``map``,
+            ``scalar`` for any of the first four, or "" for any.
+        merge_fields: Named fields for merging, which include the metadata of a whole object.
+        element: Type of the other keys or of the items for merging, or None.
+        keys: Fields that identify items of a ``keyed`` list.
+        key_defaults: Defaults of optional keys.
+        zero: Go's zero value, reduced to the parts that are objects or null.
+        patch_key: Merge key of a list for strategic merge patch, or "" for plain values. None replaces the list.
         replaced: Whether a strategic merge patch replaces an object instead of merging it.
-        numbers: Names and types of the fields by their numbers in protobuf, in Go's order; "" stands for some of the
-            fields, which are in a message of their own.
-        carrier: The message that carries the value in protobuf, if JSON has it otherwise.
+        numbers: Names and types of the fields by protobuf number, in Go's order. "" is a nested message with some of
+            the fields.
+        carrier: Protobuf message of the value, if it differs from JSON.
     """
 
     form: Form = "any"
@@ -119,13 +99,13 @@ class TypeNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     carrier: TypeNode | None = None
 
     def below(self, name: str) -> TypeNode:
-        """Return the type of a field, or of that field of a list's items; what nothing is said of is free."""
+        """Return the type of a field, or of that field in a list's items. Unknown fields are free."""
         holder = self.items or self
         return holder.fields.get(name) or FREE
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What a schema asks for beyond types, by the words of JSON schema."""
+    """Restrictions of a schema beyond types, named like the JSON schema keywords."""
 
     required: tuple[str, ...] = ()
     enum: tuple[object, ...] | None = None
@@ -152,15 +132,15 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What the server writes into a struct.
+    """Defaults that the server writes into a struct.
 
     Attributes:
-        fill: Fields that nobody set, what they get, and whether that replaces a zero, too.
-        zeros: Fields that Go always writes, and the zero that they have then.
-        omitted: Fields that Go never writes when they are zero.
+        fill: Name and default of fields, and whether the default also replaces a zero value.
+        zeros: Fields that Go always writes, and their zero values.
+        omitted: Fields that Go omits if they are zero.
         rule: Defaults that depend on other fields.
-        quantities: Fields that hold quantities, or maps of them.
-        below: Fields in whose structs there is something to write.
+        quantities: Fields that hold quantities, or maps of quantities.
+        below: Fields whose structs have defaults.
     """
 
     fill: tuple[tuple[str, object, bool], ...] = ()
@@ -172,24 +152,22 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 FREE: Final = TypeNode(open=True)
-"""Nothing is said about it."""
+"""Value without a type."""
 NOTHING: Final = TypeNode(nullable=True)
-"""Any value, but no fields in it, however deep in lists: what a list has whose items have no type."""
+"""Any value without fields, also inside lists: the type of items without a type."""
 
 
 @final
 class Schema:
-    """The type of what is served, compiled when it is first asked for.
+    """Type of a served resource, compiled on first use. Schemas of the same name are equal.
 
     Attributes:
-        source: The schema in JSON that it comes from; b"" if it comes from the table of the built-in kinds, or if there
-            is none.
+        source: Schema as JSON. Empty for built-in kinds, or without a schema.
     """
 
     __slots__ = ("_compile", "_name", "_tree", "source")
 
     def __init__(self, name: Hashable, compile_: Callable[[], TypeNode], *, source: bytes = b"") -> None:
-        """Keep what compiles it; of one name there is one type."""
         self.source: bytes = source
         self._name = name
         self._compile = compile_
@@ -197,13 +175,12 @@ class Schema:
 
     @property
     def tree(self) -> TypeNode:
-        """The root of its tree."""
+        """Root of the type tree."""
         if self._tree is None:
             self._tree = self._compile()
         return self._tree
 
     def __eq__(self, other: object) -> bool:
-        """Two of one name are the same."""
         return isinstance(other, Schema) and self._name == other._name
 
     def __hash__(self) -> int:

@@ -1,13 +1,8 @@
-"""An object against its schema: everything that is wrong with it, in the real server's words.
+"""Validate an object by its schema, with the real server's messages.
 
-First the schema is checked from the root down: type, allOf and its kin, text, format, number, list, enum, object; then
-lists that are sets or maps, and embedded objects. A value of the wrong type is still checked for what fits its own
-type, as the real server does. The order among fields is the object's (there it is that of a Go map, so any).
-
-What an update leaves as it was is not checked again, so that an object can be changed whose schema has become
-stricter.
-
-A number against its schema: ranges of formats, and bounds.
+Like on the real server, a value of the wrong type is still checked by the rules for its own type, and values that an
+update does not change are not validated again. Fields are checked in the order of the object, where the real server has
+a random order.
 
 Source: kube-openapi pkg/validation/validate and pkg/validation/errors; apiextensions-apiserver
 pkg/apiserver/validation/validation.go, pkg/apiserver/schema/listtype, pkg/apiserver/schema/objectmeta; kube-openapi
@@ -35,11 +30,11 @@ from deltaloop.schemas.work import charge
 _INT64: Final = 2**63
 _BITS: Final = {"int32": 2**31, "int64": _INT64}
 _FORMATS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
-_LARGEST_FLOAT32: Final = 3.4028235677973366e38  # rounds to infinity
+_LARGEST_FLOAT32: Final = 3.4028235677973366e38  # larger values round to infinity
 
 
 def number_errors(node: TypeNode, value: Number, path: str) -> Iterator[SchemaError]:
-    """Yield what is wrong with a number, beside its type."""
+    """Yield the errors of a number, except for its type."""
     kind = node.types[0] if len(node.types) == 1 and node.types[0] in _FORMATS else ""
     rules = node.rules or _NO_RULES
     form = rules.format if rules.format in _FORMATS.get(kind, ()) else ""
@@ -52,7 +47,7 @@ def number_errors(node: TypeNode, value: Number, path: str) -> Iterator[SchemaEr
         if bound is None:
             continue
         wrong = list(_range_errors(float(bound), kind, form, prefix, path))
-        # A bound of the right type is cut to the type of the value; another one is held against it as a float.
+        # Go converts a bound of the right type to the type of the value. Other bounds are compared as floats.
         number, limit = (float(value), float(bound)) if wrong or isinstance(value, float) else (value, int(bound))
         yield from wrong
         yield from check(rules, number, limit, path)
@@ -61,7 +56,7 @@ def number_errors(node: TypeNode, value: Number, path: str) -> Iterator[SchemaEr
 def _range_errors(value: Number, kind: str, form: str, prefix: str, path: str) -> Iterator[SchemaError]:
     if kind == "integer":
         limit = _BITS.get(form, _INT64)
-        # A float is read as it would be written, which is not always its exact value.
+        # Go reads the shortest text of a float, which can differ from its exact value.
         fits = (isinstance(value, int) or value.is_integer()) and -limit <= int(Decimal(repr(value))) < limit
     else:
         fits = form != "float" or abs(value) < _LARGEST_FLOAT32
@@ -116,13 +111,7 @@ Errors = list[SchemaError]
 
 
 def validate(node: TypeNode, fields: dict[str, object], old: dict[str, object] | None = None) -> Errors:
-    """Return what is wrong with an object; empty if it is right.
-
-    Args:
-        node: The compiled type of the value.
-        fields: The object, as decoded JSON.
-        old: The object that it replaces, if it does: what an update leaves as it was is not held against it (KEP-4008).
-    """
+    """Return the errors of an object. Values that are unchanged from ``old`` are not validated (KEP-4008)."""
     errors: Errors = []
     _check(node, fields, "", errors)
     if errors and old is not None:
@@ -142,7 +131,7 @@ def _check_identity(node: TypeNode, fields: dict[str, object], old: dict[str, ob
 
 
 def _has_wrong_lists(node: TypeNode, value: object) -> bool:
-    """Tell whether something is wrong with a set or a map: then an update may have such lists, too."""
+    """Return whether a set or a map has errors, because an update may then have such errors as well."""
     errors, of_objects = Errors(), Errors()
     identity_errors(node, value, "", errors)
     identity_errors(node, value, "", of_objects, lists=False)
@@ -150,7 +139,7 @@ def _has_wrong_lists(node: TypeNode, value: object) -> bool:
 
 
 def validate_part(node: TypeNode, name: str, fields: dict[str, object], old: dict[str, object]) -> Errors:
-    """Return what is wrong with one field of an object, as if it were the object; but for what was so before."""
+    """Return the errors of one field as if it were the object, without those of unchanged values."""
     part, value = node.fields.get(name), fields.get(name)
     errors: Errors = []
     if part is not None and name in fields:
@@ -171,7 +160,7 @@ def _below(name: str, path: str) -> str:
 
 
 def validate_value(node: TypeNode, value: object) -> Errors:
-    """Return what is wrong with a default; of a set, items may come twice."""
+    """Return the errors of a default. Duplicate items of a set are allowed."""
     errors: Errors = []
     if node.checks_lists:
         identity_errors(node, value, "", errors, lists=False)
@@ -181,12 +170,12 @@ def validate_value(node: TypeNode, value: object) -> Errors:
 
 
 def shown(value: object) -> str:
-    """Return a value as messages have it."""
+    """Return a value as text for messages."""
     return shown_number(value) if isinstance(value, float) else _encode(value).decode()
 
 
 def _is_full(errors: Errors, size: int) -> bool:
-    """Tell whether errors have so much text that another one of this size is left out; the verdict is certain then."""
+    """Return whether an error of this size is omitted because of the others. The result is then already certain."""
     return len(errors) * (_ERROR_BYTES + size) > _MOST_TEXT
 
 
@@ -210,7 +199,7 @@ def _wrong_type(path: str, wanted: str, found: str, errors: Errors) -> None:
 
 
 def _check(node: TypeNode, value: object, path: str, errors: Errors, old: object = _UNKNOWN) -> None:
-    """Check a value; ``old`` is what there was in its place, as far as that can be told."""
+    """Add the errors of a value. ``old`` is its old value if that is known."""
     if old is not _UNKNOWN and is_same(node, old, value):
         return
     if type(value) is int:
@@ -238,7 +227,7 @@ def _check(node: TypeNode, value: object, path: str, errors: Errors, old: object
 
 
 def _check_type(node: TypeNode, value: object, path: str, errors: Errors) -> None:
-    """Say that a value has another type, in the terms of its format where the schema has one."""
+    """Add the error of a wrong type, which names the format if the schema has one."""
     types, kind = node.types, value_type(value)
     if value is None:
         if types and not node.nullable:
@@ -262,9 +251,9 @@ def _charge_parts(value: object) -> None:
 
 
 def is_same(node: TypeNode, old: object, value: object) -> bool:
-    """Tell whether a value is what it was; where items are told apart, their order is no matter.
+    """Return whether a value is unchanged. The order of items in a map list is ignored.
 
-    An object with a field that no schema names is not, as on the real server.
+    Like on the real server, an object with an unknown field always counts as changed.
     """
     _charge_parts(value)
     if isinstance(old, list) and isinstance(value, list) and node.list_type == "map" and node.items is not None:
@@ -286,7 +275,7 @@ def _is_same_field(node: TypeNode, name: str, old: object, value: object) -> boo
 
 
 def _is_equal(old: object, value: object) -> bool:
-    """Tell whether two values are equal, and of one type all through: 1 is not 1.0."""
+    """Return whether two values are equal and have the same types at all levels: 1 is not 1.0."""
     if type(old) is not type(value):
         return False
     _charge_parts(value)
@@ -324,7 +313,7 @@ def _check_enum(rules: Rules, allowed: tuple[object, ...], value: object, path: 
 
 
 def _same(item: object, value: object) -> bool:
-    """Tell whether a value is an item of an enum; a number is first made the kind of number that the item is."""
+    """Return whether a value equals an item of an enum. Numbers are converted to the type of the item."""
     if isinstance(item, int) and isinstance(value, float) and not isinstance(item, bool):
         return math.isfinite(value) and int(value) == item
     if isinstance(item, dict | list) and isinstance(value, dict | list):
@@ -359,12 +348,12 @@ def _check_list(node: TypeNode, value: list[object], path: str, errors: Errors, 
 
 
 def keyed_items(keys: tuple[str, ...], value: object) -> dict[str, object]:
-    """Return the items of a list by the keys that tell them apart; those of other lists have no place of their own."""
+    """Return the items of a list by their keys, or nothing for lists without keys."""
     return {keys_of(keys, item): item for item in reversed(items(value)) if is_mapping(item)} if keys else {}
 
 
 def keys_of(keys: tuple[str, ...], item: object) -> str:
-    """Return what tells an item of a list apart from the others; nothing does for one that is no object."""
+    """Return the keys of an item as text, or "" if it is not an object."""
     return shown([at(item, name) for name in keys]) if is_mapping(item) else ""
 
 

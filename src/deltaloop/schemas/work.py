@@ -1,11 +1,10 @@
-"""Accounts of the work that one request causes: steps, bytes of results and the size of objects, charged in advance.
+"""Accounts that limit the work of one request: steps, bytes of results and the size of objects.
 
-The public cost of a rule does not count everything that a rule computes, and patterns have no cost at all. Engines
-therefore charge the account of the current thread by the sizes of their operands. One step is about 100 ns. Without an
-account, the work is not limited, except that each evaluation of an expression has an account for itself.
+Engines charge the account of the current thread by the sizes of their operands before they compute, because the public
+cost of CEL does not include all work. A step takes about 100 ns. Without an account, only single evaluations are
+limited.
 
-Defaults, policies and webhooks can make a small object large. The embedded server allows little growth on its event
-loop, and repeats a write that needs more in a thread.
+The embedded server allows objects to grow little on its event loop, and repeats a write that needs more in a thread.
 """
 
 from __future__ import annotations
@@ -18,25 +17,25 @@ from typing import Final, final
 from deltaloop._internal.root_error import DeltaloopError
 
 MOST_STEPS: Final = 50_000_000
-"""Steps of one request, or of one evaluation outside of requests: some seconds."""
+"""Steps of one request, or of one evaluation outside of requests. This is a few seconds."""
 MOST_BYTES: Final = 128 * 1024 * 1024
-"""Bytes of the results that one of these may build: the public cost does not permit so much text."""
+"""Bytes of all results of a request or an evaluation, more than the public cost allows."""
 MOST_GROWN: Final = 3 * 1024 * 1024
-"""Bytes that one object may grow to. An object that is stored has at most half of them."""
+"""Largest size of an object in bytes. Stored objects have at most half of it."""
 _BYTES_OF_ONE_STEP: Final = 64
 _UNLIMITED: Final = 1 << 62
 _STEPS_BETWEEN_PAUSES: Final = 10_000
 
 
 class WorkLimitError(Exception):
-    """The work ended because its account is empty."""
+    """The account of the work is empty."""
 
     def __init__(self) -> None:
         super().__init__("the work needs more computing or memory than one request may use")
 
 
 class LongWorkError(Exception):
-    """The work is too long for the event loop; its driver begins it again in a thread."""
+    """The work is too long for the event loop, so its driver repeats it in a thread."""
 
     def __init__(self) -> None:
         super().__init__("the work is too long for the event loop")
@@ -44,10 +43,10 @@ class LongWorkError(Exception):
 
 @final
 class GrowthError(DeltaloopError):
-    """An object would grow beyond the bound.
+    """An object would become too large.
 
     Attributes:
-        size: Bytes that it would have at least.
+        size: Least size of the object in bytes.
     """
 
     def __init__(self, size: int) -> None:
@@ -57,14 +56,18 @@ class GrowthError(DeltaloopError):
 
 @final
 class Account:
-    """The work that may still be done.
+    """Budget of work.
+
+    Args:
+        error: Exception to raise when the account is empty.
+        growth: Largest size of an object in bytes.
+        pause: Function called regularly during long work, so that other threads can run.
 
     Attributes:
-        steps: Steps that are left.
-        room: Bytes that are left.
-        growth: Bytes that one object may grow to.
-        mark: Steps that are left when the account is empty, or the work is to pause.
-        is_shared: Whether all evaluations of a request use it; others get a full one each.
+        steps: Remaining steps.
+        room: Remaining bytes of results.
+        mark: Remaining steps at the next pause, or at the end.
+        is_shared: Whether all evaluations of a request share it. Otherwise each evaluation gets a full account.
     """
 
     __slots__ = ("_error", "_pause", "growth", "is_shared", "mark", "room", "steps")
@@ -78,15 +81,6 @@ class Account:
         growth: int = MOST_GROWN,
         pause: Callable[[], None] | None = None,
     ) -> None:
-        """Open an account.
-
-        Args:
-            steps: Steps of computing.
-            room: Bytes of all results.
-            error: Raised when the account is empty.
-            growth: Bytes that one object may grow to.
-            pause: Called from time to time during long work, so that other threads are served sooner.
-        """
         self.steps: int = steps
         self.room: int = room
         self.growth: int = growth
@@ -96,17 +90,13 @@ class Account:
         self.mark: int = 0 if pause is None else max(steps - _STEPS_BETWEEN_PAUSES, 0)
 
     def charge(self, steps: int) -> None:
-        """Take steps from the account.
-
-        Raises:
-            WorkLimitError: If there are not so many; ``LongWorkError`` on an event loop.
-        """
+        """Charge steps. An empty account raises ``WorkLimitError``, or ``LongWorkError`` on an event loop."""
         self.steps -= steps
         if self.steps < self.mark:
             self.reached()
 
     def reached(self) -> None:
-        """End work that is too long, or pause it."""
+        """Stop or pause the work."""
         if self.steps < 0:
             raise self._error
         if self._pause is not None:
@@ -114,17 +104,13 @@ class Account:
             self._pause()
 
     def renewed(self) -> tuple[int, int]:
-        """Give an evaluation a full account for itself; return the steps and the room to restore afterwards."""
+        """Give an evaluation a full account, and return the steps and the room to restore afterwards."""
         before = self.steps, self.room
         self.steps, self.room = MOST_STEPS, MOST_BYTES
         return before
 
     def build(self, size: int) -> None:
-        """Take the bytes of a result from the account, and the steps to build it.
-
-        Raises:
-            WorkLimitError: If there are not so many; ``LongWorkError`` on an event loop.
-        """
+        """Charge the bytes of a result, and the steps to build it."""
         self.room -= size
         if self.room < 0:
             raise WorkLimitError
@@ -138,15 +124,11 @@ class _Current(threading.local):
 
 
 CURRENT: Final = _Current()
-"""The account of the current thread."""
+"""Account of the current thread."""
 
 
 def charge(steps: int) -> None:
-    """Take steps from the account of the current thread.
-
-    Raises:
-        WorkLimitError: If there are not so many; ``LongWorkError`` on an event loop.
-    """
+    """Charge steps to the account of the current thread."""
     account = CURRENT.account
     account.steps -= steps
     if account.steps < account.mark:
@@ -154,19 +136,15 @@ def charge(steps: int) -> None:
 
 
 def build(size: int) -> None:
-    """Take the bytes of a result from the account of the current thread, and the steps to build it.
-
-    Raises:
-        WorkLimitError: If there are not so many; ``LongWorkError`` on an event loop.
-    """
+    """Charge the bytes of a result to the account of the current thread, and the steps to build it."""
     CURRENT.account.build(size)
 
 
 def check_growth(size: int) -> None:
-    """Reject a size in bytes that an object may not grow to.
+    """Reject a size in bytes that exceeds the account of the current thread.
 
     Raises:
-        GrowthError: If it is larger than the account of the current thread allows.
+        GrowthError: If the size is too large.
     """
     if size > CURRENT.account.growth:
         raise GrowthError(size)
@@ -174,7 +152,7 @@ def check_growth(size: int) -> None:
 
 @contextmanager
 def unbounded_growth() -> Generator[None]:
-    """Allow objects to grow to their final bound until the block ends, because the work cannot be repeated."""
+    """Allow objects to grow to ``MOST_GROWN`` inside the block, because the work cannot be repeated."""
     account = CURRENT.account
     before, account.growth = account.growth, MOST_GROWN
     try:
@@ -185,7 +163,7 @@ def unbounded_growth() -> Generator[None]:
 
 @contextmanager
 def limited(to: Account) -> Generator[None]:
-    """Charge an account for all work of the current thread until the block ends; the block must not wait."""
+    """Charge the work of the current thread to an account inside the block, which must not wait."""
     before, CURRENT.account = CURRENT.account, to
     try:
         yield

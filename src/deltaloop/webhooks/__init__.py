@@ -1,6 +1,6 @@
-"""Webhooks served: functions that check, complete and convert objects when the API server asks.
+"""Admission and conversion webhooks: functions that validate, change and convert objects for the API server.
 
-Names are imported when they are first used; they stand in ``__init__.pyi``.
+Names are imported on first use. ``__init__.pyi`` lists them.
 """
 
 from deltaloop._internal.lazy_names import lazy_names

@@ -1,10 +1,8 @@
-"""Call the function of a webhook for a review and make the response.
+"""Call the function of an admission webhook and build the response.
 
-the review cannot be read, or is for another webhook     400
-the object does not fit its class                        422, or allowed without a call (``core/misfits.py``)
-the function finds something                             422 or 403
-the function fails, or returns something else            500: the failure policy decides
-a cache that it reads is not filled yet                  503: the failure policy decides
+An invalid review returns 400. An object that does not fit its class returns 422, or is allowed without a call
+(``core/misfits.py``). Errors that the function reports return 422 or 403. The failure policy decides if the function
+fails (500) or if a declared cache has not synced yet (503).
 """
 
 from __future__ import annotations
@@ -49,18 +47,12 @@ _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def admit(webhook: AdmissionWebhook, body: bytes | bytearray, listers: Listers) -> Answer:
-    """Answer a review.
-
-    Args:
-        webhook: The webhook that it was sent to.
-        body: The review, as received.
-        listers: Function that returns the reader of a cache.
-    """
+    """Respond to an admission review."""
     return finished(admission_steps(webhook, body, listers))
 
 
 def admission_steps(webhook: AdmissionWebhook, body: bytes | bytearray, listers: Listers) -> Steps[Answer]:
-    """Answer a review in steps: the function of the webhook runs in every second one."""
+    """Respond to a review in steps. Every second step runs the webhook's function."""
     try:
         review = read_admission_review(body)
         _check(webhook, review)
@@ -87,7 +79,7 @@ def admission_steps(webhook: AdmissionWebhook, body: bytes | bytearray, listers:
             return _answer(review, request, patch=_changes(webhook, stored, given, before, returned))
     except CachesNotFilledError as error:
         return failed(503, "ServiceUnavailable", str(error), error)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is the function's
+    except Exception as error:  # noqa: BLE001 - the function can raise any exception
         if error not in misread:
             return failed(500, "InternalError", f"webhook {webhook.name} failed: {told(error)}", error)
         if not found:
@@ -100,7 +92,7 @@ def admission_steps(webhook: AdmissionWebhook, body: bytes | bytearray, listers:
 
 
 def _declared(webhook: AdmissionWebhook, listers: Listers) -> Listers:
-    """Give the readers of what a webhook declares, and of nothing else."""
+    """Limit the listers to the kinds that the webhook declares."""
     known = {str(each) for each in webhook.reads}
 
     def lister(kind: Kind) -> Lister[Any]:
@@ -135,7 +127,7 @@ def _answer(
 
 
 def _check(webhook: AdmissionWebhook, review: ReviewedRequest) -> None:
-    """Refuse what the webhook was not registered for; the configuration in the cluster is not the one it prints."""
+    """Reject reviews that the webhook is not declared for. The cluster's configuration may be out of date."""
     kind, own = review.kind, webhook.type
     wrong = ""
     if review.operation not in webhook.operations:
@@ -155,27 +147,18 @@ def _check(webhook: AdmissionWebhook, review: ReviewedRequest) -> None:
 
 
 def _given(webhook: AdmissionWebhook, review: ReviewedRequest) -> Any:
-    """Return what the function is given: the object, or the one that is to be deleted.
-
-    Raises:
-        MalformedObjectError: If it is none, or does not fit its class.
-    """
     raw = review.old if review.operation == "DELETE" else review.new
     assert raw is not None
     return _object(webhook, review, raw)
 
 
 def _stored(webhook: AdmissionWebhook, review: ReviewedRequest) -> _Fields:
-    """Return all fields of an object that is to be changed: before its function is asked, which is not to blame for it.
-
-    Raises:
-        MalformedObjectError: If it cannot be read.
-    """
+    """Decode the object before the function runs, so that an unreadable object does not count as its failure."""
     return {} if review.new is None or not webhook.mutates else _fields(review.new)
 
 
 def _old(webhook: AdmissionWebhook, review: ReviewedRequest, misread: list[MalformedObjectError]) -> Any:
-    """Return the object as it is, as its class; a mutation is given a ``Resource`` where there is no class."""
+    """Return the stored object, or None. Untyped mutations get a ``Resource``."""
     if review.old is None:
         return None
     try:
@@ -208,7 +191,6 @@ def _fields(raw: bytes) -> _Fields:
 
 
 def _misfit(webhook: AdmissionWebhook, review: ReviewedRequest, error: MalformedObjectError) -> Answer:
-    """Answer a review whose object does not fit its class."""
     new, old = _if_readable(review.new), _if_readable(review.old)
     judged = old if review.operation == "DELETE" else new
     model: Any = webhook.type.model if webhook.is_typed and judged is not None else None
@@ -231,7 +213,7 @@ def _passed(
     problem: str,
     request: AdmissionRequest[Any] | None = None,
 ) -> Answer:
-    """Allow a request without a verdict: the stored object does not fit, which is not the fault of the change."""
+    """Allow a request without a verdict, because only the stored object does not fit."""
     where = f" at {field}" if field else ""
     warning = f"webhook {webhook.name} did not check this request: the stored {webhook.type.kind} does not fit{where}"
     given = _answer(review, request, warnings=[warning])
@@ -251,7 +233,7 @@ def _called(webhook: AdmissionWebhook, given: Any, request: AdmissionRequest[Any
 
 
 def _collect(webhook: AdmissionWebhook, returned: object, found: list[FieldError]) -> None:
-    """Add what a function returned or yields; what it yields before it fails is kept."""
+    """Add the errors that a function returned or yielded. Errors that were yielded before a failure are kept."""
     if returned is None:
         return
     single = isinstance(returned, FieldError) or not isinstance(returned, Iterable)
@@ -285,7 +267,7 @@ def _changes(
 
 
 def _check_fit(webhook: AdmissionWebhook, result: _Fields) -> None:
-    """Refuse what its class would not take back: the user would be blamed for it, by the server's schema."""
+    """Reject results that do not fit the class, because the server's schema would blame the user for them."""
     try:
         typed(webhook.type, Resource.from_dict(result, webhook.type))
     except MalformedObjectError as error:

@@ -1,4 +1,4 @@
-"""What a review is answered with, and what the log and the metrics are told of it."""
+"""Responses to reviews, with their details for logs and metrics."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ from deltaloop.webhooks.core.admission_review import InvalidReviewError
 from deltaloop.webhooks.errors import InvalidReviewResultError, InvalidWebhookError
 
 Outcome: TypeAlias = Literal["allowed", "denied", "converted", "invalid", "failed"]
-"""Allowed, or denied by the function's word; converted; sent in a form that means nothing; failed on this side."""
+"""Result of a review: ``invalid`` means an unusable review, ``failed`` a failure of this program."""
 
 
 @final
 class SeenMisfit(NamedTuple):
-    """An object that does not fit a class, for the log.
+    """Object that does not fit a class, for the log. It contains no data of the object.
 
     Attributes:
-        key: Key of the object.
-        field: Path of the value; empty for the object as a whole.
-        problem: Description without any data of the object.
-        objects: Number of objects of the review that do not fit.
+        field: Path of the value, empty for the whole object.
+        objects: Number of objects in the review that do not fit.
     """
 
     key: str
@@ -31,14 +29,11 @@ class SeenMisfit(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The answer to a review.
+    """Response to a review. If the HTTP status is not 200, the API server applies the failure policy.
 
     Attributes:
-        status: HTTP status; what is not 200 is no answer to the API server, and the failure policy decides.
-        body: A review, or a Status.
-        outcome: What it comes to.
-        error: Why it failed.
-        misfit: Object that does not fit a class, if the review is not refused for it.
+        body: Review or Status, as JSON.
+        misfit: Object that does not fit a class, although the request is not rejected.
         key: Key of the object whose conversion failed.
     """
 
@@ -51,9 +46,9 @@ class Answer(NamedTuple):
 
 
 def told(error: Exception) -> str:
-    """Return what others may be told of an error of a function: nothing that may be of an object.
+    """Describe a function's error without data of an object.
 
-    Of what the function itself has raised that is the class; what we found out is said in full.
+    Exceptions that the function raised are reduced to their class.
     """
     if isinstance(error, InvalidReviewResultError | InvalidWebhookError):
         return error.problem
@@ -61,17 +56,12 @@ def told(error: Exception) -> str:
 
 
 def failed(code: int, reason: str, message: str, error: Exception | None = None) -> Answer:
-    """Return what tells the API server that there is no answer; it has no data of objects."""
+    """Return a failure, so that the failure policy decides. The message must not contain data of objects."""
     return Answer(code, Status(message=message, reason=reason, code=code).to_json(), "failed", error)
 
 
 def refused_body(error: InvalidReviewError, answer: Callable[[str, Status], bytes]) -> Answer:
-    """Return the refusal of what is no review: as a review if there is a uid to answer to, else as a Status.
-
-    Args:
-        error: What is wrong.
-        answer: Makes the review that says no.
-    """
+    """Reject an invalid review: with the review that ``answer`` builds if its uid is known, otherwise with a Status."""
     status = Status(message=str(error), reason="BadRequest", code=400)
     if error.uid:
         return Answer(200, answer(error.uid, status), "invalid")

@@ -1,4 +1,4 @@
-"""Answer conversion reviews in turns, so that a long list does not hold up the rest of the program."""
+"""Convert large reviews in turns, so that they do not block the event loop."""
 
 from __future__ import annotations
 
@@ -18,20 +18,12 @@ from deltaloop.webhooks.turns import Turn, Turns
 async def convert_review(
     conversion: KindConversion, body: bytearray, turns: Turns, deadline: float, *, max_objects: int, held: HeldBytes
 ) -> Answer:
-    """Answer a review.
-
-    Args:
-        conversion: Conversions of the kind of its objects.
-        body: The review, as received; it is emptied.
-        turns: Turns of the server.
-        deadline: Time on the clock of the loop after which the API server does not wait.
-        max_objects: Most objects of a review.
-        held: Bytes of the request: a response counts as far as it is larger than the review.
+    """Convert the objects of a review, and empty its body. Responses only count where they are larger than the review.
 
     Raises:
-        TooManyBytesError: If the response is too large beside all other reviews.
-        ReviewTooLargeError: If the review, or one of its objects, exceeds a bound.
-        LateError: If the deadline has passed.
+        TooManyBytesError: If the reviews and responses in flight exceed their limit.
+        ReviewTooLargeError: If the review or an object exceeds a limit.
+        LateError: If the deadline, a time on the event loop's clock, has passed.
     """
     async with turns.take(deadline) as turn:
         try:

@@ -1,9 +1,8 @@
-"""Call conversion functions for the objects of a review and make the response.
+"""Call conversion functions for the objects of a review and build the response.
 
-Name, namespace and all other metadata stay as they were. A conversion from dict to dict may change labels and
-annotations. One object that cannot be converted fails the review, because the protocol has one result for all of them:
-the message and the log name the object and the field. An absent required field does not fail: it reads as the zero
-value of its type (``core/zero_values.py``).
+Names, namespaces and other metadata are preserved, but conversions of dicts can change labels and annotations. The
+protocol has one result per review, so one object that cannot be converted fails the whole review. The message and the
+log name the object and the field. Absent required fields get the zero value of their type (``core/zero_values.py``).
 """
 
 from __future__ import annotations
@@ -46,18 +45,16 @@ class KindConversion:
     """All conversions of one kind.
 
     Attributes:
-        type: The kind, in the version that is its hub.
-        hub: The version to and from which all others are converted.
+        type: Kind in its hub version.
+        hub: Version to and from which all other versions are converted.
         spokes: The other versions.
-        path: Path of its URL.
+        path: Path of the webhook's URL.
+
+    Raises:
+        InvalidWebhookError: If the functions do not form a hub and spokes.
     """
 
     def __init__(self, functions: Iterable[ConversionFunction]) -> None:
-        """Take the functions of one kind.
-
-        Raises:
-            InvalidWebhookError: If they are no hub and spokes.
-        """
         declared = list(functions)
         first = declared[0]
         try:
@@ -73,7 +70,7 @@ class KindConversion:
         self.type: ResourceType[Any] = next(side for side in sides if side.version == self.hub)
 
     def _check_kind(self, function: ConversionFunction) -> None:
-        """Refuse conversions that leave out the version of the class that they name."""
+        """Reject conversions that omit the version of the class that they name."""
         kind = function.kind
         if kind is None or kind.model in _PLAIN or kind.version in (self._hub.version, *self._hub.spokes):
             return
@@ -83,14 +80,14 @@ class KindConversion:
         )
 
     def convert(self, obj: Mapping[str, Any], version: str) -> dict[str, Any]:
-        """Return an object in another version.
+        """Convert an object to a different version.
 
         Args:
-            obj: The object, in any version of the kind; it is not changed.
-            version: Target version, such as ``v1``.
+            obj: Object in any version of the kind. It is not changed.
+            version: Target version, for example ``v1``.
 
         Raises:
-            NoConversionError: If one of the versions is not converted, or the object is of another kind.
+            NoConversionError: If a version is unknown or the object is of a different kind.
             MalformedObjectError: If the object does not fit the class of a function.
             InvalidReviewResultError: If a function does not return an object.
         """
@@ -99,15 +96,16 @@ class KindConversion:
     def steps(
         self, obj: Mapping[str, Any], version: str, misfits: list[SeenMisfit] | None = None
     ) -> Steps[dict[str, Any]]:
-        """Convert an object in steps: functions run in every second one.
+        """Convert an object in steps, of which every second step runs a function.
 
         Args:
-            obj: The object, in any version of the kind.
+            obj: Object in any version of the kind.
             version: Target version.
-            misfits: List to which absent fields are added.
+            misfits: List that receives absent required fields.
 
         Raises:
-            NoConversionError: As ``convert`` does, and so with the other errors.
+            NoConversionError: If a version is unknown or the object is of a different kind. Other errors are those of
+                ``convert``.
         """
         group, _, source = text(obj.get("apiVersion")).rpartition("/")
         if (group, obj.get("kind")) != (self.type.group, self.type.kind):
@@ -129,12 +127,7 @@ class KindConversion:
 
 
 def answer_conversion(conversion: KindConversion, body: bytes | bytearray) -> Answer:
-    """Answer a review.
-
-    Args:
-        conversion: Conversions of the kind of its objects.
-        body: The review, as received.
-    """
+    """Convert the objects of a review without turns."""
     try:
         request = read_conversion_review(body)
     except InvalidReviewError as error:
@@ -148,26 +141,15 @@ def answer_conversion(conversion: KindConversion, body: bytes | bytearray) -> An
 
 
 def refused_conversion(error: InvalidReviewError) -> Answer:
-    """Return the response to a body that is not a review."""
+    """Reject a body that is not a valid review."""
     return refused_body(error, lambda uid, status: unconverted_response(uid, status.message))
 
 
 @final
 class ReviewConversion:
-    """One review whose objects are converted one by one.
-
-    Attributes:
-        size: Bytes of the converted objects.
-    """
+    """Conversion of one review, object by object. ``size`` counts the bytes of the converted objects."""
 
     def __init__(self, conversion: KindConversion, uid: str, desired: str) -> None:
-        """Begin a review.
-
-        Args:
-            conversion: Conversions of the kind.
-            uid: Uid of the review.
-            desired: API version that the objects must have.
-        """
         self._conversion = conversion
         self._uid = uid
         self._group, _, self._version = desired.rpartition("/")
@@ -176,11 +158,7 @@ class ReviewConversion:
         self._misfits: list[SeenMisfit] = []
 
     def object_steps(self, obj: dict[str, Any] | bytes | bytearray) -> Steps[Answer | None]:
-        """Convert the next object in steps; return the response if it cannot be converted.
-
-        Args:
-            obj: The object, decoded or as JSON.
-        """
+        """Convert the next object in steps. Return a response if it cannot be converted."""
         try:
             decoded = obj if isinstance(obj, dict) else _decode(obj)
         except DECODE_ERRORS as error:
@@ -194,7 +172,7 @@ class ReviewConversion:
             written = _encode(result)
             self.size += len(written)
             self._results.append(msgspec.Raw(written))
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the function's
+        except Exception as error:  # noqa: BLE001 - the function can raise any exception
             return self._failed(decoded, error)
         return None
 
@@ -219,11 +197,7 @@ def _key(obj: Mapping[str, Any]) -> str:
 
 
 def _given(function: ConversionFunction, obj: dict[str, Any], seen: list[SeenMisfit]) -> Any:
-    """Return the argument of a function; absent fields of a class get zero values.
-
-    Raises:
-        MalformedObjectError: If the object does not fit the class in another way.
-    """
+    """Return the argument of a function, with zero values for absent required fields."""
     source = function.source
     if source.model in _PLAIN:
         return obj
@@ -251,7 +225,7 @@ def _given(function: ConversionFunction, obj: dict[str, Any], seen: list[SeenMis
 
 
 def _taken(function: ConversionFunction, obj: dict[str, Any], returned: Any) -> dict[str, Any]:
-    """Return the object that a function returned, decoded."""
+    """Return the fields of the object that a function returned."""
     if function.target.model not in _PLAIN:
         model: Any = function.target.model
         if not isinstance(returned, model):
@@ -271,7 +245,7 @@ def _wrong(function: ConversionFunction, returned: object, wanted: str) -> Inval
 
 
 def _written(plain: Any, said: Any) -> Any:
-    """Return a typed object as it is stored: with its defaults, but without fields that are None by default."""
+    """Return the stored form of a typed object: with its defaults, but without fields that are None by default."""
     if is_mapping(plain):
         known = mapping(said)
         return {

@@ -1,16 +1,4 @@
-"""Declares webhooks: plain functions that check, complete or convert objects, and what each is asked about.
-
-    @validate(Database)
-    def check(database: Database, request: AdmissionRequest[Database]) -> Iterator[Finding]: ...
-
-    @mutate("apps/v1/Deployment")
-    def set_defaults(deployment: dict[str, Any]) -> None: ...
-
-    @convert(OldDatabase, Database)
-    def to_new(old: OldDatabase) -> Database: ...
-
-Nothing is served and nothing is asked of a server until a ``Manager`` gets them.
-"""
+"""Declare webhooks with ``validate``, ``mutate`` and ``convert``. A ``Manager`` serves them."""
 
 from __future__ import annotations
 
@@ -34,15 +22,15 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 Fields: TypeAlias = dict[str, Any]
-"""An object as JSON has it, to change."""
+"""Object as decoded JSON, which the function may change."""
 
 Findings: TypeAlias = Iterable[FieldError] | FieldError | None
-"""What a validation returns: nothing if all is well."""
+"""Result of a validation: None or no errors if the object is valid."""
 
 ValidateFunction: TypeAlias = Callable[[T], Findings] | Callable[[T, AdmissionRequest[T]], Findings]
 MutateFunction: TypeAlias = Callable[[T], T | None] | Callable[[T, AdmissionRequest[T]], T | None]
 Changed: TypeAlias = Mapping[str, Any] | None
-"""What a function returns that changes fields: others in their place, or nothing."""
+"""Result of a function that changes fields: a new object, or None if it changed its argument."""
 
 FieldsFunction: TypeAlias = Callable[[Fields], Changed] | Callable[[Fields, AdmissionRequest[Resource]], Changed]
 
@@ -54,16 +42,17 @@ _BEFORE_STORING: Final = ("CREATE", "UPDATE")
 
 
 class WebhookKeywords(TypedDict, total=False):
-    """What may be said of a webhook that validates or mutates.
+    """Options of ``validate`` and ``mutate``.
 
     Attributes:
-        name: Its name, a domain name of three parts at least; ``FUNCTION.PLURAL.GROUP`` by default.
-        operations: What it is asked about: ``CREATE``, ``UPDATE``, ``DELETE``, ``CONNECT``; the first two by default,
-            which are all that can be mutated.
-        subresources: It is asked about these and not about the object itself, such as ``("scale",)``.
-        reads: Kinds whose caches its function may read, by ``request.lister(kind)``.
-        failure_policy: What becomes of a request if nobody answers: ``Fail`` refuses it, ``Ignore`` lets it pass.
-        timeout: Seconds that the API server waits, 1 to 30; 10 by default.
+        name: Domain name with at least three parts. Defaults to ``FUNCTION.PLURAL.GROUP``.
+        operations: ``CREATE``, ``UPDATE``, ``DELETE`` or ``CONNECT``. Defaults to the first two, and ``mutate``
+            supports only these.
+        subresources: Subresources to review instead of the object itself, for example ``("scale",)``.
+        reads: Kinds whose caches the function reads with ``request.lister(kind)``.
+        failure_policy: Decision of the API server if the webhook fails: ``Fail`` (the default) rejects the request,
+            ``Ignore`` allows it.
+        timeout: Timeout of the API server in seconds, 1 to 30. Defaults to 10.
     """
 
     name: str
@@ -77,20 +66,23 @@ class WebhookKeywords(TypedDict, total=False):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AdmissionWebhook:
-    """A declared webhook that validates or mutates.
+    """Declared webhook that validates or mutates objects.
 
-    Calling it calls its function, for unit tests.
+    Call it in unit tests like the decorated function.
 
     Attributes:
-        function: From an object, or an object and its ``AdmissionRequest``, to findings or to the changed object.
-        type: What kind of objects it is asked about.
-        mutates: Whether it changes objects, or judges them.
-        name: In the configuration, in refusals, logs and metrics; unique in a program.
-        operations: What it is asked about.
-        subresources: It is asked about these and not about the object itself.
-        reads: Kinds whose caches it may read.
-        failure_policy: What becomes of a request if nobody answers.
-        timeout: Seconds that the API server waits.
+        function: Function from an object, and optionally its ``AdmissionRequest``, to errors or to the changed object.
+        type: Kind of the reviewed objects.
+        mutates: Whether the webhook changes objects instead of validating them.
+        name: Name in the configuration, in rejections, logs and metrics. It must be unique in a program.
+        operations: Operations that are reviewed.
+        subresources: Subresources that are reviewed instead of the object itself.
+        reads: Kinds whose caches the function reads.
+        failure_policy: Decision of the API server if the webhook fails.
+        timeout: Timeout of the API server in seconds.
+
+    Raises:
+        InvalidWebhookError: If the declaration cannot work.
     """
 
     function: Callable[..., Any]
@@ -105,11 +97,6 @@ class AdmissionWebhook:
     takes_request: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work.
-
-        Raises:
-            InvalidWebhookError: Naming the webhook and what to change.
-        """
         name = self.name or default_name(self.function, self.type)
         object.__setattr__(self, "name", name)
         if name.count(".") < 2 or subdomain_problems(name):
@@ -136,12 +123,12 @@ class AdmissionWebhook:
 
     @property
     def is_typed(self) -> bool:
-        """Whether its function is given objects of a class."""
+        """Whether the function receives objects of a class."""
         return self.type.model not in (None, Resource, dict)
 
     @property
     def path(self) -> str:
-        """Path of its URL."""
+        """Path of the webhook's URL."""
         return f"/{'mutate' if self.mutates else 'validate'}/{self.name}"
 
     def __call__(self, *arguments: Any) -> Any:
@@ -155,15 +142,19 @@ class AdmissionWebhook:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ConversionFunction:
-    """A declared conversion of one version of a kind to another.
+    """Declared conversion from one version of a kind to another.
 
-    Calling it calls its function, for unit tests.
+    Call it in unit tests like the decorated function.
 
     Attributes:
-        function: From an object of one version to the same object of the other.
-        source: The kind in the version that it is given.
-        target: The kind in the version that it returns.
-        kind: The kind as it was given, which may have a class though the function takes dicts; None for two classes.
+        function: Function from an object in the source version to the same object in the target version.
+        source: Kind in the source version.
+        target: Kind in the target version.
+        kind: Kind as declared, which can have a class although the function receives dicts. None if two classes were
+            declared.
+
+    Raises:
+        InvalidWebhookError: If the declaration cannot work.
     """
 
     function: Callable[[Any], Any]
@@ -172,11 +163,6 @@ class ConversionFunction:
     kind: ResourceType[Any] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work.
-
-        Raises:
-            InvalidWebhookError: Naming the function and what to change.
-        """
         if takes_two(self.name, self.function):
             raise InvalidWebhookError(self.name, "its function takes an object, and nothing else")
         for what in ("group", "kind", "plural", "namespaced"):
@@ -185,12 +171,12 @@ class ConversionFunction:
 
     @property
     def name(self) -> str:
-        """What it is called in errors."""
+        """Name of the function, for errors."""
         return str(getattr(self.function, "__name__", "conversion"))
 
     @property
     def path(self) -> str:
-        """Path of the URL of the kind's conversions."""
+        """Path of the URL for the kind's conversions."""
         return f"/convert/{self.source.group_resource}"
 
     def __call__(self, obj: Any) -> Any:
@@ -202,7 +188,7 @@ class ConversionFunction:
 
 
 Webhook: TypeAlias = AdmissionWebhook | ConversionFunction
-"""What the three decorators make of a function."""
+"""Result of ``validate``, ``mutate`` or ``convert``."""
 
 
 @overload
@@ -214,20 +200,22 @@ def validate(
     kind: str, **keywords: Unpack[WebhookKeywords]
 ) -> Callable[[ValidateFunction[Resource]], AdmissionWebhook]: ...
 def validate(kind: Kind, **keywords: Unpack[WebhookKeywords]) -> Callable[[Callable[..., Any]], AdmissionWebhook]:
-    """Declare the decorated function as one that judges objects before they are stored.
+    """Declare a function that validates objects before they are stored.
 
-    It is given the object, and its ``AdmissionRequest`` if it takes two arguments, and returns or yields a
-    ``FieldError`` for each thing that is wrong. For ``DELETE`` the object is the one that is there; for ``CONNECT`` it
-    is what is asked for, such as ``PodExecOptions``. A plain function, called on the event loop: it asks nobody, and
-    reads caches by ``request.lister(kind)``. What it raises is left to the failure policy.
+    The function receives the object and, if it takes two arguments, its ``AdmissionRequest``. It returns or yields a
+    ``FieldError`` for each problem. For ``DELETE`` the object is the stored object, and for ``CONNECT`` it contains the
+    options of the connection, for example ``PodExecOptions``.
+
+    The function must not be async, because it runs on the event loop and must not wait. Read other objects from caches
+    with ``request.lister(kind)``. If the function raises, the failure policy decides.
 
     Args:
-        kind: The kind: a class of ``custom_resource``, whose objects the function gets; a ``ResourceType``, or the name
-            of a built-in kind, such as ``apps/v1/Deployment``: then it gets a ``Resource``.
-        keywords: Name, operations and the like; see ``WebhookKeywords``.
+        kind: Class of ``custom_resource``, whose instances the function receives. With a ``ResourceType`` or the name
+            of a built-in kind, for example ``apps/v1/Deployment``, it receives a ``Resource``.
+        keywords: Options of ``WebhookKeywords``.
 
     Raises:
-        InvalidWebhookError: If that cannot work.
+        InvalidWebhookError: If the declaration cannot work.
     """
     _check_kind("validate", kind)
 
@@ -245,19 +233,19 @@ def mutate(
     kind: ResourceType[Any] | str, **keywords: Unpack[WebhookKeywords]
 ) -> Callable[[FieldsFunction], AdmissionWebhook]: ...
 def mutate(kind: Kind, **keywords: Unpack[WebhookKeywords]) -> Callable[[Callable[..., Any]], AdmissionWebhook]:
-    """Declare the decorated function as one that completes objects before they are judged and stored.
+    """Declare a function that changes objects before they are validated and stored.
 
-    It changes the object that it is given, or returns another one in its place; what has changed is sent, as a JSON
-    patch, and nothing else. It has to come to the same when it is given its own result: the server may ask again. It
-    may get objects that the schema refuses, since they are judged later. Otherwise as ``validate``.
+    The function changes its argument or returns a new object. The changes are sent as a JSON patch. The function must
+    be idempotent, because the server can call it again with its own result. Objects may violate the schema, because the
+    server validates them later. The other rules of ``validate`` also apply.
 
     Args:
-        kind: The kind: a class of ``custom_resource``, whose objects the function gets; a ``ResourceType``, or the name
-            of a built-in kind: then it gets a dict.
-        keywords: Name, operations and the like; see ``WebhookKeywords``.
+        kind: Class of ``custom_resource``, whose instances the function receives. With a ``ResourceType`` or the name
+            of a built-in kind, it receives a dict.
+        keywords: Options of ``WebhookKeywords``.
 
     Raises:
-        InvalidWebhookError: If that cannot work.
+        InvalidWebhookError: If the declaration cannot work.
     """
     _check_kind("mutate", kind)
 
@@ -275,20 +263,22 @@ def convert(source: type[S], target: type[T], /) -> Callable[[Callable[[S], T]],
 @overload
 def convert(kind: Kind, source: str, target: str, /) -> Callable[[Callable[[Fields], Changed]], ConversionFunction]: ...
 def convert(kind: Kind, source: Any, target: Any = None, /) -> Callable[[Callable[[Any], Any]], ConversionFunction]:
-    """Declare the decorated function as the conversion of one version of a kind to another.
+    """Declare a function that converts objects from one version of a kind to another.
 
-    ``@convert(OldDatabase, Database)`` is from the objects of one class to those of another. ``@convert(Database,
-    "v1beta1", "v1")`` is from dict to dict: it changes what it is given, or returns another one; labels and annotations
-    may change with it, so that what the other version cannot say can be kept there. Name, namespace and the like stay,
-    and are not the function's affair. Every kind has one version, the hub, to and from which all others are converted.
+    ``@convert(OldDatabase, Database)`` converts instances of one class to another class. ``@convert(Database,
+    "v1beta1", "v1")`` converts dicts: the function changes its argument or returns a new dict. It can change labels and
+    annotations, for example to preserve values that the target version cannot express. Other metadata is preserved for
+    it.
+
+    Every kind has one hub version, to and from which all other versions are converted.
 
     Args:
-        kind: The kind, in any version; or the class that it is from.
-        source: The version that it is from; or the class that it is to.
-        target: The version that it is to.
+        kind: Kind in any version, or the source class.
+        source: Source version, or the target class.
+        target: Target version. None if the other arguments are classes.
 
     Raises:
-        InvalidWebhookError: If that cannot work.
+        InvalidWebhookError: If the declaration cannot work.
     """
     _check_kind("convert", kind)
 
@@ -306,14 +296,10 @@ def convert(kind: Kind, source: Any, target: Any = None, /) -> Callable[[Callabl
 
 
 def known_kind(webhook: str, kind: Kind) -> ResourceType[Any]:
-    """Return the resource type of a kind, without asking a server.
-
-    Args:
-        webhook: Name of the webhook, for errors.
-        kind: The kind.
+    """Return the resource type of a kind, without a request to the server.
 
     Raises:
-        InvalidWebhookError: If a name is not that of a built-in kind.
+        InvalidWebhookError: If a name does not belong to a built-in kind.
     """
     try:
         named = as_kind(kind)
@@ -326,23 +312,19 @@ def known_kind(webhook: str, kind: Kind) -> ResourceType[Any]:
 
 
 def default_name(function: Callable[..., Any], kind: ResourceType[Any]) -> str:
-    """Return ``FUNCTION.PLURAL.GROUP``, as a domain name."""
+    """Return ``FUNCTION.PLURAL.GROUP`` as a domain name."""
     own = _called(function).strip("_").replace("_", "-").lower()
     return f"{own or 'webhook'}.{kind.plural}.{kind.group or 'core'}"
 
 
 def takes_two(name: str, function: Callable[..., Any]) -> bool:
-    """Tell whether a function takes the request beside the object.
-
-    Raises:
-        InvalidWebhookError: If it takes neither one nor two arguments, or has to be awaited.
-    """
+    """Return whether a function takes the request in addition to the object."""
     if not callable(function):
         raise InvalidWebhookError(name, "it decorates a function")
     if is_coroutine_function(function):
         problem = "its function is `async`: make it a plain one. It asks nobody; what it reads comes from caches"
         raise InvalidWebhookError(name, problem)
-    if accepts(function, None):  # a second parameter with a default is its own affair
+    if accepts(function, None):  # a second parameter with a default is not for the request
         return False
     if accepts(function, None, None):
         return True
@@ -350,7 +332,7 @@ def takes_two(name: str, function: Callable[..., Any]) -> bool:
 
 
 def _check_kind(decorator: str, kind: object) -> None:
-    """Refuse what is no kind: a function that is decorated without one would be no webhook, and nobody would notice."""
+    """Reject a decorator without a kind, which would otherwise silently not declare a webhook."""
     if isinstance(kind, type | ResourceType | str):
         return
     problem = f"{decorator} is given a kind, such as @dl.{decorator}(Database), and not a {type(kind).__name__}"

@@ -1,4 +1,4 @@
-"""What is raised for webhooks that cannot work."""
+"""Errors of webhooks."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from deltaloop.api.errors import InvalidArgumentError
 
 @final
 class InvalidWebhookError(InvalidArgumentError):
-    """A webhook is declared in a way that cannot work; the message names it and says what to change.
+    """A webhook is declared in a way that cannot work.
 
     Attributes:
-        webhook: Its name, or that of its function.
-        problem: What is wrong, without the name; it has nothing of objects.
+        webhook: Name of the webhook or of its function.
+        problem: Problem without the name. It contains no data of objects.
     """
 
     def __init__(self, webhook: str, problem: str) -> None:
-        """Keep which one."""
         super().__init__(f"webhook {webhook!r}: {problem}")
         self.webhook = webhook
         self.problem = problem
@@ -26,23 +25,15 @@ class InvalidWebhookError(InvalidArgumentError):
 
 @final
 class InvalidReviewResultError(DeltaloopError):
-    """The function of a webhook returned something that means nothing; the request is left to the failure policy.
+    """The function of a webhook returned an invalid result, so the failure policy decides about the request.
 
     Attributes:
-        webhook: Its name.
-        problem: What is wrong, without the name; it has nothing of objects.
-        where: File and line of the function; empty if that says nothing more than the traceback.
+        webhook: Name of the webhook.
+        problem: Problem without the name. It contains no data of objects.
+        where: File and line of the function. Empty if the traceback shows them.
     """
 
     def __init__(self, webhook: str, problem: str, *, detail: str = "", where: str = "") -> None:
-        """Keep whose it is.
-
-        Args:
-            webhook: Its name.
-            problem: What is wrong, without anything that may be of an object.
-            detail: What else the text says.
-            where: File and line of the function.
-        """
         super().__init__(f"webhook {webhook!r}: {problem}{detail}")
         self.webhook = webhook
         self.problem = problem
@@ -51,20 +42,19 @@ class InvalidReviewResultError(DeltaloopError):
 
 @final
 class CachesNotFilledError(DeltaloopError):
-    """A webhook asked for objects of a kind whose cache has not been filled yet: the program has just started."""
+    """A webhook read a cache that has not synced yet, because the program has just started."""
 
 
 @final
 class WebhookServerError(DeltaloopError):
-    """Webhooks cannot be served; the message says where, and what to do.
+    """The webhook server cannot start.
 
     Attributes:
-        host: Address that was to be listened on.
-        port: Its port.
+        host: Address to listen on.
+        port: Port to listen on.
     """
 
     def __init__(self, message: str, *, host: str, port: int) -> None:
-        """Keep where."""
         super().__init__(message)
         self.host = host
         self.port = port
@@ -72,16 +62,15 @@ class WebhookServerError(DeltaloopError):
 
 @final
 class StorageVersionChangedError(DeltaloopError):
-    """While objects were written again in one version, their definition began to store another; begin again.
+    """The storage version of a definition changed during a migration, which must be started again.
 
     Attributes:
         definition: Name of the definition.
-        was: The version that they were written in.
-        now: The version that it stores now.
+        was: Version in which the objects were written.
+        now: Current storage version.
     """
 
     def __init__(self, definition: str, *, was: str, now: str) -> None:
-        """Keep what has changed."""
         super().__init__(
             f"CustomResourceDefinition {definition} stores {now} now, and its objects were being written as {was};"
             " nothing was taken out of status.storedVersions: begin again"

@@ -1,4 +1,4 @@
-"""A certificate that nobody has to renew: of a server that runs for a test, or for the time of development."""
+"""Certificate source for tests and development, without renewal."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import final
 
 @final
 class StaticCertificate:
-    """A ``CertificateSource`` with one TLS context, made by somebody else."""
+    """``CertificateSource`` with a TLS context that the caller created."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
-        """Serve by this context."""
         self._context = context
 
     def context(self) -> ssl.SSLContext:
@@ -20,16 +19,16 @@ class StaticCertificate:
         return self._context
 
     def not_ready(self) -> str:
-        """Return nothing: there is nothing to wait for."""
+        """Return an empty string, because the source is always ready."""
         return ""
 
     @property
     def valid_until(self) -> None:
-        """Nothing: it is somebody else's."""
+        """None, because the expiry is unknown."""
         return
 
     async def run(self) -> None:
-        """Do nothing until cancelled."""
+        """Wait until cancelled."""
         await asyncio.Event().wait()
 
     def __repr__(self) -> str:

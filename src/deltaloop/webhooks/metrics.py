@@ -1,4 +1,6 @@
-"""What a server of webhooks tells a metrics system: a protocol of hooks. The Prometheus side is ``deltaloop.metrics``.
+"""Metrics hooks of the webhook server. ``deltaloop.metrics`` implements them for Prometheus.
+
+::
 
     controller_runtime_webhook_latency_seconds{webhook}           ``answered``
     controller_runtime_webhook_requests_total{webhook,code}       ``answered``
@@ -6,7 +8,8 @@
     deltaloop_webhook_reviews_total{webhook,outcome}              ``answered``
     deltaloop_webhook_certificate_expiry_timestamp_seconds        ``certificate_valid_until``
 
-``webhook`` is the path that was asked, as upstream has it; what is asked for that is not there is not counted.
+The label ``webhook`` is the path of the request, like in controller-runtime. Requests for unknown paths are not
+counted.
 
 Source: controller-runtime pkg/webhook/internal/metrics/metrics.go.
 """
@@ -19,16 +22,16 @@ from deltaloop.webhooks.answer import Outcome
 
 
 class WebhookMetrics(Protocol):
-    """Hooks; they are called on the loop and must not block."""
+    """Hooks that are called on the event loop and must not block."""
 
     def in_flight(self, path: str, number: int) -> None:
-        """So many reviews are being answered at a path."""
+        """Report the number of reviews that are in progress at a path."""
         ...
 
     def certificate_valid_until(self, seconds: float) -> None:
-        """The certificate that is served from now on is valid until then, in seconds since 1970."""
+        """Report the expiry of a newly served certificate in seconds since 1970."""
         ...
 
     def answered(self, path: str, code: int, outcome: Outcome, seconds: float) -> None:
-        """A review was answered, by an HTTP status; ``seconds`` since its request arrived."""
+        """Report a response: its HTTP status, outcome, and the seconds since the request arrived."""
         ...

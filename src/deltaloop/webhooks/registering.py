@@ -1,4 +1,4 @@
-"""What makes an API server ask a program's webhooks: documents, and who applies them."""
+"""Register webhooks with an API server."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _MANAGER: Final = "deltaloop-webhooks"
 def registrations(
     webhooks: WebhookSet, address: WebhookAddress, *, name: str, own_namespace: str = ""
 ) -> list[dict[str, Any]]:
-    """Return the objects that make an API server ask webhooks: what mutates, what validates, what converts.
+    """Return the configurations that register webhooks with an API server.
 
     Args:
-        webhooks: What is served.
-        address: Where.
-        name: Of the configurations.
-        own_namespace: Where the program runs; objects of that namespace are not asked about.
+        webhooks: Webhooks to register.
+        address: Address of the webhook server.
+        name: Name of the configurations.
+        own_namespace: Namespace of the program, whose objects are not reviewed. Empty reviews all namespaces.
     """
     documents: list[dict[str, Any]] = []
     mutating = [_registered(each) for each in webhooks.admission if each.mutates]
@@ -44,15 +44,11 @@ def registrations(
 
 
 async def register(client: Client, documents: Iterable[Mapping[str, Any]]) -> None:
-    """Apply what ``registrations`` returned, to a server of tests or of development; a program does not do it itself.
-
-    Args:
-        client: May write configurations and definitions.
-        documents: What to apply. Of definitions, which have to be there, the conversion is changed and nothing else.
+    """Apply the result of ``registrations`` to a test or development server. Managers do not call it.
 
     Raises:
-        InvalidArgumentError: If a definition is missing.
-        ApiError: If the server refuses one.
+        InvalidArgumentError: If a definition does not exist. Of definitions, only the conversion is changed.
+        ApiError: If the server rejects a document.
     """
     manager = client.with_field_manager(_MANAGER)
     for document in documents:

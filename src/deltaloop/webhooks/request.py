@@ -1,4 +1,4 @@
-"""What the function of a webhook may know of a request beside the object."""
+"""Request that the function of an admission webhook receives."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ T_co = TypeVar("T_co", covariant=True)
 K = TypeVar("K")
 
 Listers = Callable[[Kind], "Lister[Any]"]
-"""Gives the reader of a kind's cache; raises ``CachesNotFilledError`` while there is nothing to read."""
+"""Function that returns the lister of a kind. It raises ``CachesNotFilledError`` before the cache has synced."""
 
 
 @final
 class AdmissionRequest(Generic[T_co]):
-    """One request to the API server that a webhook is asked about.
+    """Request to the API server that a webhook reviews.
 
-    It is no longer of use once the function has returned.
+    Do not keep it after the function has returned.
 
     Attributes:
         operation: ``CREATE``, ``UPDATE``, ``DELETE`` or ``CONNECT``.
-        user: Who asks.
-        dry_run: Whether nothing is going to be stored.
-        name: The object's name; empty where the server is to make one.
-        namespace: Its namespace; empty for kinds without. Of a Namespace, its own name.
-        subresource: Such as ``status``; empty for the object itself.
-        uid: Of this review.
-        options: Of the request, such as ``{"kind": "CreateOptions", "fieldManager": "kubectl"}``.
+        user: User who sent the request.
+        dry_run: Whether the server will discard the result.
+        name: Name of the object. Empty if the server generates it.
+        namespace: Namespace of the object. Empty for cluster-scoped kinds, except that a Namespace has its own name.
+        subresource: Subresource, for example ``status``. Empty for the object itself.
+        uid: Identifier of the review.
+        options: Options of the request, for example ``{"kind": "CreateOptions", "fieldManager": "kubectl"}``.
     """
 
     __slots__ = (
@@ -60,7 +60,6 @@ class AdmissionRequest(Generic[T_co]):
     def __init__(
         self, webhook: str, request: ReviewedRequest, *, old: Callable[[], T_co | None], listers: Listers
     ) -> None:
-        """Made for each review."""
         self.operation: ReviewOperation = request.operation
         self.user: RequestUser = request.user_info
         self.dry_run: bool = request.dry_run is True
@@ -77,10 +76,10 @@ class AdmissionRequest(Generic[T_co]):
 
     @property
     def old(self) -> T_co | None:
-        """The object as it is; None when it is created, or connected to.
+        """Stored object, or None for ``CREATE`` and ``CONNECT``.
 
         Raises:
-            MalformedObjectError: If it does not fit the class, which may be younger than the object.
+            MalformedObjectError: If it does not fit the class, for example because the class is newer.
         """
         return self._old()
 
@@ -89,30 +88,30 @@ class AdmissionRequest(Generic[T_co]):
     @overload
     def lister(self, kind: str) -> Lister[Resource]: ...
     def lister(self, kind: Kind) -> Lister[Any]:
-        """Return the reader of a cache; it asks no server, and may be a moment behind.
+        """Return the lister of a cache, which can lag behind the server.
 
         Args:
-            kind: One of ``reads=[...]`` of the webhook.
+            kind: Kind that the webhook declares with ``reads=[...]``.
 
         Raises:
             InvalidWebhookError: If the webhook does not declare the kind.
-            CachesNotFilledError: If the cache is not filled yet; let it pass, the failure policy decides then.
+            CachesNotFilledError: If the cache has not synced yet. Do not catch it, so that the failure policy decides.
         """
         return self._listers(kind)
 
     def warn(self, text: str) -> None:
-        """Show a warning to whoever sent the request, as ``kubectl`` prints it, whether it is allowed or not."""
+        """Send a warning to the client, which ``kubectl`` prints whether or not the request is allowed."""
         self._warnings.append(text)
 
     def annotate(self, key: str, value: str) -> None:
-        """Note something in the audit line of the request.
+        """Add an annotation to the audit event of the request.
 
         Args:
-            key: Such as ``checked-by``; the server puts the webhook's name before it.
-            value: What is noted; no secrets.
+            key: Key, for example ``checked-by``. The server adds the webhook's name as a prefix.
+            value: Value, which must not contain secrets.
 
         Raises:
-            InvalidReviewResultError: If the server would drop such a key.
+            InvalidReviewResultError: If the server would drop the key.
         """
         for problem in annotation_problems(self._webhook, key):
             said = "an audit annotation has a key that the server would drop"
@@ -121,12 +120,12 @@ class AdmissionRequest(Generic[T_co]):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What ``warn`` was given."""
+        """Warnings that ``warn`` added."""
         return tuple(self._warnings)
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """What ``annotate`` was given."""
+        """Annotations that ``annotate`` added."""
         return dict(self._annotations)
 
     def __repr__(self) -> str:
@@ -134,7 +133,7 @@ class AdmissionRequest(Generic[T_co]):
 
 
 def no_listers(kind: Kind) -> Lister[Any]:
-    """Stand in for caches where there are none.
+    """Reject all kinds, where no caches exist.
 
     Raises:
         InvalidReviewResultError: Always.

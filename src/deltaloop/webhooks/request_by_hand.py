@@ -1,4 +1,4 @@
-"""Makes a request without an API server, for unit tests of functions that take one."""
+"""Admission requests for unit tests."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def admission_request(
     subresource: str = "",
     reads: Mapping[Kind, Iterable[object]] | None = None,
 ) -> AdmissionRequest[T]:
-    """Make a request by hand, for unit tests of functions that take one.
+    """Create a request without an API server, for unit tests of webhook functions.
 
     Args:
-        operation: What is done.
-        old: The object as it is.
-        user: Who asks.
-        groups: The user's groups.
-        dry_run: Whether nothing is going to be stored.
-        name: The object's name.
-        namespace: Its namespace.
-        subresource: Such as ``status``.
-        reads: What the caches hold, by kind: mappings, resources or typed objects.
+        operation: Operation of the request.
+        old: Stored object.
+        user: Name of the user who sends the request.
+        groups: Groups of the user.
+        dry_run: Whether the server will discard the result.
+        name: Name of the object.
+        namespace: Namespace of the object.
+        subresource: Subresource, for example ``status``.
+        reads: Cached objects by kind, as mappings, resources or typed objects.
     """
     request = ReviewedRequest(
         uid="by-hand",

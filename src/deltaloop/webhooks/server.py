@@ -1,13 +1,10 @@
-"""Serve webhooks over HTTPS, on every replica, whether it leads or not.
+"""Serve webhooks over HTTPS, on every replica, whether or not it leads.
 
-Requests that are not reviews get a Status, as from an API server. Functions run on the event loop, one after another. A
-review for which the API server does not wait any more is not begun. Every review is bounded in bytes, objects, values
-and nesting before it is decoded; all of them together are bounded in bytes. Large ones are read in a thread, and
-conversions take turns of a few milliseconds (``turns.py``), so that the rest of the program goes on.
+Functions run on the event loop, one after another. The server limits the bytes, objects, values and nesting of a review
+before it decodes the review, and it limits the bytes of all reviews together. Large reviews are decoded in a thread,
+and conversions take turns of a few milliseconds (``turns.py``), so that other tasks can run.
 
-    listening ──▶ certificate ──▶ it answers itself: ready ──▶ stop: no new connections, open reviews are answered
-
-This module is the only one of its package that may import aiohttp. A manager imports it only if it serves webhooks.
+Only this module of the package may import aiohttp. A manager imports it only if the program has webhooks.
 
 Source: controller-runtime pkg/webhook/server.go, pkg/webhook/admission/http.go.
 """
@@ -58,8 +55,6 @@ _PROBE: Final = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n
 
 @final
 class _RefusedError(Exception):
-    """A request that is no review's."""
-
     def __init__(self, code: int, reason: str, message: str, *, outcome: Outcome = "invalid") -> None:
         super().__init__(message)
         self.answer = Answer(code, Status(code=code, reason=reason, message=message).to_json(), outcome)
@@ -67,7 +62,15 @@ class _RefusedError(Exception):
 
 @final
 class WebhookServer:
-    """An HTTPS server of webhooks, running while it is entered."""
+    """HTTPS server of webhooks, which runs inside ``async with``.
+
+    Args:
+        webhooks: Webhooks to serve.
+        certificates: Source of the certificate, which runs with the server.
+        options: Address and limits.
+        listers: Function that returns the lister of a kind.
+        metrics: Metrics hooks.
+    """
 
     def __init__(
         self,
@@ -78,15 +81,6 @@ class WebhookServer:
         listers: Listers = no_listers,
         metrics: WebhookMetrics | None = None,
     ) -> None:
-        """Make a server that does not run yet.
-
-        Args:
-            webhooks: What answers.
-            certificates: Where its certificate is from; it is kept good while the server runs.
-            options: Where to listen, and what is too much.
-            listers: Gives the readers of caches.
-            metrics: Hooks.
-        """
         self.webhooks: WebhookSet = webhooks
         self.options: WebhookServerOptions = options or WebhookServerOptions()
         self._certificates = certificates
@@ -105,10 +99,10 @@ class WebhookServer:
 
     @property
     def url(self) -> str:
-        """Where it answers on this machine, such as ``https://127.0.0.1:9443``.
+        """URL on this machine, for example ``https://127.0.0.1:9443``.
 
         Raises:
-            RuntimeError: If it does not run.
+            RuntimeError: If the server is not running.
         """
         if self._listener is None:
             raise RuntimeError("the server has no address before it is entered")
@@ -116,7 +110,7 @@ class WebhookServer:
         return f"https://[{host}]:{self.port}" if ":" in host else f"https://{host}:{self.port}"
 
     def not_ready(self) -> str:
-        """Return why the API server should not be sent here now; empty if it may be."""
+        """Return why the server cannot receive reviews yet, or an empty string if it can."""
         if self._listener is None:
             return "webhooks are not served"
         return self._certificates.not_ready() or ("" if self._answers else "the server has not answered itself yet")
@@ -125,7 +119,7 @@ class WebhookServer:
         """Start to listen.
 
         Raises:
-            WebhookServerError: If the address, or the file of client authorities, cannot be used.
+            WebhookServerError: If the address or the file of client authorities cannot be used.
         """
         options, logger = self.options, http_logger(_LOGGER, unreadable=UNREADABLE)
         server = BoundedServer(self._handle, most=options.max_connections, logger=logger)
@@ -156,7 +150,7 @@ class WebhookServer:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop: what is being asked is answered, for a few seconds."""
+        """Stop after the reviews in flight are complete or ``stop_timeout`` has passed."""
         listener, self._listener = self._listener, None
         self._answers = False
         for task in self._tasks:
@@ -173,7 +167,7 @@ class WebhookServer:
         self._turns.close()
 
     async def _all_answered(self) -> None:
-        """Wait until nothing is being answered; the library's own shutdown would drop bodies that are under way."""
+        """Wait for the reviews in flight. aiohttp's shutdown would drop bodies that are still arriving."""
         while self._in_flight.total():
             self._answered.clear()
             await self._answered.wait()
@@ -186,15 +180,15 @@ class WebhookServer:
         return {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not listened on
 
     async def _probe(self) -> None:
-        """Ask until there is an answer: a certificate may have to come first."""
+        """Send requests to this server until one succeeds. The certificate may arrive later."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it is this very process
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # this process connects to itself
         while not self._answers:
             try:
                 async with asyncio.timeout(HANDSHAKE):
                     reader, writer = await asyncio.open_connection(self._reached, self.port, ssl=context)
                     writer.write(_PROBE)
-                    # With client authorities it closes the connection, once it has shown its own certificate.
+                    # With client authorities, the server closes the connection after its own certificate was sent.
                     answer = b"HTTP/1.1 404" if self.options.client_ca else await reader.readline()
                     self._answers = answer.startswith(b"HTTP/1.1 404")
                     writer.transport.abort()
@@ -204,7 +198,7 @@ class WebhookServer:
                 await asyncio.sleep(_PROBE_PERIOD)
 
     async def _tell_expiry(self, metrics: WebhookMetrics) -> None:
-        """Tell, whenever another certificate is served, until when it is valid."""
+        """Report the expiry whenever a new certificate is served."""
         told: float | None = None
         while True:
             found = self._certificates.valid_until
@@ -214,7 +208,6 @@ class WebhookServer:
             await asyncio.sleep(_EXPIRY_PERIOD)
 
     def _require_clients_of(self, context: ssl.SSLContext, authorities: Path) -> None:
-        """Have clients present a certificate of one of these authorities."""
         try:
             context.load_verify_locations(cafile=authorities)
         except (OSError, ssl.SSLError) as error:
@@ -238,7 +231,7 @@ class WebhookServer:
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         arrived_at = asyncio.get_running_loop().time()
         path = request.path
-        if path not in self.webhooks.by_path:  # of whatever length and number: neither counted nor logged
+        if path not in self.webhooks.by_path:  # not counted or logged, because clients can send any path
             status = Status(code=404, reason="NotFound", message="there is no webhook here")
             return await send(request, _response(404, status.to_json()))
         held = HeldBytes(self.bytes_in_flight)
@@ -326,7 +319,7 @@ class WebhookServer:
             _logger.warning("object does not fit the class of a webhook", extra={**extra, "objects": seen.objects})
 
     def _log(self, path: str, error: Exception, key: str) -> None:
-        """Log the failure of a function; its text, which may have data of the object, is logged at DEBUG only."""
+        """Log the failure of a function. Its text can contain data of the object, so it is logged only at DEBUG."""
         extra = {"webhook": self.webhooks.name_at(path), "error": type(error).__name__, "where": own_frames(error)}
         if key:
             extra["key"] = key
@@ -343,12 +336,7 @@ _LOGGER: Final = "deltaloop.webhooks.http"
 
 
 async def _bounded(request: web.BaseRequest, most: int, held: HeldBytes) -> bytearray:
-    """Read a body.
-
-    Raises:
-        _RefusedError: If it is too large; it is read no further.
-        TooManyBytesError: If all bodies together are.
-    """
+    """Read a body up to its limits."""
     too_large = f"a review has {most} bytes at most"
     if (request.content_length or 0) > most:
         raise _too_large(too_large)
@@ -363,11 +351,7 @@ async def _bounded(request: web.BaseRequest, most: int, held: HeldBytes) -> byte
 
 
 async def _check_values(body: bytearray) -> None:
-    """Reject a review that takes far more memory decoded than its bytes.
-
-    Raises:
-        ReviewTooLargeError: If it has too many values.
-    """
+    """Reject a review that needs far more memory than its size when it is decoded."""
     count = ValueCount()
     for begin in range(0, len(body), _COUNTED):
         count.add(body, begin, begin + _COUNTED).check("a review", objects=2)

@@ -1,4 +1,4 @@
-"""What a server of webhooks is told."""
+"""Options of the webhook server."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _MEGABYTES: Final = 1024 * 1024
 
 @final
 class WebhookServerOptions(Options, frozen=True, kw_only=True):
-    """Options of a server of webhooks.
+    """Options of the webhook server.
 
     Attributes:
-        host: Address to listen on; empty for all, since API servers are elsewhere.
-        port: TCP port; 0 takes a free one.
-        client_ca: PEM file of the authorities of which clients must present a certificate for admission reviews; None
-            accepts every client. Conversions need none, because API servers have none for them. The file is read at the
-            start.
-        max_bytes: Most bytes of an admission review: an object before and after, each as large as one may be.
-        max_conversion_bytes: Most bytes of a conversion review, which may have all objects of a list.
-        max_objects: Most objects of a conversion review.
-        max_bytes_in_flight: Most bytes of all reviews that are received or answered at a time; above, reviews are
-            rejected with 429 and ``Retry-After``. It must not be less than the bounds of one review.
-        max_connections: Most connections at a time. A new one takes the place of one that waits for a request.
-        grace: Seconds for which the server goes on accepting reviews after the program began to end, because the
-            endpoints of its Service change only once ``/readyz`` fails.
-        stop_timeout: Seconds that reviews have, at the end, to be answered.
+        host: Address to listen on. Empty for all interfaces, because API servers run elsewhere.
+        port: TCP port. 0 takes a free port.
+        client_ca: PEM file with authorities. Admission reviews then need a client certificate from one of these
+            authorities. Conversions do not, because API servers send no certificate for them. The file is read at the
+            start. None accepts all clients.
+        max_bytes: Largest admission review in bytes. A review can contain an object before and after the change.
+        max_conversion_bytes: Largest conversion review in bytes. A review can contain all objects of a list.
+        max_objects: Largest number of objects in a conversion review.
+        max_bytes_in_flight: Largest total size of the reviews in flight in bytes. The server rejects further reviews
+            with 429 and ``Retry-After``. It must not be less than the limit of one review.
+        max_connections: Largest number of open connections. A new connection replaces an idle connection.
+        grace: Time in seconds in which the server accepts reviews during shutdown, because the Service's endpoints
+            change only after ``/readyz`` fails.
+        stop_timeout: Time in seconds in which the reviews in flight can complete at the end.
 
     Source: controller-runtime pkg/webhook/server.go (port), pkg/webhook/admission/http.go (7 MiB).
     """
@@ -49,7 +49,6 @@ class WebhookServerOptions(Options, frozen=True, kw_only=True):
     stop_timeout: float = 5.0
 
     def __post_init__(self) -> None:
-        """Reject invalid ports, sizes and times."""
         check_types(self)
         if not 0 <= self.port <= 65535:
             raise InvalidArgumentError(f"port {self.port!r} is none; 0 to 65535 is needed")
@@ -71,10 +70,10 @@ class WebhookServerOptions(Options, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, address: str) -> Self | None:
-        """Read an address such as ``:9443`` (all interfaces), ``192.0.2.7:9443``, ``[::1]:0``; ``0`` is None.
+        """Parse an address, for example ``:9443`` (all interfaces), ``[::1]:0``, or ``0`` for None.
 
         Raises:
-            InvalidArgumentError: If it is none.
+            InvalidArgumentError: If the address is invalid.
         """
         if address == "0":
             return None

@@ -1,7 +1,7 @@
-"""Answers that are made in steps, so that a server can run the costly ones outside of the event loop.
+"""Work in steps, so that a server can run expensive steps outside the event loop.
 
-Steps take turns: reading and writing of objects, then the function of a webhook, then reading and writing again. The
-functions always run on the event loop, one after another.
+Steps alternate between decoding or encoding objects and running a webhook's function. Functions always run on the
+event loop, one after another.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Steps: TypeAlias = Generator[None, None, T]
 
 
 def finished(steps: Steps[T]) -> T:
-    """Make all steps at once and return the result."""
+    """Run all steps at once and return the result."""
     while True:
         try:
             next(steps)

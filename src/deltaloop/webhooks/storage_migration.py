@@ -1,8 +1,6 @@
-"""Writes all objects of a definition again, in the version that it stores now.
+"""Rewrite all objects of a definition in its current storage version.
 
-An object is written by an empty merge patch: the server reads it, converts it and stores it, unless what is stored is
-the same already. No object travels here, and whoever writes it at the same time loses nothing. If entries of its
-``managedFields`` name a version that leaves the definition, the patch replaces them.
+An empty merge patch makes the server read, convert and store the object. Concurrent writes are not lost.
 """
 
 from __future__ import annotations
@@ -51,11 +49,11 @@ _MOST_FAILURES: Final = 100
 @final
 @dataclass(frozen=True, slots=True)
 class MigrationFailure:
-    """An object that could not be written again.
+    """Object that could not be rewritten.
 
     Attributes:
-        key: Its namespace and name.
-        reason: What the server said, redacted.
+        key: Namespace and name of the object.
+        reason: Redacted error of the server.
     """
 
     key: str
@@ -65,18 +63,18 @@ class MigrationFailure:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageMigration:
-    """What came of a migration, or how far it is.
+    """Progress or result of a migration.
 
     Attributes:
         definition: Name of the definition.
-        version: The version that objects are stored in now.
-        others: Versions that they may have been stored in before; taken out of ``status.storedVersions`` at the end.
-        written: Number of objects that were written again, or were stored so already; without ``others``, of objects
-            whose ``managedFields`` named a version that is not served.
-        remaining: How many there are still, where the server says; None where not.
-        failed: How many could not be written.
-        failures: Which ones, a hundred at most.
-        done: Whether nothing is left in another version.
+        version: Current storage version.
+        others: Previous storage versions, which are removed from ``status.storedVersions`` at the end.
+        written: Number of objects that were rewritten or already current. Without ``others``, only objects whose
+            ``managedFields`` named a version that is not served.
+        remaining: Number of remaining objects, or None if the server does not report it.
+        failed: Number of objects that could not be rewritten.
+        failures: Details of the failures, at most 100.
+        done: Whether no object is left in a previous version.
     """
 
     definition: str
@@ -97,26 +95,26 @@ async def migrate_storage(
     concurrency: int = 8,
     on_progress: Callable[[StorageMigration], object] | None = None,
 ) -> StorageMigration:
-    """Write all objects of a definition again, and take versions that none is stored in out of ``storedVersions``.
+    """Rewrite all objects of a definition, and remove unused versions from ``status.storedVersions``.
 
-    Begun again after an end before its time, it goes on where it was, give or take some seconds. Cancellation leaves it
-    so. It takes the rights to list and patch the objects, and to get and patch the definition, and update its status.
+    If the migration is interrupted or canceled, the next call resumes it at most a few seconds earlier. The client
+    needs permission to list and patch the objects, to get and patch the definition, and to update its status.
 
     Args:
-        client: Asks and writes.
-        definition: Its name, such as ``databases.example.com``.
-        page_size: How many objects are asked for at a time; only their metadata comes.
-        concurrency: How many are written at a time.
-        on_progress: Called after each page.
+        client: Client for all requests.
+        definition: Name of the definition, for example ``databases.example.com``.
+        page_size: Number of objects per list request. Only metadata is transferred.
+        concurrency: Number of concurrent writes.
+        on_progress: Function called after each page.
 
     Returns:
-        What came of it: ``done`` is false if objects could not be written.
+        Result of the migration. ``done`` is false if objects could not be rewritten.
 
     Raises:
-        NotFoundError: If there is no such definition.
-        StorageVersionChangedError: If the definition stores another version at the end than at the beginning.
+        NotFoundError: If the definition does not exist.
+        StorageVersionChangedError: If the storage version changes during the migration.
         InvalidArgumentError: If ``page_size`` or ``concurrency`` is less than 1.
-        ApiError, TransportError: What the client raises for lists and for the definition.
+        ApiError, TransportError: If a list or a request for the definition fails.
     """
     for name, number in (("page_size", page_size), ("concurrency", concurrency)):
         if number < 1:
@@ -174,7 +172,7 @@ class _Run:
         try:
             return await self._client.list(kind, metadata_only=True, options=options)
         except ExpiredError as error:
-            # It comes with one that goes on at the same place, in what there is now.
+            # The error contains a token that continues at the same place in the current list.
             fresh = error.status.metadata.continue_
             if not token or not fresh:
                 raise
@@ -182,7 +180,7 @@ class _Run:
         except BadRequestError:
             if not token:
                 raise
-            self._written = 0  # the token is of another server, from before the definition was restored, say
+            self._written = 0  # the token belongs to a different server, for example from before a restore
             return await self._page(kind, "")
 
     async def _write(self, versions: StoredVersions, page: ResourceList[Resource]) -> None:
@@ -212,7 +210,7 @@ class _Run:
             except NotFoundError:
                 return
             except (ForbiddenError, UnauthorizedError, TooManyRequestsError):
-                raise  # the next one will not do better
+                raise  # the next write would fail in the same way
             except ApiError as error:
                 if isinstance(error, ConflictError) and tries < _TRIES:
                     if patch:

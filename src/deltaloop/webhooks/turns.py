@@ -1,7 +1,6 @@
 """Share the event loop with long work: conversions take turns of a few milliseconds, large objects go to a thread.
 
-At most one turn of all requests is taken in a few passes of the loop, so that the number of requests does not matter to
-the rest of the program. There is one thread, because each one that computes delays the loop by the switch interval.
+There is only one thread, because each computing thread delays the loop by the switch interval.
 """
 
 from __future__ import annotations
@@ -22,34 +21,29 @@ _PASSES: Final = 3
 
 @final
 class LateError(Exception):
-    """The API server does not wait for the response any more."""
+    """The API server no longer waits for the response."""
 
 
 @final
 class Turns:
-    """The turns of one server."""
+    """Turns of one server. The thread starts with the first large object."""
 
     def __init__(self) -> None:
-        """Start nothing: the thread starts with the first large object."""
         self._lock = asyncio.Lock()
         self._one_large = asyncio.Lock()
         self._thread: ThreadPoolExecutor | None = None
 
     def take(self, deadline: float) -> Turn:
-        """Return the turns of one request, to be entered.
-
-        Args:
-            deadline: Time on the clock of the loop after which the response is of no use.
-        """
+        """Return the turns of one request. The deadline is a time on the event loop's clock."""
         return Turn(self, self._lock, deadline)
 
     async def outside(self, steps: Steps[T], deadline: float) -> T:
-        """Make steps in the thread, but every second one, which calls a function of the program, on the loop.
+        """Run steps in the thread, but every second step, which calls a function of the program, on the loop.
 
-        One after another, because a decoded object takes many times the memory of its JSON.
+        Requests run one after another, because a decoded object takes many times the memory of its JSON.
 
         Raises:
-            LateError: If the deadline has passed before such a function begins.
+            LateError: If the deadline has passed before a step begins.
         """
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="webhooks")
@@ -65,17 +59,16 @@ class Turns:
                     return cast("T", result)
 
     def close(self) -> None:
-        """End the thread once it is idle."""
+        """End the thread after its current step."""
         if self._thread is not None:
             self._thread.shutdown(wait=False)
 
 
 @final
 class Turn:
-    """The turns of one request, while it is entered."""
+    """Turns of one request."""
 
     def __init__(self, turns: Turns, lock: asyncio.Lock, deadline: float) -> None:
-        """Made by ``Turns.take``."""
         self._turns = turns
         self._lock = lock
         self._deadline = deadline
@@ -85,18 +78,16 @@ class Turn:
         self._steps = 0
 
     async def __aenter__(self) -> Self:
-        """Wait for a turn."""
         await self._begin()
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End the turn."""
         self._end()
 
     async def worked(self) -> None:
-        """Let others run if this turn has been long enough.
+        """Let other requests run if this turn has lasted long enough.
 
         Raises:
             LateError: If the deadline has passed.
@@ -111,7 +102,7 @@ class Turn:
         await self._begin()
 
     async def outside(self, steps: Steps[T]) -> T:
-        """Make steps in the thread, while others have their turns."""
+        """Run steps in the thread while other requests have their turns."""
         self._end()
         result = await self._turns.outside(steps, self._deadline)
         await self._begin()
@@ -123,7 +114,7 @@ class Turn:
         self._began, self._steps = self._loop.time(), 0
 
     def _end(self) -> None:
-        if self._has_turn:  # not while it waits for one
+        if self._has_turn:  # the request may be waiting for its turn
             self._has_turn = False
             self._lock.release()
 
@@ -134,7 +125,7 @@ def _check(deadline: float) -> None:
 
 
 def _advance(steps: Steps[Any]) -> tuple[bool, Any]:
-    """Make one step; tell whether it was the last one, and its result."""
+    """Run one step. Return whether it was the last step, and the result."""
     try:
         next(steps)
     except StopIteration as stop:

@@ -1,4 +1,4 @@
-"""The webhooks of one program, by the paths that they answer at."""
+"""Webhooks of one program by path."""
 
 from __future__ import annotations
 
@@ -21,18 +21,17 @@ class WebhookSet:
     """Webhooks that are served together.
 
     Attributes:
-        admission: Those that validate or mutate, in the order in which they were given.
-        conversions: The conversions of each kind.
-        reads: Kinds whose caches they read.
+        admission: Webhooks that validate or mutate, in declaration order.
+        conversions: Conversions of each kind.
+        reads: Kinds whose caches the webhooks read.
+
+    Raises:
+        InvalidWebhookError: If two webhooks have the same name, or the conversions of a kind do not form a hub and
+            spokes.
+        InvalidArgumentError: If an item is not a webhook.
     """
 
     def __init__(self, webhooks: Iterable[Webhook]) -> None:
-        """Put declared webhooks together.
-
-        Raises:
-            InvalidWebhookError: If two have the same name, or the conversions of a kind are no hub and spokes.
-            InvalidArgumentError: If one of them is not a webhook.
-        """
         self._by_path: dict[str, AdmissionWebhook | KindConversion] = {}
         functions: dict[str, list[ConversionFunction]] = {}
         admission: list[AdmissionWebhook] = []
@@ -52,23 +51,23 @@ class WebhookSet:
 
     @property
     def by_path(self) -> Mapping[str, AdmissionWebhook | KindConversion]:
-        """What answers at each path."""
+        """Admission webhook or conversions at each path."""
         return MappingProxyType(self._by_path)
 
     def name_at(self, path: str) -> str:
-        """Return the name for logs and metrics of what answers at a path; "" if nothing does."""
+        """Return the name of the webhook at a path for logs and metrics, or "" for an unknown path."""
         found = self._by_path.get(path)
         if found is None:
             return ""
         return found.name if isinstance(found, AdmissionWebhook) else f"convert.{found.type.group_resource}"
 
     def answer(self, path: str, body: bytes, listers: Listers = no_listers) -> Answer:
-        """Answer a review.
+        """Respond to a review.
 
         Args:
-            path: A path that something answers at.
-            body: The review, as it came.
-            listers: Gives the readers of caches.
+            path: Path of a webhook.
+            body: Review as received.
+            listers: Function that returns the lister of a kind.
         """
         found = self._by_path[path]
         return answer_conversion(found, body) if isinstance(found, KindConversion) else admit(found, body, listers)
@@ -81,7 +80,6 @@ class WebhookSet:
 
 
 def _required(given: object) -> list[Webhook]:
-    """Return the webhooks; reject other objects."""
     if isinstance(given, AdmissionWebhook | ConversionFunction) or not isinstance(given, Iterable):
         got = f"a {type(given).__name__}"
         raise InvalidArgumentError(f"webhooks must be a list, got {got}. Write webhooks=[...].")

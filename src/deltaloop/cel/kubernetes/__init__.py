@@ -1,7 +1,7 @@
-"""What kube-apiserver adds to the language: its function libraries, costs and limits, by version.
+"""Kubernetes' extensions of CEL: function libraries, costs and limits, by version.
 
-A server takes new expressions in the environment of the version before its own, so that a cluster can go back; for
-expressions that are stored already, it has everything. What came when is the table ``_LIBRARIES``.
+A server checks new expressions in the environment of the previous version, so that a cluster can be downgraded. Stored
+expressions can use all libraries. ``_LIBRARIES`` contains the first version of each library.
 
 Source: k8s.io/apiserver pkg/cel/environment/base.go, pkg/apis/cel/config.go.
 """
@@ -40,20 +40,20 @@ from deltaloop.cel.validators import KUBERNETES_VALIDATORS
 
 _Version: TypeAlias = tuple[int, int]
 
-# What one call of an expression may cost.
+# Largest cost of one evaluation of an expression.
 PER_CALL_LIMIT: Final = 1_000_000
-# What all rules of one object, or of one binding of a policy, may cost together.
+# Largest total cost of all rules of an object, or of a policy binding.
 OBJECT_BUDGET: Final = 10_000_000
-# The same for match conditions, of one webhook or one binding.
+# Largest total cost of the match conditions of a webhook or a policy binding.
 MATCH_CONDITIONS_BUDGET: Final = 2_500_000
-# What one rule of a CRD may cost by estimate, and what all rules of one of its schemas may.
+# Largest estimated cost of one rule of a CRD, and of all rules in one of its schemas.
 STATIC_RULE_LIMIT: Final = 10_000_000
 STATIC_CRD_LIMIT: Final = 100_000_000
-# How large a request can be, in bytes: what a schema does not limit is limited by this.
+# Largest request in bytes, which limits sizes that a schema does not limit.
 MAX_REQUEST_BYTES: Final = 3 * 1024 * 1024
 
 _ALWAYS: Final = (1, 0)
-# What there is since when.
+# First version of each library.
 _LIBRARIES: Final[tuple[tuple[_Version, tuple[Library, ...]], ...]] = (
     (_ALWAYS, (*STANDARD, STRINGS, URLS, PATTERNS, LISTS)),
     ((1, 27), (AUTHORIZATION,)),
@@ -70,14 +70,14 @@ _LIBRARIES: Final[tuple[tuple[_Version, tuple[Library, ...]], ...]] = (
 
 @lru_cache(maxsize=32)
 def kubernetes_environment(version: _Version | None = None) -> Environment:
-    """Return what expressions may use in a cluster; add variables with ``Environment.with_variables``.
+    """Return the environment of expressions in a cluster, to which you can add variables with ``with_variables``.
 
-    The same version gives the same environment. What came before 1.29 is not told apart: strings have the functions
-    of their second version, and numbers of different types can be compared.
+    Results are cached. Versions before 1.29 are approximated: strings have the functions of their second version, and
+    numbers of different types can be compared.
 
     Args:
-        version: Of which version, such as ``(1, 36)``: a server of 1.37 takes new expressions in the environment of
-            the version before. None is everything, as for expressions that are stored already.
+        version: Kubernetes version, for example ``(1, 36)``, which a 1.37 server uses for new expressions. None
+            includes all libraries, for stored expressions.
     """
     since = [libraries for first, libraries in _LIBRARIES if version is None or first <= version]
     return Environment(

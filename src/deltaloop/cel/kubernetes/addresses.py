@@ -22,7 +22,7 @@ _FAILED: Final = "network address parse error during conversion from string: "
 
 @final
 class IPValue(msgspec.Struct, frozen=True, eq=False):
-    """An IP address; its size is the number of its bytes."""
+    """IP address. Its size is the number of its bytes."""
 
     cel_type: ClassVar[Type] = IP
 
@@ -35,7 +35,7 @@ class IPValue(msgspec.Struct, frozen=True, eq=False):
         return self.address.bits // 8
 
     def cel_equals(self, other: object) -> bool:
-        """Tell whether another value is the same address."""
+        """Return whether another value is the same address."""
         if isinstance(other, IPValue):
             return self.address == other.address
         raise no_such_overload()
@@ -43,7 +43,7 @@ class IPValue(msgspec.Struct, frozen=True, eq=False):
 
 @final
 class CIDRValue(msgspec.Struct, frozen=True, eq=False):
-    """A network; its size is the number of bytes of its prefix."""
+    """Network. Its size is the number of bytes of its prefix."""
 
     cel_type: ClassVar[Type] = CIDR
 
@@ -56,7 +56,7 @@ class CIDRValue(msgspec.Struct, frozen=True, eq=False):
         return (self.network.bits + 7) // 8
 
     def cel_equals(self, other: object) -> bool:
-        """Tell whether another value is the same network."""
+        """Return whether another value is the same network."""
         if isinstance(other, CIDRValue):
             return self.network == other.network
         raise no_such_overload()
@@ -103,7 +103,7 @@ def _is_cidr(text: str) -> bool:
 
 def _contains_text(cidr: CIDRValue, text: str) -> bool:
     if not _is_ip(text):
-        raise no_such_overload()  # Go says no more
+        raise no_such_overload()  # Go's error has no details
     return cidr.network.contains(_ip(text).address)
 
 

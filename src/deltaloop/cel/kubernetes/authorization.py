@@ -1,6 +1,6 @@
-"""What a user may do: ``authorizer.group("apps").resource("deployments").check("create").allowed()``.
+"""Permissions of users: ``authorizer.group("apps").resource("deployments").check("create").allowed()``.
 
-Only what is asked is known here. Who answers is the ``AuthorizerValue``'s: a function without waiting.
+This library builds the access question. The synchronous function in ``AuthorizerValue`` decides.
 
 Source: k8s.io/apiserver pkg/cel/library/authz.go.
 """
@@ -26,19 +26,19 @@ DECISION: Final = object_of("kubernetes.authorization.Decision")
 @final
 @dataclass(frozen=True, slots=True)
 class AccessQuestion:
-    """What is asked: whether a user may do something.
+    """Question whether a user may perform a request.
 
     Attributes:
-        verb: What the user would do.
-        service_account: Namespace and name of the account that is asked about, instead of the request's user.
-        path: A path that is no resource; the rest is "" then.
-        group: The resource's group.
-        resource: Its plural name.
-        subresource: Its subresource, or "".
-        namespace: The object's namespace, or "".
-        name: The object's name, or "".
-        field_selector: What lists are limited to, as it was written.
-        label_selector: The same, for labels.
+        verb: Verb of the request.
+        service_account: Namespace and name of a service account to check instead of the request's user.
+        path: Non-resource path. The other fields are then "".
+        group: API group of the resource.
+        resource: Plural name of the resource.
+        subresource: Subresource, or "".
+        namespace: Namespace of the object, or "".
+        name: Name of the object, or "".
+        field_selector: Field selector as written.
+        label_selector: Label selector as written.
     """
 
     verb: str = ""
@@ -56,7 +56,7 @@ class AccessQuestion:
 @final
 @dataclass(frozen=True, slots=True)
 class AccessAnswer:
-    """Whether it is allowed, why, and what went wrong while asking."""
+    """Decision about a request, with its reason and the error of the check."""
 
     cel_type: ClassVar[Type] = DECISION
 
@@ -65,7 +65,7 @@ class AccessAnswer:
     error: str = ""
 
     def cel_equals(self, _other: object) -> bool:
-        """Raise: Go compares nothing with such values."""
+        """Raise an error, because Go cannot compare these values."""
         raise no_such_overload()
 
 
@@ -74,20 +74,20 @@ AccessAnswerer: TypeAlias = Callable[[AccessQuestion], AccessAnswer]
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """A question that is not complete, and who answers it."""
+    """Incomplete question, and the function that decides."""
 
     answer: AccessAnswerer
     question: AccessQuestion = AccessQuestion()
 
     def cel_equals(self, _other: object) -> bool:
-        """Raise: Go compares nothing with such values."""
+        """Raise an error, because Go cannot compare these values."""
         raise no_such_overload()
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class AuthorizerValue(_Check):
-    """The variable ``authorizer``."""
+    """Variable ``authorizer``."""
 
     cel_type: ClassVar[Type] = AUTHORIZER
 
@@ -95,7 +95,7 @@ class AuthorizerValue(_Check):
 @final
 @dataclass(frozen=True, slots=True)
 class ResourceCheck(_Check):
-    """The variable ``authorizer.requestResource``, or a resource that is asked about."""
+    """Variable ``authorizer.requestResource``, or a question about a resource."""
 
     cel_type: ClassVar[Type] = RESOURCE_CHECK
 
@@ -141,7 +141,7 @@ def _check(check: _Check, verb: str) -> AccessAnswer:
 
 
 def _limited(part: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
-    """Return what puts one more part into the question for a resource."""
+    """Return a function that adds one part to a question about a resource."""
 
     def limited(check: ResourceCheck, value: str) -> ResourceCheck:
         changed: dict[str, Any] = {part: value}

@@ -1,7 +1,7 @@
-"""What Kubernetes says that calls cost, by the function's name; the rest is cel-go's.
+"""Kubernetes' costs of calls by function name, where they differ from cel-go's.
 
-What goes through a text costs a tenth of its length, what only looks at a value one unit, and asking the authorizer
-so much that an expression can do it twice.
+Reading a string costs a tenth of its length, looking at a value costs one unit, and an authorizer check costs so much
+that an expression can do it twice.
 
 Source: k8s.io/apiserver pkg/cel/library/cost.go.
 """
@@ -45,7 +45,7 @@ _Values: TypeAlias = Sequence[Any]
 _ONE_CHECK: Final = 350_000
 _LONGEST_FORMAT_NAME: Final = 64
 _LONGEST_NAME_PATTERN: Final = 128
-# An address has 4 or 16 bytes.
+# Bytes of an address.
 _ADDRESS: Final = Estimate(4, 16)
 
 
@@ -54,7 +54,7 @@ def _always(cost: int) -> Cost:
 
 
 def _through(factor: float = TEXT_FACTOR, *, keeps_size: bool = False) -> Cost:
-    """Return the cost of going through the first operand."""
+    """Return the cost of reading the first operand."""
 
     def estimated(call: CallShape) -> CallEstimate | None:
         if not call.operands:
@@ -66,7 +66,7 @@ def _through(factor: float = TEXT_FACTOR, *, keeps_size: bool = False) -> Cost:
 
 
 def _traversed(value: Any) -> int:
-    """Return what it costs to go through all that is in a value."""
+    """Return the cost of reading all parts of a value."""
     kind = kind_of(value)
     if kind is str:
         return int(len(value.encode("utf-8", "surrogatepass")) * TEXT_FACTOR)
@@ -82,7 +82,7 @@ def _traversed(value: Any) -> int:
 
 
 def _element(call: CallShape, operand: Operand) -> Operand | None:
-    """Return what is known of the elements of a list."""
+    """Return the known properties of a list's elements."""
     if not operand.type.parameters:
         return None
     path = (*operand.path, "@items") if operand.path else ()

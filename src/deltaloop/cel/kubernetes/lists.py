@@ -1,4 +1,4 @@
-"""What lists are asked: whether they are sorted, their sum, their least and greatest, where an element is.
+"""Functions of lists: sorted order, sum, minimum and maximum, and positions of elements.
 
 Source: k8s.io/apiserver pkg/cel/library/lists.go.
 """
@@ -36,7 +36,7 @@ _ZERO_OF: Final[Mapping[type[object], Any]] = {kind_of(zero): zero for _, zero i
 
 
 def _says(compare: Callable[[Any, Any], bool], one: Any, other: Any) -> bool:
-    """Compare; what cannot be compared is as if it were equal."""
+    """Compare two values. Values that cannot be compared count as equal."""
     try:
         return compare(one, other)
     except EvaluationError:
@@ -112,7 +112,7 @@ def _includes(target: Any, wanted: Any) -> bool:
 def _each(
     suffix: str, kinds: Iterable[Type], implementation: Callable[[list[Any]], Any], result: Type | None = None
 ) -> tuple[Overload, ...]:
-    """Return one overload for each type of elements."""
+    """Return one overload for each element type."""
     return tuple(
         method(f"list_{kind.kind}_{suffix.format(kind.kind)}", (list_of(kind),), result or kind, implementation)
         for kind in kinds
@@ -120,7 +120,7 @@ def _each(
 
 
 def _by_the_first(name: str, kinds: Collection[type[object]], overloads: tuple[Overload, ...]) -> tuple[Overload, ...]:
-    """Return overloads for lists whose first element is of one of these types: it tells which of them is meant."""
+    """Return overloads that require the first element to have one of these types, like cel-go."""
 
     def guarded(implementation: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
         def called(items: list[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""What mutating policies have beside the rest: ``jsonpatch.escapeKey``, and the types of what they give.
+"""Functions and types of mutating policies: ``jsonpatch.escapeKey``, ``JSONPatch`` and ``Object``.
 
 Source: k8s.io/apiserver pkg/cel/library/jsonpatch.go, pkg/cel/mutation.
 """
@@ -12,15 +12,15 @@ from deltaloop.cel.types import DYN, STRING, Type, object_of
 
 JSON_PATCH: Final = object_of("JSONPatch")
 OBJECT: Final = object_of("Object")
-_NOTHING: Final = Type("none", "")  # a real server takes each name for a field, of a type that nothing is of
+_NOTHING: Final = Type("none", "")  # the real server accepts every field name, with a type that no value has
 _FIELDS: Final = {"op": STRING, "path": STRING, "from": STRING, "value": DYN}
 
 
 @final
 class MutationTypes:
-    """The types whose names are ``JSONPatch``, an operation of a JSON patch, and ``Object``, of which nothing is known.
+    """Types ``JSONPatch``, an operation of a JSON patch, and ``Object``, which has no schema.
 
-    What is in an object is of a type that is named by the way to it: ``Object.spec.template``.
+    Nested objects have a type that is named after their path, for example ``Object.spec.template``.
     """
 
     def field_type(self, type_name: str, field: str) -> Type | None:
@@ -30,7 +30,7 @@ class MutationTypes:
         return DYN if _is_object(type_name) else None
 
     def named_type(self, name: str) -> Type | None:
-        """Return the type by its name."""
+        """Return a type by its name."""
         return JSON_PATCH if name == JSON_PATCH.name else object_of(name) if _is_object(name) else None
 
 

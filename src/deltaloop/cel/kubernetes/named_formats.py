@@ -1,4 +1,4 @@
-"""Formats by name: ``format.dns1123Label().validate("my-name")`` is none, or a list of what is wrong.
+"""Named formats: ``format.dns1123Label().validate("my-name")`` returns none, or a list of errors.
 
 Source: k8s.io/apiserver pkg/cel/library/format.go.
 """
@@ -30,12 +30,12 @@ FORMAT: Final = object_of("kubernetes.NamedFormat")
 
 @final
 class NamedFormat(msgspec.Struct, frozen=True, eq=False):
-    """A format.
+    """Format of strings, which equals formats of the same name.
 
     Attributes:
-        name: Its name; two formats of one name are equal.
-        problems: What says what is wrong with a text.
-        pattern_size: How long a pattern for it would be; what asking costs depends on it.
+        name: Name of the format.
+        problems: Function for the errors of a string.
+        pattern_size: Length of an equivalent pattern, which determines the cost.
     """
 
     cel_type: ClassVar[Type] = FORMAT
@@ -48,14 +48,14 @@ class NamedFormat(msgspec.Struct, frozen=True, eq=False):
         return self.name
 
     def cel_equals(self, other: object) -> bool:
-        """Tell whether another value is the same format."""
+        """Return whether another value is the same format."""
         if isinstance(other, NamedFormat):
             return self.name == other.name
         raise no_such_overload()
 
 
 def _prefix(problems: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """Return what says what is wrong with a text that something is still added to: it may end with a dash."""
+    """Return the check for a prefix of a name, which may end with a dash."""
 
     def of_prefix(text: str) -> list[str]:
         return problems(f"{text[:-2]}a" if len(text) > 1 and text.endswith("-") else text)

@@ -1,4 +1,4 @@
-"""What in a text matches a pattern of RE2: ``"abc 123".find("[0-9]+")``.
+"""Search strings with RE2 patterns: ``"abc 123".find("[0-9]+")``.
 
 Source: k8s.io/apiserver pkg/cel/library/regex.go.
 """

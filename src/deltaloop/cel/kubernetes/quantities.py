@@ -20,14 +20,12 @@ QUANTITY: Final = object_of("kubernetes.Quantity")
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """A quantity: a number times a power of ten.
+    """Quantity as a number and a power of ten.
 
     Attributes:
-        units: The number.
-        scale: The power of ten.
-        short: Whether Go keeps the number in 64 bits; others are no integers.
-        computed: Whether it is a sum or a difference; Go compares nothing with such a value.
-        text: How it was written; "" if it was computed.
+        short: Whether Go stores the number in 64 bits. Other quantities are never integers.
+        computed: Whether it is a sum or a difference, to which Go cannot compare other values.
+        text: Original text, or "" if it was computed.
     """
 
     cel_type: ClassVar[Type] = QUANTITY
@@ -45,7 +43,7 @@ class Quantity:
         return canonical_quantity(f"{billionths}n")
 
     def cel_equals(self, other: object) -> bool:
-        """Tell whether another value is the same amount."""
+        """Return whether another value is the same amount."""
         if isinstance(other, Quantity) and not other.computed:
             return _compared(self, other) == 0
         raise no_such_overload()
@@ -67,7 +65,7 @@ def _is_quantity(text: str) -> bool:
 
 
 def _aligned(one: Quantity, other: Quantity) -> tuple[int, int, int]:
-    """Return both numbers for the finer of their powers of ten, and that."""
+    """Return both numbers for the smaller power of ten, and this power."""
     scale = min(one.scale, other.scale)
     return one.units * 10 ** (one.scale - scale), other.units * 10 ** (other.scale - scale), scale
 
@@ -89,7 +87,7 @@ def _sum(one: Quantity, other: Quantity) -> Quantity:
 
 def _difference(one: Quantity, other: Quantity) -> Quantity:
     if other.units == INT_LEAST:
-        # In 64 bits this is its own negation, and Go looks at the sum only.
+        # In 64 bits, this number is its own negation, and Go only checks the sum.
         found = _sum(one, other)
         if found.short:
             return found

@@ -19,7 +19,7 @@ URL: Final = object_of("kubernetes.URL")
 
 @final
 class URLValue(msgspec.Struct, frozen=True, eq=False):
-    """A URL."""
+    """URL value."""
 
     cel_type: ClassVar[Type] = URL
 
@@ -29,7 +29,7 @@ class URLValue(msgspec.Struct, frozen=True, eq=False):
         return str(self.parts)
 
     def cel_equals(self, other: object) -> bool:
-        """Tell whether another value is written the same."""
+        """Return whether another value has the same text."""
         if isinstance(other, URLValue):
             return str(self.parts) == str(other.parts)
         raise no_such_overload()

@@ -20,13 +20,13 @@ from deltaloop.schemas.work import charge
 SEMVER: Final = object_of("kubernetes.Semver")
 _DIGITS: Final = re.compile("[0-9]*")
 _WORD: Final = re.compile("[0-9A-Za-z-]*")
-# A part of what comes before a release: numbers come before words.
+# Part of a pre-release version. Numbers come before words.
 _Part: TypeAlias = tuple[int, int, str]
 
 
 @final
 class SemanticVersion(msgspec.Struct, frozen=True, eq=False):
-    """A version; ``build`` is of no matter where versions are compared."""
+    """Semantic version. Comparisons ignore ``build``."""
 
     cel_type: ClassVar[Type] = SEMVER
 
@@ -40,7 +40,7 @@ class SemanticVersion(msgspec.Struct, frozen=True, eq=False):
         return numbers + (f"-{before}" if before else "") + (f"+{self.build}" if self.build else "")
 
     def cel_equals(self, other: object) -> bool:
-        """Tell whether another value is the same version."""
+        """Return whether another value is the same version."""
         if isinstance(other, SemanticVersion):
             return _compared(self, other) == 0
         raise no_such_overload()
@@ -94,7 +94,7 @@ def _before_release(text: str) -> _Part:
 
 
 def _tolerant(text: str, normalize: bool) -> SemanticVersion:
-    """Read a version; of one that may be written loosely, take a ``v`` and zeros away, and fill what is missing."""
+    """Parse a version. ``normalize`` removes a ``v`` and leading zeros, and adds missing parts."""
     if not normalize:
         return _parsed(text)
     parts = text.removeprefix("v").split(".", 2)
@@ -123,7 +123,7 @@ def _compared(one: SemanticVersion, other: SemanticVersion) -> int:
 
 
 def _signed(number: int) -> int:
-    """Return a number of 64 bits as Go converts it."""
+    """Convert an unsigned 64-bit number to a signed number like Go."""
     return (number + 2**63) % 2**64 - 2**63
 
 

@@ -1,7 +1,7 @@
-"""The function libraries that this package has: the language's standard, and the extensions that Kubernetes enables.
+"""Function libraries of CEL: the standard, and the extensions that Kubernetes enables.
 
-``KUBERNETES_LANGUAGE`` is what kube-apiserver enables of the language; its own functions (quantities, addresses,
-URLs ...) are not here. ``DEFAULT_LIBRARIES`` has ``cel.bind`` beside it, which Kubernetes does not enable.
+``KUBERNETES_LANGUAGE`` contains the libraries that kube-apiserver enables, without Kubernetes' own functions such as
+quantities and URLs. ``DEFAULT_LIBRARIES`` adds ``cel.bind``, which Kubernetes does not enable.
 
 Source: k8s.io/apiserver pkg/cel/environment/base.go, ``baseOpts``.
 """

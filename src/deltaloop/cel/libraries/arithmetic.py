@@ -1,4 +1,4 @@
-"""Numbers, comparisons and logic: what the operators do. Integers have 64 bits; what does not fit is an error.
+"""Operators for numbers, comparisons and logic. Integers that do not fit 64 bits are errors.
 
 Source: cel-spec doc/langdef.md, "Arithmetic"; cel-go common/types/int.go, uint.go, double.go.
 """
@@ -31,7 +31,7 @@ _LONG: Final = 1 << 16
 
 
 def _divided(left: int, right: int) -> int:
-    """Divide toward zero, as Go does."""
+    """Divide and round toward zero, like Go."""
     if right == 0:
         raise EvaluationError("division by zero")
     quotient = abs(int(left)) // abs(int(right))
@@ -39,7 +39,7 @@ def _divided(left: int, right: int) -> int:
 
 
 def _remainder(left: int, right: int) -> int:
-    """Return what is left over; it has the left number's sign, as in Go."""
+    """Return the remainder with the sign of the left number, like Go."""
     if right == 0:
         raise EvaluationError("modulus by zero")
     rest = abs(int(left)) % abs(int(right))
@@ -67,7 +67,7 @@ def _difference(left: float, right: float) -> float:
 
 
 def _joined(left: Any, right: Any) -> Any:
-    """Join two texts, two byte strings or two lists; of a text, a character may have four bytes."""
+    """Concatenate two strings, byte strings or lists. A character can need four bytes."""
     size = len(left) + len(right)
     if size > _SHORT:
         wide = 4 if kind_of(left) is str and not (left.isascii() and right.isascii()) else 1
@@ -147,7 +147,7 @@ _NUMBERS: Final = (INT, UINT, DOUBLE)
 
 
 def _ordering(name: str, implementation: object) -> tuple[Overload, ...]:
-    """Return the overloads of a comparison: each type with itself, and numbers with each other."""
+    """Return the overloads of a comparison: each type with itself, and all pairs of number types."""
     pairs: list[tuple[Type, Type]] = [(kind, kind) for kind in _ORDERED]
     pairs += [(one, other) for one in _NUMBERS for other in _NUMBERS if one != other]
     assert callable(implementation)

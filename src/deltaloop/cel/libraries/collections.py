@@ -1,4 +1,4 @@
-"""Sizes, indices, membership, and what strings are asked.
+"""Sizes, indexes, membership, and basic functions of strings.
 
 Source: cel-spec doc/langdef.md, "List of Standard Definitions"; cel-go common/stdlib/standard.go.
 """
@@ -25,7 +25,7 @@ def _matches(text: str, pattern: str) -> bool:
         raise EvaluationError(str(error)) from None
 
 
-# In cel-go's order: the first that fits says what an empty list is of.
+# In cel-go's order, because the first match determines the element type of an empty list.
 _SIZED: Final = (("bytes", BYTES), ("list", list_of(A)), ("map", map_of(A, B)), ("string", STRING))
 
 COLLECTIONS: Final = Library(

@@ -1,4 +1,4 @@
-"""From one type to another: ``int(x)``, ``string(x)``, ``duration("1h")``.
+"""Type conversions: ``int(x)``, ``string(x)``, ``duration("1h")``.
 
 Source: cel-spec doc/langdef.md, "Type Conversions"; cel-go common/types.
 """

@@ -1,4 +1,4 @@
-"""What Kubernetes enables beside the standard: optional values, sets, lists, two variables; and names for values.
+"""Extensions that Kubernetes enables: optional values, sets, lists, macros with two variables. Also ``cel.bind``.
 
 Source: cel-go cel/library.go (optional types), ext/sets.go, ext/lists.go, ext/comprehensions.go, ext/bindings.go.
 """
@@ -121,7 +121,7 @@ def _intersects(items: list[Any], others: list[Any]) -> bool:
 
 
 def _is_in(item: Any, others: list[Any]) -> bool:
-    """Tell whether an item is there for certain: what could not be read is equal to nothing."""
+    """Return whether a list contains an item. Values that could not be read equal no item."""
     try:
         return contains(item, others)
     except EvaluationError:
@@ -190,7 +190,7 @@ def _distinct(items: list[Any]) -> list[Any]:
     return found
 
 
-# cel-go has no limit of its own here; with Kubernetes' cost limit, nothing longer is ever made.
+# cel-go has no limit here, but Kubernetes' cost limit prevents longer lists.
 _LONGEST_RANGE: Final = 10_000_000
 
 LISTS: Final = Library(

@@ -1,7 +1,6 @@
-"""``"%s has %d".format([name, count])``: values as text.
+"""String formatting: ``"%s has %d".format([name, count])``.
 
-Kubernetes writes numbers with a point as English does: ``%f`` with commas between thousands, ``%e`` with a power of
-ten.
+Kubernetes formats floats in the English locale: ``%f`` with commas between thousands, ``%e`` with a power of ten.
 
 Source: cel-go ext/formatting.go.
 """
@@ -21,7 +20,7 @@ from deltaloop.schemas.work import build, charge
 
 CLAUSE: Final = re.compile(r"%(?:(%)|(\.[0-9]*)?(.)?)", re.DOTALL)
 _PRECISION: Final = 6
-_LONGEST_PRECISION: Final = 3  # digits: no double has a thousand
+_LONGEST_PRECISION: Final = 3  # digits, because no double has a thousand digits
 _RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _INTEGERS: Final = "decimal clause can only be used on integers"
 _DOUBLES: Final = "fixed-point clause can only be used on doubles"
@@ -44,11 +43,7 @@ _TO_TEXT: Final = {
 
 
 def format_text(pattern: str, arguments: list[Any]) -> str:
-    """Put values into a text.
-
-    Raises:
-        EvaluationError: If a clause is none, or does not take the value, or there are too few values.
-    """
+    """Format values with a pattern."""
     taken = 0
 
     def clause(match: re.Match[str]) -> str:
@@ -72,7 +67,7 @@ def format_text(pattern: str, arguments: list[Any]) -> str:
 
 
 def clause_error(match: re.Match[str]) -> str:
-    """Say what is wrong with a clause, such as ``%.q``; "" if nothing is."""
+    """Return the error of a clause, for example ``%.q``, or ""."""
     if match[3] is None:
         return "unexpected end of string"
     if match[2] and not 0 < len(match[2][1:]) <= _LONGEST_PRECISION:
@@ -83,7 +78,7 @@ def clause_error(match: re.Match[str]) -> str:
 
 
 def unfit_argument(match: re.Match[str], argument: Type) -> str:
-    """Say why values of a type cannot be in a clause; "" if they can."""
+    """Return why a clause rejects values of a type, or ""."""
     why = clause_error(match)
     if why or argument.kind == "dyn":
         return why
@@ -123,7 +118,7 @@ def _text(value: Any, digits: int = 0) -> str:  # noqa: ARG001
 
 
 def _nested(value: Any) -> str:
-    """Write a value that is within a list or a map: texts have quotes."""
+    """Format a value inside a list or a map, where strings have quotes."""
     kind = kind_of(value)
     text = _text(value)
     if kind is float:
@@ -192,7 +187,7 @@ def _hexadecimal(value: Any, digits: int) -> str:  # noqa: ARG001
     raise _UnfitError(_HEX, value)
 
 
-# What writes a value, of which kinds of types it may be, and how a message says that.
+# Formatter, accepted types, and error message of each clause.
 _CLAUSES: Final[dict[str, tuple[Callable[[Any, int], str], frozenset[str], str]]] = {
     "s": (_text, _WRITTEN, _STRINGS),
     "d": (_decimal, frozenset({"int", "uint"}), _INTEGERS),

@@ -1,6 +1,6 @@
-"""Instants and spans of time: reading, writing, and their parts in a time zone (UTC if none is named).
+"""Timestamps and durations: parse, format, and read their parts in a time zone (UTC by default).
 
-The calendar is counted here: Python's own ends at microseconds.
+This module has its own calendar, because Python's types only have microseconds.
 
 Source: cel-spec doc/langdef.md, "Timestamps", "Durations"; cel-go common/types/timestamp.go; Go's time.ParseDuration.
 """
@@ -37,11 +37,11 @@ _UNITS: Final = {
 _DAY: Final = 86400
 _STEPS: Final = 20
 _DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_LONGEST: Final = 200  # characters of a number; 64 bits have 19 digits
+_LONGEST: Final = 200  # characters of a number, where 64 bits need 19 digits
 
 
 class _Calendar(msgspec.Struct, frozen=True):
-    """The parts of an instant, as a clock on the wall has them; month, day and weekday from 1, 1 and Sunday = 0."""
+    """Parts of a local time. Months and days start at 1, and Sunday is weekday 0."""
 
     year: int
     month: int
@@ -52,7 +52,7 @@ class _Calendar(msgspec.Struct, frozen=True):
 
 
 def _days_before(year: int, month: int, day: int) -> int:
-    """Return how many days a date is after 1970-01-01 (Gregorian, as far back as it goes)."""
+    """Return the days from 1970-01-01 to a date of the proleptic Gregorian calendar."""
     earlier = year - 1
     days = 365 * earlier + earlier // 4 - earlier // 100 + earlier // 400 - 719_162
     return days + sum(_DAYS[: month - 1]) + (month > 2 and _is_leap(year)) + day - 1
@@ -79,11 +79,7 @@ def _calendar(seconds: int) -> _Calendar:
 
 
 def parse_timestamp(text: str) -> Timestamp:
-    """Read an instant, such as ``2026-01-02T03:04:05.6Z``.
-
-    Raises:
-        EvaluationError: If it is none, or not of the years 1 to 9999.
-    """
+    """Parse a timestamp of the years 1 to 9999, for example ``2026-01-02T03:04:05.6Z``."""
     charge(_STEPS)
     match = _RFC3339.match(text)
     if match is None:
@@ -108,7 +104,7 @@ def _no_instant() -> EvaluationError:
 
 
 def timestamp_text(instant: Timestamp) -> str:
-    """Write an instant, in the zone that it was written in, or in UTC."""
+    """Format a timestamp in its original zone, or in UTC."""
     seconds, nanoseconds = divmod(instant.nanoseconds, SECOND)
     parts = _calendar(seconds + instant.ahead)
     minutes, second = divmod(parts.seconds, 60)
@@ -120,11 +116,7 @@ def timestamp_text(instant: Timestamp) -> str:
 
 
 def parse_duration(text: str) -> Duration:
-    """Read a span of time, such as ``1h30m`` or ``-1.5s``.
-
-    Raises:
-        EvaluationError: If it is none, or longer than 292 years.
-    """
+    """Parse a duration of at most 292 years, for example ``1h30m`` or ``-1.5s``."""
     charge(_STEPS + 15 * len(text))
     sign = -1 if text.startswith("-") else 1
     rest = text[1:] if text[:1] in {"-", "+"} else text
@@ -152,7 +144,7 @@ def _no_span() -> EvaluationError:
 
 
 def duration_text(span: Duration) -> str:
-    """Write a span of time, in seconds, as the language does."""
+    """Format a duration in seconds."""
     sign = "-" if span.nanoseconds < 0 else ""
     seconds, nanoseconds = divmod(abs(span.nanoseconds), SECOND)
     fraction = f".{nanoseconds:09d}".rstrip("0") if nanoseconds else ""
@@ -160,7 +152,7 @@ def duration_text(span: Duration) -> str:
 
 
 def _part(name: str, read: Callable[[_Calendar], int]) -> tuple[Overload, ...]:
-    """Return the two methods of one part of an instant: in UTC, and in a zone."""
+    """Return the methods of one part of a timestamp: in UTC, and in a zone."""
 
     def in_zone(instant: Timestamp, zone: str) -> int:
         seconds = instant.nanoseconds // SECOND
@@ -185,7 +177,7 @@ def _span_in(name: str, unit: int) -> Overload:
 
 def _milliseconds(instant: Timestamp, *zone: Any) -> int:
     if zone:
-        offset_seconds(zone[0], 0)  # it must be one
+        offset_seconds(zone[0], 0)  # reject unknown zones
     return instant.nanoseconds % SECOND // 1_000_000
 
 

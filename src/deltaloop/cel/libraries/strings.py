@@ -1,6 +1,6 @@
-"""What strings can do beyond the standard: cel-go's extension in the version that Kubernetes enables (2).
+"""String functions of cel-go's extension, in the version that Kubernetes enables (2).
 
-Indices count characters. Only ASCII letters change their case.
+Indexes count characters. Only ASCII letters change their case.
 
 Source: cel-go ext/strings.go.
 """
@@ -18,15 +18,15 @@ from deltaloop.cel.types import DYN, INT, STRING, list_of
 from deltaloop.cel.values import kind_of
 from deltaloop.schemas.work import WorkLimitError, build, charge
 
-# Texts up to this length cost no more than the call.
+# Strings up to this length cost no more than the call.
 _SHORT: Final = 256
-# Characters that are searched, or written anew, in one step.
+# Characters that one step can search or write.
 _SEARCHED_IN_A_STEP: Final = 256
 _WRITTEN_IN_A_STEP: Final = 4
 _AT_ONCE: Final = 1 << 16
-# Characters of a result: Python builds it in one call, during which no other thread runs.
+# Largest result in characters, because Python builds it in one call that blocks other threads.
 _LARGEST: Final = 1 << 24
-# Bytes of a part of a text that is split, and of a character that Python does not keep.
+# Bytes of a part of a split string, and of a character that Python does not cache.
 _PART_BYTES: Final = 24
 _WIDE_BYTES: Final = 40
 _TEXTS: Final = list_of(STRING)
@@ -45,7 +45,7 @@ _QUOTED: Final = str.maketrans(
         '"': '\\"',
     }
 )
-# What Go's strings.TrimSpace removes; Python's own strip has four separators more.
+# Characters that Go's strings.TrimSpace removes. Python's strip also removes four separators.
 _SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
 
@@ -60,13 +60,13 @@ def _char_at(text: str, place: int) -> str:
 
 
 def _searched(text: str, part: str) -> None:
-    """Charge for a search: Python compares short texts at each place, long ones in linear time."""
+    """Charge for a search. Python compares short strings at each position, and searches long strings in linear time."""
     if len(text) > _SHORT:
         charge(len(text) * min(len(part) + 1, _SHORT) // _SEARCHED_IN_A_STEP)
 
 
 def _built(size: int, *texts: str) -> None:
-    """Charge for a text that is built of these."""
+    """Charge for a string that is built from others."""
     if size > _LARGEST:
         raise WorkLimitError
     if size > _SHORT:
@@ -87,7 +87,7 @@ def _last_index_of(text: str, part: str) -> int:
 
 
 def _last(text: str, part: str) -> int:
-    """Return the last place of a part; Python's own search from the right is not linear."""
+    """Return the last position of a part. Python's search from the right is not linear."""
     _searched(text, part)
     if len(text) <= _SHORT:
         return text.rfind(part)
@@ -147,7 +147,7 @@ def _substring(text: str, start: int, end: int) -> str:
 
 
 def _joined(parts: list[Any], *separator: str) -> str:
-    if parts and kind_of(parts[0]) is not str:  # the first one tells whether it is a list of texts
+    if parts and kind_of(parts[0]) is not str:  # the first item decides whether it is a list of strings
         raise EvaluationError(f"no such overload: join(list{', string' * len(separator)})", wrong_types=True)
     for part in parts:
         if kind_of(part) is not str:
@@ -159,7 +159,7 @@ def _joined(parts: list[Any], *separator: str) -> str:
 
 
 def _translated(table: dict[int, Any]) -> Callable[[str], str]:
-    """Return a function that replaces single characters, long texts in parts."""
+    """Return a function that replaces single characters, and processes long strings in parts."""
 
     def translated(text: str) -> str:
         if len(text) <= _SHORT:

@@ -105,9 +105,9 @@ def of_connecting(error: OSError) -> ConnectionFailure:
 
 
 def of_breaking(error: Exception) -> ConnectionFailure:
-    """Tell what an error means that ended a connection which stood."""
+    """Return the meaning of an error that ended a connection; whatever it is, TLS included, has cut the connection."""
     reason = getattr(error, "strerror", None) or type(error).__name__
-    return ConnectionFailure(FailureKind.BROKE, redact(str(reason)), isinstance(error, CUTS))
+    return ConnectionFailure(FailureKind.BROKE, redact(str(reason)), cut=True)
 
 
 REPEATED: Final = frozenset({"GET", "HEAD"})

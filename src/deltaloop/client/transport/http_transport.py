@@ -647,8 +647,8 @@ def _meaning(error: Exception) -> tuple[ConnectionFailure, OSError | None]:
             return ConnectionFailure(FailureKind.MALFORMED, str(error)), None
         case ClosedWithoutAnswerError():
             return ConnectionFailure(FailureKind.NO_ANSWER, cut=True), None
-        case _:  # whatever ends a connection that was made, including TLS, has cut it
-            return msgspec.structs.replace(of_breaking(error), cut=True), None
+        case _:
+            return of_breaking(error), None
 
 
 def make_socket(family: int, kind: int, protocol: int) -> socket.socket:

@@ -1,7 +1,4 @@
-"""The rules of a schema, compiled once for the same bytes: a tree beside the schema's, with the ways to rules alone.
-
-A new expression may use what the version before this one had, too, so that the cluster can be set back; one that is
-stored already may use everything. What the first refuses is kept with the reason.
+"""Compile the rules of a schema to a tree that contains only the paths to rules, with a cache.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel (``NewValidator``, ``Compile``); apiserver
 pkg/cel/environment/environment.go.
@@ -27,7 +24,7 @@ from deltaloop.schemas.described_fields import described_field
 _encode: Final = msgspec.json.Encoder().encode
 RULES: Final = "x-kubernetes-validations"
 _WORD: Final = RULES.encode()
-# Nothing that rules see depends on a description. It is never found inside a text: quotation marks are escaped there.
+# Rules do not depend on descriptions. The pattern never matches inside a string, because quotes are escaped there.
 _TEXT: Final = rb'"description":"[^"\\]*(?:\\.[^"\\]*)*"'
 _DESCRIPTION: Final = re.compile(rb",%b|%b,?" % (_TEXT, _TEXT))
 SELF: Final = "self"
@@ -37,14 +34,12 @@ OLD_SELF: Final = "oldSelf"
 @final
 @dataclass(frozen=True, slots=True)
 class RuleExpression:
-    """An expression of a rule, compiled if it can be.
+    """Expression of a rule.
 
     Attributes:
-        source: The expression.
-        compiled: The program; None if there is none.
-        cost: What it may cost at the most, by estimate.
-        fault: Why there is none.
-        fault_if_new: Why there may be none if the expression is not stored already; "" if it may.
+        compiled: Program, or None if it is invalid.
+        cost: Highest estimated cost.
+        fault_if_new: Error if the expression is not stored already, or "".
     """
 
     source: str
@@ -57,17 +52,13 @@ class RuleExpression:
 @final
 @dataclass(frozen=True, slots=True)
 class CompiledRule:
-    """One rule.
+    """Compiled rule.
 
     Attributes:
-        test: What must be true.
-        message: What to say if it is not, as its author wrote it.
-        own_message: What gives the message; None without such an expression.
-        reason: The reason that its author chose, or "".
-        path: What is wrong, below where the rule is; "" for that itself.
-        needs_old: Whether it compares with what was there before.
-        is_optional: Whether it is asked where nothing was there before, too.
-        source: The rule as it is written.
+        own_message: Expression for the message, or None.
+        path: Path of the invalid field below the rule, or "".
+        needs_old: Whether it uses ``oldSelf``.
+        is_optional: Whether it also applies without an old value.
     """
 
     test: RuleExpression
@@ -83,13 +74,7 @@ class CompiledRule:
 @final
 @dataclass(frozen=True)
 class RuleScope:
-    """A schema that has rules of its own, as their expressions see it; equal parts of schemas have one.
-
-    Attributes:
-        source: The schema in JSON, without its descriptions.
-        is_root: Whether it is that of a whole object.
-        schema: The schema.
-    """
+    """Schema with its own rules. Equal schemas share one scope."""
 
     source: bytes
     is_root: bool
@@ -97,22 +82,22 @@ class RuleScope:
 
     @cached_property
     def declared(self) -> Declared | None:
-        """What the schema declares; None if no type."""
+        """CEL type of the schema, or None."""
         return declared(self.schema, is_root=self.is_root)
 
     @cached_property
     def rules(self) -> tuple[CompiledRule, ...]:
-        """The rules, in their order."""
+        """Rules in their order."""
         return () if self.declared is None else _compiled(self.schema, DeclaredTypes(self.declared))
 
     @cached_property
     def compares(self) -> bool:
-        """Whether one of the rules compares with what was there before."""
+        """Whether a rule uses ``oldSelf``."""
         return any(rule.needs_old for rule in self.rules)
 
     @cached_property
     def read(self) -> Reader:
-        """What makes a value what expressions see."""
+        """Function that converts a value for expressions."""
         return reader(self.schema, is_root=self.is_root)
 
 
@@ -123,17 +108,10 @@ def _the_one(scope: RuleScope) -> RuleScope:
 
 @final
 class RuleNode:
-    """A schema with rules, or one on the way to them.
-
-    Attributes:
-        schema: The schema.
-        fields: Those of its fields in which there are rules.
-        items: That of its items, if there are rules.
-        others: That of its other fields, if there are rules.
-    """
+    """Schema that has rules at any depth. Its attributes are the parts that have rules."""
 
     def __init__(self, schema: dict[str, object], *, is_root: bool) -> None:
-        """Find the ways to rules; they are compiled when they are first asked for."""
+        """Find the paths to rules, which are compiled on first use."""
         self.schema = schema
         self.fields: dict[str, RuleNode] = {}
         for name, child in mapping(schema.get("properties")).items():
@@ -145,7 +123,7 @@ class RuleNode:
 
     @cached_property
     def scope(self) -> RuleScope | None:
-        """Its own rules; None if it has none."""
+        """Own rules of the schema, or None."""
         if not self.schema.get(RULES):
             return None
         source = _DESCRIPTION.sub(b"", _encode(self.schema))
@@ -163,28 +141,23 @@ def _compiled(schema: dict[str, object], types: DeclaredTypes) -> tuple[Compiled
 
 
 def at_optional(rule: dict[str, object]) -> bool:
-    """Tell whether a rule asks for what was there before as an optional value."""
+    """Return whether a rule uses an optional ``oldSelf``."""
     return rule.get("optionalOldSelf") is True
 
 
 def may_have_rules(source: bytes) -> bool:
-    """Tell quickly whether a schema in JSON may have rules; False is certain."""
+    """Return quickly whether a schema may have rules. False is certain."""
     return _WORD in source
 
 
 @lru_cache(maxsize=256)
 def rules_of(source: bytes) -> RuleNode | None:
-    """Return the rules of an object's schema in JSON; None if there are none."""
+    """Return the rules of an object's schema in JSON, or None."""
     return rules_below(mapping(msgspec.json.decode(source)), is_root=True) if may_have_rules(source) else None
 
 
 def rules_below(schema: dict[str, object], *, is_root: bool | None = None) -> RuleNode | None:
-    """Return the rules of a decoded schema; None if there are none.
-
-    Args:
-        schema: A structural schema.
-        is_root: Whether it is that of a whole object; None lets the schema say so.
-    """
+    """Return the rules of a decoded schema, or None. ``is_root`` None reads the schema to find out."""
     if not schema:
         return None
     node = RuleNode(schema, is_root=is_whole(schema) if is_root is None else is_root)
@@ -216,8 +189,7 @@ def _rule(
     )
 
 
-# By the type that an expression has to have: what is said of one that is none, of one that has another type, and of one
-# whose constants cannot be computed.
+# By required type: the messages for a syntax error, for a wrong type, and for constants that cannot be computed.
 _FAULTS: Final = {
     cel.BOOL: ("compilation failed: ", "cel expression must evaluate to a bool", "program instantiation failed: "),
     cel.STRING: (

@@ -1,7 +1,7 @@
-"""A schema as types of the language, and how large a value of each can be, for estimates of costs.
+"""Schemas as CEL types, with the sizes of values for cost estimates.
 
-A part of which the schema does not say a type has none here, and expressions cannot name it; a list or a map of such
-parts has none either.
+A part without a type in the schema has no CEL type, so expressions cannot name it. Neither can they name a list or a
+map of such parts.
 
 Source: apiserver pkg/cel/common/schemas.go, pkg/cel/types.go, pkg/cel/limits.go; apiextensions-apiserver
 pkg/apiserver/schema/cel/compilation.go, pkg/apiserver/schema/cel/model.
@@ -19,8 +19,8 @@ from deltaloop.crds.rules.names import RESERVED, escaped
 from deltaloop.schemas.structural import EMBEDDED, INT_OR_STRING
 
 _LONGEST_NAME: Final = 253
-_LONGEST_TEXT: Final = MAX_REQUEST_BYTES - 2  # in quotation marks
-# By format: the type, how few bytes it takes in JSON, and how many at most.
+_LONGEST_TEXT: Final = MAX_REQUEST_BYTES - 2  # without quotation marks
+# By format: the type, and its smallest and largest size in JSON in bytes.
 _FORMATS: Final = {
     "duration": (cel.DURATION, 3, 32),
     "date": (cel.TIMESTAMP, 12, 12),
@@ -34,14 +34,13 @@ _BYTES_OF_CHARACTER: Final = 4
 @final
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a schema declares.
+    """CEL type of a schema.
 
     Attributes:
-        type: The type; of an object, a list or a map, that of the parts is theirs to say.
-        most: How many characters, items or fields a value has at most; 0 where it is not asked.
-        least_bytes: How few bytes a value takes in JSON.
-        fields: The fields of an object, by their identifiers.
-        element: What a list or a map has.
+        type: The type. Parts of an object, a list or a map have their own types.
+        most: Most characters, items or fields, or 0 if the size does not matter.
+        least_bytes: Smallest size in JSON in bytes.
+        fields: Fields of an object by identifier.
     """
 
     type: cel.Type
@@ -58,11 +57,9 @@ _OBJECT: Final = cel.object_of("object")
 
 
 def declared(schema: dict[str, object], *, is_root: bool = False) -> Declared | None:
-    """Return what a schema declares; None if that is no type.
+    """Return the CEL type of a schema, or None.
 
-    Args:
-        schema: A structural schema.
-        is_root: Whether it is that of a whole object, which has its identity even if the schema does not say so.
+    ``is_root`` means a whole object, which has its identity fields even if the schema does not declare them.
     """
     longest = schema.get("maxLength")
     if schema.get(INT_OR_STRING) is True:
@@ -84,27 +81,27 @@ def declared(schema: dict[str, object], *, is_root: bool = False) -> Declared | 
 
 
 def declared_object(fields: dict[str, Declared]) -> Declared:
-    """Return an object with these fields, by their identifiers; its size is not asked."""
+    """Return an object type with these fields by identifier, without a size."""
     return Declared(_OBJECT, fields=fields)
 
 
 def declared_list(element: Declared) -> Declared:
-    """Return a list; its size is not asked."""
+    """Return a list type without a size."""
     return Declared(_LIST, element=element)
 
 
 def declared_map(element: Declared) -> Declared:
-    """Return a map from texts; its size is not asked."""
+    """Return a map type with string keys, without a size."""
     return Declared(_MAP, element=element)
 
 
 def is_whole(schema: dict[str, object]) -> bool:
-    """Tell whether a schema is that of a whole object inside another one."""
+    """Return whether a schema describes an embedded object."""
     return schema.get(EMBEDDED) is True
 
 
 def with_identity(schema: dict[str, object]) -> dict[str, object]:
-    """Return the schema of a whole object with its type and names, unless it has all of them itself."""
+    """Return the schema of a whole object with all identity fields."""
     properties = mapping(schema.get("properties"))
     own = mapping(properties.get("metadata"))
     names = mapping(own.get("properties"))
@@ -115,7 +112,7 @@ def with_identity(schema: dict[str, object]) -> dict[str, object]:
     return {**schema, "properties": {**properties, "kind": _TEXT, "apiVersion": _TEXT, "metadata": metadata}}
 
 
-# A name that is generated is longer by one character or more.
+# Generated names have at least one more character.
 _NAMES: Final = {"name": _LONGEST_NAME, "generateName": _LONGEST_NAME - 1}
 
 
@@ -159,7 +156,7 @@ def _declared_map(schema: dict[str, object], additional: dict[str, object]) -> D
     element = declared(additional, is_root=is_whole(additional))
     if element is None:
         return None
-    fitting = _LONGEST_TEXT // (element.least_bytes + 6)  # a key, quotation marks, a colon and a comma
+    fitting = _LONGEST_TEXT // (element.least_bytes + 6)  # key, quotation marks, colon and comma
     return Declared(_MAP, fitting if most is None else max(integer(most), 0), element=element)
 
 
@@ -180,16 +177,15 @@ def _declared_object(schema: dict[str, object]) -> Declared:
 
 @final
 class DeclaredTypes:
-    """The types of one scope: objects are named after where they are. A ``TypeProvider``."""
+    """``TypeProvider`` of one scope, in which objects are named after their paths."""
 
     def __init__(self, root: Declared, name: str = "selfType") -> None:
-        """Take what is declared, and what its type is called."""
         self._root = root
         self._objects: dict[str, Declared] = {}
         self.scope: cel.Type = self._type(root, name)
 
     def field_type(self, type_name: str, field: str) -> cel.Type | None:
-        """Return the type of a field of an object."""
+        """Return the type of an object's field."""
         holder = self._objects.get(type_name)
         if holder is None:
             return None
@@ -198,7 +194,7 @@ class DeclaredTypes:
         return None if found is None else self._type(found, f"{type_name}.{identifier}")
 
     def named_type(self, name: str) -> cel.Type | None:
-        """Return None: expressions cannot name these types."""
+        """Return None, because expressions cannot name these types."""
         del name
         return None
 
@@ -213,7 +209,7 @@ class DeclaredTypes:
         return found.type
 
     def size(self, path: tuple[str, ...]) -> cel.Estimate | None:
-        """Return how large the value at a path is; the path begins with a variable, which is of the scope's type."""
+        """Return the size of the value at a path, which begins with a variable of the scope's type."""
         if not path:
             return None
         found: Declared = self._root

@@ -1,7 +1,7 @@
-"""What is wrong with the rules of a CRD when it is written: types, costs, what cannot be compared with what was before.
+"""Validate the rules in a CRD: types, costs, and uses of ``oldSelf``.
 
-How often a rule may be asked follows from the lists and maps around it: from how many items they may have, or else from
-how many fit into a request.
+The number of evaluations of a rule depends on the limits of the enclosing lists and maps, or on the number of items
+that fit into a request.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/validation/{validation,cel_validation}.go.
 """
@@ -43,11 +43,11 @@ _ADVICE: Final = (
 @final
 @dataclass(frozen=True, slots=True)
 class RuleChecks:
-    """Looks at the rules of the schema of one version; says what ``ExpressionChecks`` says.
+    """``ExpressionChecks`` for the schema of one version.
 
     Attributes:
-        known: The expressions that are stored already: they may use all that this version has.
-        unchanged: Whether the schema is as it is stored; then each rule may cost what it costs.
+        known: Stored expressions, which may use all features of this version.
+        unchanged: Whether the schema is stored already, so that the cost of each rule is not limited.
     """
 
     known: frozenset[str] = frozenset()
@@ -56,7 +56,7 @@ class RuleChecks:
     def wrong_rules(
         self, schema: dict[str, object], field: str, others: Sequence[SchemaError]
     ) -> Iterator[SchemaError]:
-        """Yield what is wrong with the rules of a schema; those above what is wrong otherwise are not looked at."""
+        """Yield the errors of the rules. Rules above other errors are skipped."""
         root = rules_of(msgspec.json.encode(schema))
         if root is None:
             return
@@ -67,7 +67,7 @@ class RuleChecks:
     def wrong_default(
         self, schema: dict[str, object], default: object, field: str, *, is_root: bool
     ) -> Sequence[SchemaError]:
-        """Return what the rules of a schema say of its default."""
+        """Return the errors of a default by the rules of its schema."""
         return wrong_default(schema, default, field, is_root=is_root)
 
 
@@ -93,13 +93,13 @@ class _Walk:
     expensive: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
     def node_errors(self, node: RuleNode, path: str, *, most: int | None, apart: str) -> Iterator[SchemaError]:
-        """Yield what is wrong below a schema, and then in it.
+        """Yield the errors below a schema, and then its own.
 
         Args:
-            node: The schema's rules.
-            path: Where it is.
-            most: How many values of it an object may have; None if that is not limited.
-            apart: The outermost list around whose items cannot be told apart; "" if there is none.
+            node: Rules of the schema.
+            path: Path of the schema.
+            most: Most values of the schema in one object, or None for no limit.
+            apart: Path of the outermost enclosing list whose items have no keys, or "".
         """
         inner = _multiplied(most, _elements(node.schema))
         if node.others is not None:
@@ -148,7 +148,7 @@ class _Walk:
             self.expensive.append((cost, path))
 
     def total_errors(self, path: str) -> Iterator[SchemaError]:
-        """Yield that all rules together cost too much, and which of them the most."""
+        """Yield the error of a too high total cost, with the most expensive rules."""
         if self.total <= STATIC_CRD_LIMIT:
             return
         for _, where in sorted(self.expensive, key=lambda found: -found[0])[:_MOST_NAMED]:
@@ -174,7 +174,7 @@ def _is_at_or_below(where: str, path: str) -> bool:
 
 
 def _elements(schema: dict[str, object]) -> int | None:
-    """Return how many values are below one of a schema; None if that is not limited."""
+    """Return the number of values below a value of a schema, or None for no limit."""
     kind = schema.get("type")
     if kind == "object" and schema.get("additionalProperties") is not None:
         most = schema.get("maxProperties")
@@ -199,7 +199,7 @@ def _too_expensive(what: str, cost: int, limit: int) -> str:
 
 
 def _shown(rule: CompiledRule) -> str:
-    """Return a rule as the server writes it in messages: with all fields, under their names in Go."""
+    """Return a rule as the server's messages show it, with all fields under their Go names."""
     source = rule.source
     fields = {
         "Rule": text(source.get("rule")),

@@ -1,9 +1,8 @@
-"""What the rules of a schema say of an object when it is written.
+"""Evaluate the rules of a schema when an object is written.
 
-Rules are asked from the root down. What a rule costs is counted: one rule may cost so much, all rules of an object so
-much together; then no more are asked. A rule that compares is asked where something was there before: fields of an
-object and items of a list with keys have a former value, items of other lists have none. A rule that was broken before,
-in a part that has not changed, is told as a warning.
+The cost of each rule and of all rules together is limited. Rules that use ``oldSelf`` only apply to values with an old
+value: fields of objects, and items of lists with keys. A rule that was already broken in an unchanged part is a
+warning.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go; apiserver pkg/cel/common/{equality,maplist}.go.
 """
@@ -28,14 +27,14 @@ from deltaloop.schemas.validating import is_same, keyed_items, keys_of, shown
 _LONGEST_MESSAGE: Final = 5 * 1024
 _ERROR_BYTES: Final = 300
 _MOST_TEXT: Final = 2 * 1024 * 1024
-# Values of these types are not repeated in messages.
+# Messages do not contain values of these types.
 _PARTED: Final = ("object", "array")
 _NO_MORE: Final = "no further validation rules will be run"
 
 
 @final
 class _Pair:
-    """A value and its former value, with their type."""
+    """Value and its old value, with their type."""
 
     def __init__(self, node: TypeNode, old: object, value: object) -> None:
         self.node = node
@@ -44,37 +43,36 @@ class _Pair:
 
     @cached_property
     def is_same(self) -> bool:
-        """Whether the value did not change; computed once, because each broken rule of each item asks for it."""
+        """Whether the value is unchanged. Cached, because each broken rule of each item needs it."""
         return is_same(self.node, self.old, self.value)
 
     @cached_property
     def items(self) -> dict[str, object]:
-        """The former items of a list, by their keys."""
+        """Old items of a list by their keys."""
         return keyed_items(self.node.list_keys if self.node.list_type == "map" else (), self.old)
 
 
 class _Former(NamedTuple):
-    """What is known of a part's former value.
+    """Known old values of a part.
 
     Attributes:
-        here: The part itself, if it has one.
-        around: The nearest part around it that has one.
+        here: Pair of the part, if it has an old value.
+        around: Pair of the nearest enclosing part that has an old value.
     """
 
     here: _Pair | None = None
     around: _Pair | None = None
 
     def is_unchanged(self) -> bool:
-        """Tell whether the part, or what is around it, is what it was."""
+        """Return whether the part, or the enclosing part, is unchanged."""
         pair = self.here or self.around
         return pair is not None and pair.is_same
 
     def field(self, name: str) -> _Former:
-        """Return the same of a field."""
         if self.here is None:
             return self
         if self.around is None and name in ("apiVersion", "kind"):
-            return _Former()  # both are what the request has them
+            return _Former()  # the request determines both
         node, old, value = self.here.node, self.here.old, self.here.value
         child = node.fields.get(name) or node.other
         has_both = is_mapping(old) and is_mapping(value) and name in old and name in value
@@ -82,7 +80,6 @@ class _Former(NamedTuple):
         return _Former(pair, self.here)
 
     def item(self, value: object) -> _Former:
-        """Return the same of an item of a list."""
         if self.here is None:
             return self
         node = self.here.node
@@ -93,19 +90,19 @@ class _Former(NamedTuple):
 
 
 class _BudgetSpentError(Exception):
-    """No more rules are asked."""
+    """Evaluation stops, because the budget is exhausted."""
 
 
 def evaluate(
     root: RuleNode, tree: TypeNode, fields: dict[str, object], old: dict[str, object] | None = None
 ) -> list[SchemaError]:
-    """Return what rules say of an object.
+    """Return the errors of an object by its rules.
 
     Args:
-        root: The rules of its schema.
-        tree: The compiled type of the object.
-        fields: The object; it breaks nothing else that would keep rules from being asked.
-        old: The object that it replaces, if it does.
+        root: Rules of its schema.
+        tree: Compiled type of the object.
+        fields: The object, without other errors that prevent the evaluation.
+        old: Object that it replaces, or None.
     """
     former = _Former() if old is None else _Former(_Pair(tree, old, fields))
     evaluation = _Evaluation(OBJECT_BUDGET)
@@ -114,7 +111,7 @@ def evaluate(
 
 
 def wrong_default(schema: dict[str, object], default: object, field: str, *, is_root: bool) -> list[SchemaError]:
-    """Return what the rules of a schema say of its default: as of an unchanged value, and as of a new one."""
+    """Return the errors of a schema's default by its rules, as an unchanged and as a new value."""
     root = rules_below(schema, is_root=is_root)
     if root is None:
         return []
@@ -127,14 +124,14 @@ def wrong_default(schema: dict[str, object], default: object, field: str, *, is_
 
 
 class _Evaluation:
-    """One object; ``_budget`` is what is left."""
+    """Evaluation of one object. ``_budget`` is the remaining cost."""
 
     def __init__(self, budget: int) -> None:
         self.errors: list[SchemaError] = []
         self._budget = budget
 
     def run(self, node: RuleNode, value: object, old: object, path: str, former: _Former) -> None:
-        """Ask all rules, until the budget is spent."""
+        """Evaluate all rules until the budget is exhausted."""
         try:
             self._visit(node, value, old, path, former)
         except _BudgetSpentError:
@@ -207,7 +204,8 @@ class _Evaluation:
         if found.value is True:
             return
         where = f"{path}.{rule.path}" if path and rule.path else path or rule.path or "<nil>"
-        # The real server gives the message what is not optional, which none can use: it has another type.
+        # The real server passes a non-optional oldSelf to the message. Expressions cannot use it, because it has a
+        # different type.
         words = self._own_message(node, rule, {SELF: bindings[SELF]} if rule.is_optional else bindings, where, former)
         words = words or rule.message.strip() or f"failed rule: {rule.test.source.strip()}"
         self._tell(rule, former, _refusal(rule, where, "" if _kind(node) in _PARTED else shown(value), words))
@@ -215,7 +213,7 @@ class _Evaluation:
     def _own_message(
         self, node: RuleNode, rule: CompiledRule, bindings: dict[str, object], where: str, former: _Former
     ) -> str:
-        """Return the message that the rule's own expression gives; "" without one that can be used."""
+        """Return the message of the rule's expression, or "" if it is unusable."""
         if rule.own_message is None or rule.own_message.compiled is None:
             return ""
         found = rule.own_message.compiled.evaluate_with_cost(bindings, limit=PER_CALL_LIMIT)
@@ -234,7 +232,7 @@ class _Evaluation:
 
     def _tell(self, rule: CompiledRule, former: _Former, error: SchemaError) -> None:
         if len(self.errors) * (_ERROR_BYTES + len(error.text)) > _MOST_TEXT:
-            return  # the verdict is certain
+            return  # the result is already certain
         self.errors.append(msgspec.structs.replace(error, tolerated=not rule.needs_old and former.is_unchanged()))
 
     def _add(self, node: RuleNode, path: str, words: str) -> None:
@@ -252,7 +250,7 @@ def _kind(node: RuleNode) -> str:
 
 
 def _refusal(rule: CompiledRule, where: str, value: str, words: str) -> SchemaError:
-    """Return the error of a broken rule, of the sort that its author chose; ``value`` is "" if it is not shown."""
+    """Return the error of a broken rule with the author's reason. ``value`` "" is not shown."""
     if rule.reason == "FieldValueForbidden":
         return forbidden_field(where, words)
     if rule.reason == "FieldValueRequired":

@@ -1,4 +1,4 @@
-"""Names of fields as identifiers of the language: what is reserved or odd is escaped.
+"""Escape names of fields as CEL identifiers.
 
 Source: apiserver pkg/cel/escaping.go.
 """
@@ -20,7 +20,7 @@ _NAME: Final = re.compile("[A-Za-z_./-][A-Za-z0-9_./-]*")
 
 
 def escaped(name: str) -> str | None:
-    """Return the identifier of a field; None if it can have none."""
+    """Return the identifier of a field, or None if it cannot have one."""
     if name in RESERVED:
         return f"__{name}__"
     if not _NAME.fullmatch(name):

@@ -1,8 +1,8 @@
-"""A value as expressions see it: texts with a format are instants, spans or bytes, and names are identifiers.
+"""Convert values for expressions: formatted strings become timestamps, durations or bytes, names become identifiers.
 
-What expressions cannot name stays in an object, so that two objects are only equal if they are equal there, too: it is
-kept under a name that is no identifier. A null in an object is as if it were not there. A value that is not of its
-schema's type, because there was another schema when it was stored, is an error where it is used.
+Fields without an identifier stay in the object under hidden names, so that they affect the equality of objects. A null
+in an object counts as absent. A value that does not have the type of its schema, because the schema has changed, causes
+an error when it is used.
 
 Source: apiserver pkg/cel/common/valuesunstructured.go.
 """
@@ -29,17 +29,12 @@ from deltaloop.schemas.work import charge
 
 Reader: TypeAlias = Callable[[object], object]
 _STEPS_OF_A_PART: Final = 2
-# What begins no identifier.
+# Identifiers cannot begin with this character.
 _HIDDEN: Final = "\0"
 
 
 def reader(schema: dict[str, object], *, is_root: bool = False) -> Reader:
-    """Return what makes a value of a schema what expressions see.
-
-    Args:
-        schema: A structural schema.
-        is_root: Whether it is that of a whole object.
-    """
+    """Return a function that converts values of a schema for expressions. ``is_root`` means a whole object."""
     if schema.get(INT_OR_STRING) is True:
         return _either
     if is_root:
@@ -93,7 +88,7 @@ def _date(value: str) -> object:
 
 
 _FOUR_HUNDRED_YEARS: Final = 146_097 * 86_400
-# An instant may lack its zone, an hour its first digit; a zone may be a whole day and an hour of minutes ahead.
+# Go accepts an instant without a zone, an hour with one digit, and zone offsets up to 24 hours and 60 minutes.
 _DATE_TIME: Final = re.compile(r"(?s)(.*?)(?:Z|([+-])([01][0-9]|2[0-4]):([0-5][0-9]|60))?")
 
 
@@ -101,17 +96,17 @@ def _date_time(value: str) -> object:
     if not value:
         return Timestamp(0)
     match = _DATE_TIME.fullmatch(value)
-    assert match is not None  # every text matches
+    assert match is not None  # the pattern matches every string
     local, sign, hours, minutes = match.groups()
     if not why_no_time(LOCAL_LAYOUT, local):
         return _instant(local, sign or "", int(hours or "0") * 3600 + int(minutes or "0") * 60)
-    # Of the layouts that are tried, the last one has no zone.
+    # Go reports the last layout that it tries, which has no zone.
     return _failed(f"Invalid date-time formatted string {value}: {why_no_time(LOCAL_LAYOUT, value)}")
 
 
 def _instant(local: str, sign: str, seconds: int = 0) -> object:
     date, _, time = local.partition("T")
-    if date.startswith("0000"):  # which has a year of 366 days like the year 400, but no expression can write it
+    if date.startswith("0000"):  # year 0 has 366 days like the year 400, but expressions cannot write it
         date, seconds_before = f"0400{date[4:]}", _FOUR_HUNDRED_YEARS
     else:
         seconds_before = 0
@@ -130,7 +125,7 @@ _BASE64: Final = "Invalid byte formatted string %s: illegal base64 data at input
 
 
 def _bytes(value: str) -> object:
-    # The letters are those of the form for URLs, although the format's own are others.
+    # The decoder expects the URL alphabet, although the format uses the standard alphabet.
     wrong = next((place for place, sign in enumerate(value) if sign in "+/"), None)
     try:
         return (
@@ -191,7 +186,7 @@ _NO_OBJECT: Final = "invalid data, expected a map for the provided schema with t
 
 
 def _element_reader(schema: dict[str, object]) -> Reader:
-    """Return what reads a value in a list or a map; there, a null is one."""
+    """Return the reader of values in a list or a map, in which a null is a value."""
     read = reader(schema, is_root=is_whole(schema))
     null = None if schema.get("nullable") is True else _failed("invalid data, got null for schema with nullable=false")
     return lambda value: null if value is None else read(value)

@@ -1,1 +1,1 @@
-"""Go's regular expressions: which texts are patterns, and which other texts they match, in a time linear in both."""
+"""Go's regular expressions: syntax errors, and matches in linear time."""

@@ -1,16 +1,18 @@
-"""Whether and where a text matches a pattern: an automaton that is built as texts need it, in linear time.
+"""Match strings with a pattern in linear time, by an automaton that is built on demand.
 
-A *place* is the rest of the pattern: a part of it, and the place after that part. The characters read so far may have
-led to several places at once. Each such set is one state of a deterministic automaton, and the same characters always
-lead from it to the same state, so most characters cost one look-up. A new state costs at most the length of the pattern
-with its repetitions written out. Three automata share the places of a pattern:
+A *place* is the rest of the pattern: a node, and the place after it. The characters so far may lead to several places
+at once. Each such set is a state of a deterministic automaton. The same character always leads from a state to the same
+next state, so most characters need one lookup. A new state costs at most the length of the pattern with its repetitions
+written out.
 
-- ``test`` ignores the order of places and ends at the first match.
-- ``forward`` keeps places in the order in which Perl would try them, without those after a match. The last match that
-  it sees is the end of the match that Perl finds.
-- ``backward`` reads from that end to the left. The farthest match that it sees is the beginning.
+Three automata share the places of a pattern:
 
-States and places are forgotten when they need too much memory. New ones are charged to the account of ``work``.
+- ``test`` ignores the order of places and stops at the first match.
+- ``forward`` keeps places in Perl's order of preference, without those after a match. Its last match is the end of the
+  match that Perl finds.
+- ``backward`` reads from that end to the left. Its farthest match is the start.
+
+States and places are dropped when they need too much memory. New ones are charged to the account of ``work``.
 
 Source: the algorithms of Thompson and of RE2 (https://swtch.com/~rsc/regexp/regexp3.html); Go regexp.
 """
@@ -29,7 +31,7 @@ from deltaloop.schemas.patterns.rune_sets import LAST, NEWLINE, WORD, RuneSet
 from deltaloop.schemas.patterns.syntax import Assertion, Node, PatternSyntaxError, parse_pattern
 from deltaloop.schemas.work import build, charge
 
-_MATCHED: Final = 0  # the place where nothing is left
+_MATCHED: Final = 0  # the place after the whole pattern
 _MOST_STATES: Final = 2000
 _MOST_SIGNS: Final = 4000
 _NEWLINES: Final[RuneSet] = ((NEWLINE, NEWLINE),)
@@ -39,19 +41,19 @@ _ASKS: Final[dict[Assertion, RuneSet]] = {
     "boundary": WORD,
     "no boundary": WORD,
 }
-# Instead of the sets of a character: there is none, because the text begins or ends here.
+# Marks the start or the end of the text in place of a character's sets.
 _NONE: Final = -1
-# Characters that are read before the account is charged again.
+# Characters per charge of the account.
 _PART: Final = 4096
 _SHORT: Final = 64
-# Places that are visited before the account is charged again, and steps of one of them.
+# Places per charge of the account, and steps of one place.
 _MANY_PLACES: Final = 256
 _STEPS_OF_A_PLACE: Final = 8
 _STEPS_OF_A_STATE: Final = 20
 _MOST_CLOSED: Final = 16
 _STEPS_OF_A_MATCH: Final = 10
 _STEPS_OF_A_NEW_PLACE: Final = 40
-# Estimated bytes, of a place, a state and a way between states; what one pattern may keep, and all patterns together.
+# Estimated bytes of a place, a state and a transition, and the limits for one pattern and for all patterns.
 _PLACE_BYTES: Final = 600
 _STATE_BYTES: Final = 500
 _WAY_BYTES: Final = 100
@@ -62,7 +64,7 @@ _REPORTED_AT: Final = 256 * 1024
 
 @lru_cache(maxsize=1024)
 def compile_pattern(text: str) -> Pattern:
-    """Return the pattern of a text, built once for the same text.
+    """Compile a pattern, with a cache.
 
     Raises:
         PatternSyntaxError: If the text is not a pattern.
@@ -72,7 +74,7 @@ def compile_pattern(text: str) -> Pattern:
 
 
 def pattern_error(text: str) -> str:
-    """Return Go's words for the fault of a text; "" if it is a pattern."""
+    """Return Go's syntax error for a text, or "" if it is a pattern."""
     try:
         compile_pattern(text)
     except PatternSyntaxError as error:
@@ -80,19 +82,18 @@ def pattern_error(text: str) -> str:
     return ""
 
 
-# A way from a place to another: the bit of the set that the next character must be in, or 0 where none is read; the
-# place; and an assertion that must be true. Of several ways, the preferred one is the last.
+# Transition between places: the bit of the character set, or 0 if no character is read; the target; and an assertion
+# that must be true. The preferred transition is the last.
 _Way: TypeAlias = tuple[int, int, Assertion | None]
 
 
 @final
 class _State:
-    """The places that the text so far may have led to, and the states that the next characters lead to.
+    """Places after the text so far, and the states for the next characters.
 
     Attributes:
-        places: Without those that can be reached from them without reading.
-        before: The sets of the character before that assertions ask for; ``_NONE`` without a character.
-        matched: Whether the text matched before its last character.
+        before: Sets of the previous character that assertions need, or ``_NONE``.
+        matched: Whether the text before the last character matched.
         over: Whether more text cannot change the result.
         next: States by the sets of the next character.
     """
@@ -109,15 +110,12 @@ class _State:
 
 @final
 class _Automaton:
-    """States over the places of a pattern; see the module for the three kinds.
+    """States over the places of a pattern, see the module.
 
     Args:
-        classes: The sets of characters of the pattern.
-        tree: The pattern.
-        ordered: Whether the order of places counts, and a match ends those after it.
-        restarts: Whether a match may begin at each character.
-        ends: Whether the first match is enough.
-        backward: Whether texts are read from right to left.
+        ordered: Whether the order of places matters, and a match discards the places after it.
+        restarts: Whether a match can begin at each character.
+        ends: Whether the first match ends the search.
     """
 
     def __init__(
@@ -133,13 +131,13 @@ class _Automaton:
         self._begin()
 
     def _in_child(self, changed: bool) -> None:
-        """Begin again in a forked child if another thread was adding states."""
+        """Start over in a forked child if another thread was adding states."""
         if changed:
             self._begin()
 
     def _begin(self) -> None:
         self.size: int = 0
-        # A place is a part of the pattern, a position in it, and the place after it; in repetitions, a count.
+        # A place is a node, a position in it (in repetitions, a count), and the place after it.
         self._numbers: dict[tuple[int, int, int], int] = {}
         self._places: list[tuple[Node, int, int]] = [(self._tree, 0, 0)]
         self._ways: list[list[_Way] | None] = [[]]
@@ -149,7 +147,7 @@ class _Automaton:
         self.start: _State = self._state((self._first,), _NONE, matched=False)
 
     def started(self, before: int) -> _State:
-        """Return the state before a text that begins after a character, given by its sets; ``_NONE`` without one."""
+        """Return the state before a text that follows a character with these sets (``_NONE`` for no character)."""
         if before == _NONE:
             return self.start
         with self._lock:
@@ -176,11 +174,11 @@ class _Automaton:
         return after
 
     def _may_restart(self, state: _State) -> bool:
-        """Tell whether no match was seen so far: in order, the place where matches begin is the last then."""
+        """Return whether there was no match so far. In order, the place where matches begin is then the last."""
         return not self._ordered or (bool(state.places) and state.places[-1] == self._first)
 
     def _read(self, state: _State, sets: int, reached: dict[int, None]) -> bool:
-        """Add the places after one more character; return whether the text before it matches."""
+        """Add the places after one more character, and return whether the text before it matches."""
         charge(_STEPS_OF_A_STATE + 3 * len(state.places))
         bits, matched = max(sets, 0), False
         for place in state.places:
@@ -200,9 +198,9 @@ class _Automaton:
         return matched
 
     def _closure(self, place: int) -> tuple[tuple[int, int], ...]:
-        """Return what can be read from a place, in order, and (0, 0) for a match; () if that is long or has assertions.
+        """Return the possible transitions from a place in order, with (0, 0) for a match.
 
-        Most places have a short one, which saves most of the time of a new state.
+        The result is empty for many transitions or assertions. Most places have few, which speeds up new states.
         """
         found: list[tuple[int, int]] = []
         waiting, seen = [place], set[int]()
@@ -225,7 +223,7 @@ class _Automaton:
         return tuple(found)
 
     def _read_by_ways(self, state: _State, sets: int, reached: dict[int, None]) -> bool:
-        """Do the same one way after the other."""
+        """Read a character without closures."""
         left, right = (sets, state.before) if self._backward else (state.before, sets)
         charge(_STEPS_OF_A_PLACE * len(state.places))
         bits = max(sets, 0)
@@ -265,7 +263,7 @@ class _Automaton:
         return state
 
     def _forget(self) -> None:
-        """Forget all states; those in use are built again when they are needed."""
+        """Drop all states, which are built again when they are needed."""
         for state in self._states.values():
             state.next.clear()
         self._states.clear()
@@ -310,14 +308,14 @@ class _Automaton:
             case "repeat":
                 ways: list[_Way] = [(0, after, None)] if done >= node.least else []
                 if node.most is None or done < node.most:
-                    # Beyond the least count, the count does not matter if there is no most.
+                    # Without a maximum, counts beyond the minimum are equivalent.
                     again = min(done + 1, node.least) if node.most is None else done + 1
                     once_more = self._place(node.parts[0], 0, self._place(node, again, after))
                     ways.insert(0 if node.greedy else len(ways), (0, once_more, None))
                 yield from ways
 
     def _holds(self, assertion: Assertion, left: int, right: int) -> bool:
-        """Tell whether an assertion is true between two characters, given by their sets."""
+        """Return whether an assertion is true between two characters, given their sets."""
         match assertion:
             case "text start":
                 return left == _NONE
@@ -338,7 +336,7 @@ class _Automaton:
 
 @final
 class _Classes:
-    """The sets of characters of a pattern, each a bit; ``context`` has those that assertions ask for."""
+    """Character sets of a pattern as bits. ``context`` has the sets that assertions need."""
 
     def __init__(self, tree: Node) -> None:
         self.bits: dict[RuneSet, int] = {}
@@ -356,7 +354,7 @@ class _Classes:
         self._most_signs = _MOST_SIGNS if len(self.bits) < _MANY_PLACES else _MANY_PLACES
 
     def of(self, sign: str) -> int:
-        """Return the sets that a character is in, as bits."""
+        """Return the sets that contain a character, as bits."""
         if len(self.signs) >= self._most_signs:
             self.signs.clear()
         charge(len(self.bits))
@@ -371,10 +369,9 @@ class _Classes:
 
 @final
 class Pattern:
-    """A pattern that texts can be compared with, in any thread."""
+    """Compiled pattern, thread-safe. Its automata are built on first use."""
 
     def __init__(self, tree: Node) -> None:
-        """Build a pattern from its tree; automata are built when a text needs them."""
         self._tree = tree
         self._classes = _Classes(tree)
         self._anywhere = not _is_anchored(tree)
@@ -382,7 +379,7 @@ class Pattern:
         self._both: tuple[_Automaton, _Automaton] | None = None
 
     def matches(self, text: str) -> bool:
-        """Tell whether any part of a text matches."""
+        """Return whether any part of a text matches."""
         test = self._test
         if test is None:
             test = self._test = _Automaton(self._classes, self._tree, ordered=False, restarts=self._anywhere, ends=True)
@@ -401,7 +398,7 @@ class Pattern:
         return matched
 
     def find(self, text: str, start: int = 0) -> tuple[int, int] | None:
-        """Return the place of the first match at or after ``start``; of several, the one that Perl prefers."""
+        """Return the span of the first match at or after ``start``, preferring the same match as Perl."""
         if start and not self._anywhere:
             return None
         both = self._both
@@ -424,7 +421,7 @@ class Pattern:
         return end - first, end
 
     def find_all(self, text: str, most: int = -1) -> list[str]:
-        """Return all matches that do not overlap; an empty one does not follow another."""
+        """Return all non-overlapping matches. An empty match does not follow another match."""
         found: list[str] = []
         at, last = 0, -1
         while at <= len(text) and (most < 0 or len(found) < most):
@@ -444,14 +441,14 @@ class Pattern:
         return found
 
     def forget(self) -> None:
-        """Free the memory of the automata; matches that run keep theirs until they end."""
+        """Release the automata. Running matches keep theirs until they end."""
         self._test = self._both = None
 
     def _sets_at(self, text: str, place: int) -> int:
         return self._classes.of(text[place]) if 0 <= place < len(text) else _NONE
 
     def _last_match(self, automaton: _Automaton, state: _State, parts: Iterable[str], end: int) -> int | None:
-        """Return the number of characters before the last match; ``end`` is what comes after them."""
+        """Return the number of characters before the last match. ``end`` has the sets of the next character."""
         signs = self._classes.signs
         found: int | None = None
         before = 0
@@ -471,7 +468,7 @@ class Pattern:
 
 
 def _parts(text: str, start: int = 0, *, at_once: int = _SHORT) -> Iterable[str]:
-    """Return the parts of a text after a place, each charged to the account before it is read."""
+    """Return the text after a position in parts, each charged to the account before it is read."""
     left = len(text) - start
     if left > at_once:
         return _charged_parts(text, start, at_once)
@@ -481,7 +478,7 @@ def _parts(text: str, start: int = 0, *, at_once: int = _SHORT) -> Iterable[str]
 
 
 def _charged_parts(text: str, start: int, size: int) -> Iterator[str]:
-    """Yield parts that grow, because most searches end soon."""
+    """Yield growing parts, because most searches end early."""
     while start < len(text):
         charge(size)
         yield text[start : start + size]
@@ -491,7 +488,7 @@ def _charged_parts(text: str, start: int, size: int) -> Iterator[str]:
 
 @final
 class _Kept:
-    """The patterns with large automata; those that were not used for the longest time are freed."""
+    """Patterns with large automata. The least recently used are released."""
 
     def __init__(self) -> None:
         self._lock = fork_safe(threading.Lock(), self._in_child)
@@ -503,7 +500,7 @@ class _Kept:
             self._sizes, self._total = OrderedDict(), 0
 
     def report(self, pattern: Pattern, size: int) -> None:
-        """Note the memory of a pattern's automata."""
+        """Record the memory of a pattern's automata."""
         with self._lock:
             self._total += size - self._sizes.pop(pattern, 0)
             self._sizes[pattern] = size
@@ -517,7 +514,7 @@ _kept: Final = _Kept()
 
 
 def _asked_about(tree: Node) -> set[RuneSet]:
-    """Return the sets that assertions ask about a character beside them."""
+    """Return the character sets that assertions need."""
     asked: set[RuneSet] = set()
     waiting = [tree]
     while waiting:
@@ -529,7 +526,7 @@ def _asked_about(tree: Node) -> set[RuneSet]:
 
 
 def _is_anchored(tree: Node) -> bool:
-    """Tell whether a pattern certainly matches at the start of a text only."""
+    """Return whether a pattern can only match at the start of a text."""
     waiting: list[Node] = [tree]
     while waiting:
         node = waiting.pop()

@@ -1,4 +1,4 @@
-"""Sets of characters, as sorted ranges of code points that neither touch nor overlap; and those that Unicode names.
+"""Character sets as sorted ranges of code points that neither touch nor overlap, and the sets that Unicode defines.
 
 Source: Go unicode, regexp/syntax (``unicodeTable``, ``cleanClass``).
 """
@@ -43,12 +43,12 @@ POSIX: Final[dict[str, RuneSet]] = {
     "xdigit": ((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)),
 }
 _BASE: Final = 36
-# Letters that are the same as some of ASCII without regard to case: KELVIN SIGN and LATIN SMALL LETTER LONG S.
+# Letters that equal ASCII letters when case is ignored: KELVIN SIGN and LATIN SMALL LETTER LONG S.
 _BEYOND_ASCII: Final = {"k": 0x212A, "s": 0x017F}
 
 
 def joined(ranges: Iterable[tuple[int, int]]) -> RuneSet:
-    """Return the set of what is in any of these ranges."""
+    """Return the union of ranges."""
     result: list[tuple[int, int]] = []
     known = sorted(ranges)
     charge(10 * len(known))
@@ -62,7 +62,7 @@ def joined(ranges: Iterable[tuple[int, int]]) -> RuneSet:
 
 @lru_cache(maxsize=64)
 def negated(runes: RuneSet) -> RuneSet:
-    """Return what is not in the set."""
+    """Return the complement of a set."""
     charge(4 * len(runes))
     result: list[tuple[int, int]] = []
     start = 0
@@ -77,12 +77,12 @@ def negated(runes: RuneSet) -> RuneSet:
 
 @lru_cache(maxsize=64)
 def folded(runes: RuneSet) -> RuneSet:
-    """Return the set with all letters that are the same without regard to case."""
+    """Return a set with all case variants of its letters."""
     return joined([*runes, *((other, other) for other in _others(runes))])
 
 
 def _others(runes: RuneSet) -> Iterable[int]:
-    if runes and runes[-1][1] <= ASCII[0][1]:  # which most sets are: the tables need not be read
+    if runes and runes[-1][1] <= ASCII[0][1]:  # true for most sets, and the tables are not needed
         for low, high in runes:
             for rune in range(low, high + 1):
                 yield from _ascii_others(rune)
@@ -97,7 +97,7 @@ def _others(runes: RuneSet) -> Iterable[int]:
 
 @cache
 def _letters() -> list[int]:
-    """Return all letters that have others that differ only in case, sorted."""
+    """Return all letters with case variants, sorted."""
     return sorted(_tables().orbits)
 
 
@@ -111,9 +111,9 @@ def _ascii_others(rune: int) -> tuple[int, ...]:
 
 
 def named(name: str) -> RuneSet | None:
-    """Return the set that Unicode has by a name: a category, by either name, or a script; None if there is none.
+    """Return the set of a Unicode category or script, or None.
 
-    Case, spaces, hyphens and underscores of a name do not matter.
+    Case, spaces, hyphens and underscores of the name are ignored.
     """
     name = canonical(name)
     if name in ("Any", "Ascii"):
@@ -128,7 +128,7 @@ def named(name: str) -> RuneSet | None:
 
 
 def canonical(name: str) -> str:
-    """Return a name as Unicode's own are kept: its first letter is great and all others are small."""
+    """Return a name in the form of the tables: the first letter in upper case, the others in lower case."""
     kept = [sign for sign in name if sign not in "_- "]
     return "".join(sign.upper() if place == 0 else _lower(sign) for place, sign in enumerate(kept))
 
@@ -138,7 +138,7 @@ def _lower(sign: str) -> str:
 
 
 class _Tables(msgspec.Struct, frozen=True):
-    """The tables: sets by name, not unpacked; other names; and for each letter those that differ only in case."""
+    """Tables of Unicode: packed sets by name, aliases, and the case variants of each letter."""
 
     packed: dict[str, str]
     aliases: dict[str, str]

@@ -1,7 +1,7 @@
-"""Patterns as Go's regexp/syntax reads them: to a tree, or to the sentence that says why a text is no pattern.
+"""Parse patterns like Go's regexp/syntax, with its error messages.
 
-What is read is Perl's syntax without what cannot be matched in linear time: no references back, nothing that looks
-around. Groups keep nothing, as all that is asked of a pattern is whether and where it matches.
+The syntax is Perl's without backreferences and lookarounds, which cannot be matched in linear time. Groups capture
+nothing, because callers only need matches.
 
 Source: Go regexp/syntax/parse.go.
 """
@@ -32,7 +32,7 @@ from deltaloop.schemas.patterns.rune_sets import (
 Operation: TypeAlias = Literal["runes", "assert", "sequence", "choice", "repeat", "group"]
 Assertion: TypeAlias = Literal["text start", "text end", "line start", "line end", "boundary", "no boundary"]
 
-MOST: Final = 1000  # of repetitions, also where they multiply, and of levels
+MOST: Final = 1000  # limit for repetitions (multiplied when nested) and for levels
 _LARGEST: Final = 3_355_443  # steps of Go's program: 128 MB at 40 bytes each
 _HUGE: Final = 10**8
 _NOT_NEWLINE: Final = negated(((NEWLINE, NEWLINE),))
@@ -44,28 +44,22 @@ _HEX: Final = "0123456789abcdefABCDEF"
 
 
 class PatternSyntaxError(ValueError):
-    """A text is no pattern; the message is Go's."""
+    """A text is not a pattern. The message is Go's."""
 
     def __init__(self, why: str, part: str) -> None:
-        """Say why, and which part of the text it is about."""
         super().__init__(f"error parsing regexp: {why}: `{part}`")
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """A part of a pattern.
+    """Part of a pattern.
 
     Attributes:
-        operation: What it is.
-        runes: Of ``runes``: the characters, one of which it matches.
-        assertion: Of ``assert``: what has to be so at a place between characters.
-        parts: What it is made of.
-        least: Of ``repeat``.
-        most: Of ``repeat``; None if there is no end.
-        greedy: Of ``repeat``: whether more is tried before less; of interest only for where a match ends.
-        height: How deep it nests.
-        size: How long Go's program is for it.
+        runes: Characters of ``runes``, of which it matches one.
+        greedy: Whether ``repeat`` prefers more repetitions, which only affects the end of a match.
+        height: Depth of the tree.
+        size: Length of Go's program for the node.
     """
 
     operation: Operation
@@ -90,7 +84,7 @@ class _Flags(msgspec.Struct, frozen=True):
 
 
 class _Open(msgspec.Struct):
-    """A group that has not ended: the choices so far, the last of them, and the flags to go back to."""
+    """Open group: its choices so far, the current choice, and the flags to restore."""
 
     flags: _Flags
     choices: list[Node] = msgspec.field(default_factory=list[Node])
@@ -99,24 +93,22 @@ class _Open(msgspec.Struct):
 
 
 def parse_pattern(text: str) -> Node:
-    """Return the tree of a pattern.
+    """Parse a pattern.
 
     Raises:
-        PatternSyntaxError: If the text is none.
+        PatternSyntaxError: If the text is not a pattern.
     """
     return _Parser(text).parse()
 
 
 @final
 class _Parser:
-    """One text that is read, from left to right."""
-
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
         self._flags = _Flags()
         self._open = [_Open(self._flags)]
-        # Where the repetition began that ends just here; a second one must not follow it.
+        # Start of a repetition that ends here, which must not be followed by another.
         self._repeated: int | None = None
         self._readers: dict[str, Callable[[], None]] = {
             "(": self._open_group,
@@ -290,7 +282,7 @@ class _Parser:
         self._repeat(least, most, end, repeated, counted=True)
 
     def _bounds(self, start: int) -> tuple[int, int | None, int] | None:
-        """Return both numbers in braces and where these end; None if it is no repetition."""
+        """Return both numbers in braces and the position after them, or None if it is not a repetition."""
         least, at = self._number(start + 1)
         if least is None or at >= len(self._text):
             return None
@@ -407,7 +399,7 @@ class _Parser:
             self._push_rune(rune)
 
     def _escape(self, start: int) -> tuple[int, int]:
-        """Return the character that an escape stands for, and where it ends."""
+        """Return the character of an escape, and the position after it."""
         text, at = self._text, start + 1
         if at >= len(text):
             raise PatternSyntaxError("trailing backslash at end of expression", "")
@@ -445,14 +437,14 @@ class _Parser:
 
 
 def _repeated_size(size: int, least: int, most: int | None) -> int:
-    """Return how long Go's program is for a repetition."""
+    """Return the length of Go's program for a repetition."""
     if most is None:
         return 2 + size if least == 0 else 1 + least * size
     return max(1, most * size + most - least)
 
 
 def _may_repeat(node: Node) -> bool:
-    """Tell whether repetitions inside each other come to no more than they may."""
+    """Return whether nested repetitions multiply to no more than the limit."""
     waiting = [(node, MOST)]
     while waiting:
         node, most = waiting.pop()
@@ -467,5 +459,5 @@ def _may_repeat(node: Node) -> bool:
     return True
 
 
-# As * and + and ?, which do not count; {0,} and its kin do, and come to the same.
+# The bounds of *, + and ?, which Go does not count. It counts {0,}, {1,} and {0,1}, but without an effect.
 _SIGNS: Final = ((0, None), (1, None), (0, 1))

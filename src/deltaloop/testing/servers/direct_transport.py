@@ -10,12 +10,10 @@ from contextlib import asynccontextmanager
 from typing import final
 from urllib.parse import urlsplit
 
-import msgspec
-
 from deltaloop.apiserver import ApiServer
 from deltaloop.apiserver.embedding import DirectConnection
 from deltaloop.client.config import ClientConfig
-from deltaloop.client.core.connection_failures import ConnectionFailure, of_breaking, of_connecting
+from deltaloop.client.core.connection_failures import of_breaking, of_connecting
 from deltaloop.client.core.http_request import target
 from deltaloop.client.core.impersonation import impersonation_headers
 from deltaloop.client.core.unpacking import TooLargeError
@@ -99,7 +97,7 @@ class DirectTransport:
             if not isinstance(error, OSError):
                 raise
             sent = connection is not None
-            how = of_connecting(error) if isinstance(error, ConnectionRefusedError) else _cut(error)
+            how = of_connecting(error) if isinstance(error, ConnectionRefusedError) else of_breaking(error)
             cause = None if sent else error
             raise failed(request, how, how.describe(self._address), sent=sent, cause=cause) from cause
 
@@ -140,17 +138,13 @@ class _Chunks:
         try:
             chunk = await self._connection.read()
         except OSError as error:
-            raise broke_off(self._request, _cut(error).describe(self._address)) from None
+            raise broke_off(self._request, of_breaking(error).describe(self._address)) from None
         if not chunk:
             raise StopAsyncIteration
         self._left -= len(chunk)
         if self._left < 0:
             raise unusable(TooLargeError("the answer is larger than the client allows"), self._request)
         return chunk
-
-
-def _cut(error: OSError) -> ConnectionFailure:
-    return msgspec.structs.replace(of_breaking(error), cut=True)
 
 
 def _finite(timeout: float | None) -> float | None:

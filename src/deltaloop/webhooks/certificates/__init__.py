@@ -1,1 +1,1 @@
-"""Certificates of webhooks: an authority of its own in a Secret, or files that another tool keeps."""
+"""Certificates of webhooks: deltaloop's own authority in a Secret, or files that another tool maintains."""

@@ -1,4 +1,4 @@
-"""The Secret with the authorities: reading it, writing it, and the API server's clock, which it shows."""
+"""Secret that stores the certificate authorities and shows the API server's clock."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from deltaloop.webhooks.core.certificates.server_clock import ServerClock
 _log: Final = logging.getLogger("deltaloop.webhooks")
 
 MANAGER: Final = "deltaloop-certificates"
-"""Who the fields belong to that are written."""
+"""Field manager of the writes."""
 
 _CLOCK_EVERY: Final = 86400.0
 _CLOCK_ANNOTATION: Final = "webhooks.deltaloop.dev/clock"
@@ -31,7 +31,7 @@ _DRY: Final = WriteOptions(dry_run=True)
 
 @final
 class AuthoritySecret:
-    """One Secret, by name; nothing else in its namespace is read or written."""
+    """Reader and writer of one Secret. ``labels`` and ``owner`` are only used for a new Secret."""
 
     def __init__(
         self,
@@ -44,17 +44,6 @@ class AuthoritySecret:
         clock: Callable[[], float],
         wall_clock: Callable[[], datetime],
     ) -> None:
-        """Make one that has read nothing yet.
-
-        Args:
-            client: Reads and writes it.
-            namespace: Where it is.
-            name: Its name.
-            labels: Its labels, where it is made.
-            owner: A reference to the object that it goes with, where it is made.
-            clock: Seconds on a clock that cannot be set.
-            wall_clock: The time of this machine, until the server's is known.
-        """
         self._client = client
         self._namespace = namespace
         self._name = name
@@ -69,15 +58,11 @@ class AuthoritySecret:
         return f"{self._namespace}/{self._name}"
 
     def now(self) -> float:
-        """Return the API server's time in seconds since 1970, as far as it is known."""
+        """Return the best estimate of the API server's time in seconds since 1970."""
         return self._server_clock.now(self._clock())
 
     async def read(self) -> SecretSeen:
-        """Read it.
-
-        Raises:
-            ApiError, TransportError: What the client raises, except for a Secret that is not there.
-        """
+        """Read the Secret, which may not exist."""
         if self._clock_seen_at is None or self._clock() - self._clock_seen_at >= _CLOCK_EVERY:
             await self._look_at_the_clock(await self._find())
         asked_at = self.now()
@@ -90,12 +75,11 @@ class AuthoritySecret:
         return SecretSeen(SecretState.UNUSABLE if secret_form.is_ours(fields) else SecretState.FOREIGN, asked_at)
 
     async def write(self, held: Authorities) -> None:
-        """Write authorities into it, if it is what was read last.
+        """Write authorities if the Secret has not changed since the last read.
 
         Raises:
-            ConflictError: If it has changed, was made meanwhile (``AlreadyExistsError``).
+            ConflictError: If it was changed or created since (``AlreadyExistsError``).
             NotFoundError: If it was deleted.
-            ApiError, TransportError: What else the client raises.
         """
         data = secret_form.to_data(held)
         if self._read is None:
@@ -125,12 +109,12 @@ class AuthoritySecret:
         return {"metadata": {**metadata, "name": self._name}, "type": secret_form.TYPE, "data": data}
 
     async def _look_at_the_clock(self, secret: Resource | None) -> None:
-        """Have the server write the time into a Secret that it does not store."""
+        """Learn the server's time from the timestamp of a dry run."""
         now = self._clock()
         try:
             shown = await self._dry_run(secret, now)
         except (ConflictError, AlreadyExistsError, NotFoundError):
-            return  # the next pass looks
+            return  # the next pass tries again
         except ForbiddenError:
             shown = None
         self._clock_seen_at = now
@@ -147,7 +131,7 @@ class AuthoritySecret:
         if secret is None:
             empty: dict[str, Any] = {
                 "metadata": {"name": self._name}
-            }  # of no type: the server would warn of a TLS Secret without any
+            }  # without a type, because the server warns about an empty TLS Secret
             made = await self._client.create(SECRET, empty, namespace=self._namespace, options=_DRY)
             return _time(made.to_dict()["metadata"].get("creationTimestamp"))
         fields: dict[str, Any] = secret.to_dict()

@@ -1,7 +1,7 @@
-"""Certificates that another tool keeps, such as cert-manager: files in a folder, read again when they change.
+"""Certificates that another tool maintains in a folder, for example cert-manager.
 
-A Secret that is mounted into a Pod is replaced as a whole, by a link that is turned; a file that is written in place
-may be seen half. So what cannot be read is not served: the certificate before stays, and the files are looked at again.
+Kubernetes replaces a mounted Secret atomically by changing a link, but a file that is written in place can be read half
+written. If the files cannot be used, the previous certificate stays active and the files are read again later.
 """
 
 from __future__ import annotations
@@ -27,24 +27,22 @@ _log: Final = logging.getLogger("deltaloop.webhooks")
 
 @final
 class MountedCertificates:
-    """Serves ``tls.crt`` and ``tls.key`` of a folder.
+    """Certificate source that serves ``tls.crt`` and ``tls.key`` from a folder.
 
-    Whoever keeps the files also writes ``caBundle``: cert-manager does where a configuration has the annotation
-    ``cert-manager.io/inject-ca-from``. Whether it is written there is not looked at.
+    The tool that maintains the files must also write ``caBundle``, which is not checked here. For example, cert-manager
+    does this for configurations with the annotation ``cert-manager.io/inject-ca-from``.
+
+    Args:
+        folder: Folder that contains ``tls.crt`` and ``tls.key``.
+        every: Interval in seconds between checks of the files.
+        wall_clock: Clock of this machine.
+
+    Raises:
+        MissingExtraError: If the extra ``webhooks`` is not installed.
+        InvalidArgumentError: If the folder does not exist.
     """
 
     def __init__(self, folder: Path, *, every: float = 10.0, wall_clock: Callable[[], datetime] = utc_now) -> None:
-        """Take the files of a folder; they are read by ``run``.
-
-        Args:
-            folder: Where ``tls.crt`` and ``tls.key`` are.
-            every: Every so many seconds they are looked at.
-            wall_clock: The time of this machine.
-
-        Raises:
-            MissingExtraError: If the extra ``webhooks`` is not installed.
-            InvalidArgumentError: If there is no such folder.
-        """
         signing.require_cryptography()
         require_positive("MountedCertificates", every=every)
         if not folder.is_dir():
@@ -63,20 +61,20 @@ class MountedCertificates:
 
     @property
     def certificate(self) -> Certificate | None:
-        """What is served now; None before the first."""
+        """Active certificate, or None before the first."""
         return self._certificate
 
     @property
     def valid_until(self) -> float | None:
-        """Until when what is served is valid, in seconds since 1970; None before the first."""
+        """Expiry of the active certificate in seconds since 1970, or None before the first."""
         return None if self._certificate is None else self._certificate.not_after
 
     def context(self) -> ssl.SSLContext:
-        """Return the context to listen with; it is one and the same, and what it serves changes between handshakes."""
+        """Return the TLS context to listen with, whose certificate changes between handshakes."""
         return self._context
 
     def not_ready(self) -> str:
-        """Return why the server should not be called now; empty if it may be."""
+        """Return why the server cannot receive requests yet, or an empty string if it can."""
         if self._certificate is None:
             return self._why_none
         now = self._wall_clock().timestamp()
@@ -84,13 +82,13 @@ class MountedCertificates:
         return "" if valid else "its certificate is not valid now"
 
     async def run(self) -> None:
-        """Look at the files until cancelled; cancellation leaves what is served as it is."""
+        """Check the files until cancelled."""
         while True:
             self.look()
             await asyncio.sleep(self._every)
 
     def look(self) -> None:
-        """Read the files, and serve what is in them if it is new and whole."""
+        """Read the files and serve their certificate if it is new and valid."""
         try:
             seen = tuple((self._folder / name).read_bytes() for name in ("tls.crt", "tls.key"))
         except OSError as error:
@@ -103,7 +101,7 @@ class MountedCertificates:
         try:
             found = signing.read_certificate(certificate.decode("ascii"))
             pem = SecretText(f"{key.decode('ascii')}\n{certificate.decode('ascii')}")
-            # Into one of its own first: what does not fit together would leave ours without a key.
+            # Try a separate context first. A mismatch would leave the active context without a key.
             load_chain(server_context(), pem.reveal().encode())
             load_chain(self._context, pem.reveal().encode())
         except (ValueError, ssl.SSLError) as error:
@@ -115,7 +113,7 @@ class MountedCertificates:
         _log.info("serving a new certificate", extra={"folder": str(self._folder), "valid_until": until})
 
     def _refuse(self, error: Exception) -> None:
-        """Tell of each kind of error once, until it is overcome; OpenSSL's texts are not told: they may show a key."""
+        """Log each kind of error once. OpenSSL's messages are not logged, because they can contain a key."""
         why = "" if isinstance(error, ssl.SSLError) or not isinstance(error, OSError) else error.strerror
         why = why or type(error).__name__
         self._why_none = f"tls.crt and tls.key in {self._folder} cannot be used ({why})"

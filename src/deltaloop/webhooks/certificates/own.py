@@ -1,8 +1,7 @@
-"""Certificates that need nobody: an authority in a Secret, and a certificate for each replica.
+"""Certificates with deltaloop's own authority in a Secret, and a separate certificate for each replica.
 
-A pass reads the Secret, then the configurations of the webhooks, and does what the core says; it is made when something
-of these changes, when the core says that it is time, and now and then in any case. Every write names the version that
-was read: who comes second reads again.
+A pass carries out the decision of ``core.certificates.rotation``. It runs after a change of the Secret or a
+configuration, at the time that the last decision requested, and at regular intervals.
 """
 
 from __future__ import annotations
@@ -50,23 +49,26 @@ from deltaloop.webhooks.core.certificates.targets import WebhookTarget
 
 _log: Final = logging.getLogger("deltaloop.webhooks")
 
-_MOST_STEPS: Final = 8  # of one pass; the next one goes on
+_MOST_STEPS: Final = 8  # per pass, the next pass continues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagedCertificateOptions:
-    """Options of certificates of a program's own.
+    """Options of ``ManagedCertificates``.
 
     Attributes:
-        namespace: Where the Secret is.
-        secret: Its name.
-        hosts: DNS names and addresses that the certificates are for: those of the Service, or the host of URLs.
-        targets: The configurations whose ``caBundle`` is written.
-        labels: Labels of the Secret, where it is made.
-        owner: A reference to the object that the Secret goes with, such as the program's Deployment, where it is made.
-        timing: How long certificates live.
-        resync: Every so many seconds the Secret and the configurations are read, whatever was heard of them.
-        retry: So many seconds after an error it is tried again.
+        namespace: Namespace of the Secret.
+        secret: Name of the Secret.
+        hosts: DNS names and addresses for the certificates: those of the Service, or the host of the URLs.
+        targets: Configurations whose ``caBundle`` is written.
+        labels: Labels for a new Secret.
+        owner: Owner reference for a new Secret, for example to the program's Deployment.
+        timing: Lifetimes of the certificates.
+        resync: Interval in seconds after which the Secret and the configurations are read without an event.
+        retry: Delay in seconds after an error.
+
+    Raises:
+        InvalidArgumentError: If an option is invalid.
     """
 
     namespace: str
@@ -80,11 +82,6 @@ class ManagedCertificateOptions:
     retry: float = 5.0
 
     def __post_init__(self) -> None:
-        """Refuse what names no Secret and no host.
-
-        Raises:
-            InvalidArgumentError: Saying which.
-        """
         check_types(self)
         for name, value in (("namespace", self.namespace), ("secret", self.secret)):
             if not value:
@@ -97,10 +94,19 @@ class ManagedCertificateOptions:
 
 @final
 class ManagedCertificates:
-    """Keeps the certificate of one replica, and does its share for the authority and ``caBundle`` of all.
+    """Certificate source that manages an authority and ``caBundle`` together with the other replicas.
 
-    Every replica runs one, whether it leads or not. Neither a key nor anything made of one is in a log, ``repr`` or
-    error.
+    Every replica runs one, whether or not it leads. Keys never appear in logs, ``repr`` or errors.
+
+    Args:
+        client: Client for the Secret and the configurations.
+        options: Names, hosts and lifetimes.
+        clock: Monotonic clock in seconds.
+        wall_clock: Clock of this machine, which is used until the server's time is known.
+        random: Function that returns random numbers in [0, 1), to spread the passes.
+
+    Raises:
+        MissingExtraError: If the extra ``webhooks`` is not installed.
     """
 
     def __init__(
@@ -112,18 +118,6 @@ class ManagedCertificates:
         wall_clock: Callable[[], datetime] = utc_now,
         random: Callable[[], float] = random.random,
     ) -> None:
-        """Make one that does nothing yet.
-
-        Args:
-            client: Reads and writes the Secret and the configurations.
-            options: Where they are, and how long certificates live.
-            clock: Seconds on a clock that cannot be set.
-            wall_clock: The time of this machine, until the server's is known.
-            random: Draws numbers in [0, 1) that spread passes.
-
-        Raises:
-            MissingExtraError: If the extra ``webhooks`` is not installed.
-        """
         signing.require_cryptography()
         self._client = client.with_field_manager(MANAGER)
         self._options = options
@@ -149,25 +143,25 @@ class ManagedCertificates:
 
     @property
     def serving(self) -> Serving | None:
-        """What is served now; None before the first certificate."""
+        """Active certificate, or None before the first."""
         return self._serving
 
     @property
     def valid_until(self) -> float | None:
-        """Until when what is served is valid, in seconds since 1970; None before the first."""
+        """Expiry of the active certificate in seconds since 1970, or None before the first."""
         return None if self._serving is None else self._serving.not_after
 
     def context(self) -> ssl.SSLContext:
-        """Return the context to listen with; it is one and the same, and what it serves changes between handshakes."""
+        """Return the TLS context to listen with, whose certificate changes between handshakes."""
         return self._context
 
     def not_ready(self) -> str:
-        """Return why the server should not be called now; empty if it may be."""
+        """Return why the server cannot receive requests yet, or an empty string if it can."""
         reason = why_not_ready(self._serving, self._targets, now=self._secret.now(), timing=self._options.timing)
         return "" if reason is None else reason.value
 
     async def run(self) -> None:
-        """Keep certificates good until cancelled; cancellation leaves everything as it is."""
+        """Keep the certificates valid until cancelled."""
         async with InformerFactory(self._client) as factory:
             self._listen(factory)
             while True:
@@ -178,13 +172,13 @@ class ManagedCertificates:
                         await self._changed.wait()
 
     async def make_pass(self) -> float:
-        """Look at everything once, do what is to be done, and return after how many seconds to look again."""
+        """Make one pass and return the delay in seconds until the next pass."""
         try:
             for _ in range(_MOST_STEPS):
                 decision, go_on = await self._step()
                 if not go_on:
                     return min(self._spread(self._options.resync), max(0.0, decision.wake_at - self._secret.now()))
-        except Exception as error:  # noqa: BLE001 - whatever it is, what is served has to be renewed in time
+        except Exception as error:  # noqa: BLE001 - certificates must be renewed in time despite any error
             expected = isinstance(error, DeltaloopError | OSError)
             _log.warning(
                 "certificates of webhooks could not be looked after; trying again",
@@ -196,7 +190,7 @@ class ManagedCertificates:
     # -- one pass
 
     async def _step(self) -> tuple[CertificateDecision, bool]:
-        """Read, decide and do; also tell whether something was written, so that it is to be read again."""
+        """Read, decide and act. Return the decision and whether to read again because of a write."""
         seen = await self._secret.read()
         self._targets = await self._bundles.read()
         decision = self._decide(seen)
@@ -232,11 +226,11 @@ class ManagedCertificates:
         _log.info("serving a new certificate", extra={"hosts": list(self._options.hosts), "valid_until": until})
 
     async def _written(self, kind: str, writing: Awaitable[None]) -> bool:
-        """Tell whether to read again; what is not allowed is told, and the rest goes on."""
+        """Return whether to read again. A missing permission is logged, and the other writes continue."""
         try:
             await writing
         except (ConflictError, NotFoundError, InvalidError) as error:
-            # It has changed, or is gone: of a patch, a test has failed.
+            # The object was changed or deleted. In a patch, a test operation failed.
             _log.debug("what was read has changed", extra={"kind": kind, "error": type(error).__name__})
         except ForbiddenError as error:
             self._tell_once(
@@ -249,7 +243,7 @@ class ManagedCertificates:
     # -- hints
 
     def _listen(self, factory: InformerFactory) -> None:
-        """Have changes of what is read bring the next pass about; nothing but their metadata is asked for."""
+        """Start a pass when a watched object changes. Only metadata is watched."""
         handlers = HandlerFuncs[Resource](
             on_add=self._hear, on_update=lambda _, new: self._hear(new), on_delete=self._hear
         )

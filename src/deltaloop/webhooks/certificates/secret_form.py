@@ -1,13 +1,13 @@
-"""How the Secret holds authorities: ``tls.crt`` and ``tls.key`` of the signer, as other tools know them.
+"""Format of the Secret that stores the authorities.
 
-| key | what it is |
+| key | content |
 | --- | --- |
-| ``tls.crt``, ``tls.key`` | the signer's certificate and key |
-| ``next.crt``, ``next.key`` | the successor's, between its making and its promotion |
-| ``ca.crt`` | what belongs in ``caBundle``, for whoever wants to check a certificate |
-| ``rotation.json`` | since when they are published, and until when those before are trusted |
+| ``tls.crt``, ``tls.key`` | certificate and key of the signer, under the names that other tools use |
+| ``next.crt``, ``next.key`` | certificate and key of the successor, from its creation to its promotion |
+| ``ca.crt`` | content of ``caBundle``, for other tools that verify a certificate |
+| ``rotation.json`` | times of publication, and times until which former authorities are trusted |
 
-The type is ``kubernetes.io/tls`` where the program makes it, and stays what it is where somebody else has.
+The program creates the Secret with the type ``kubernetes.io/tls``. It does not change the type of an existing Secret.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from deltaloop.webhooks.core.certificates.authorities import Authorities, Author
 
 TYPE: Final = "kubernetes.io/tls"
 EMPTY: Final[Mapping[str, str]] = {"tls.crt": "", "tls.key": ""}
-"""What a Secret of that type needs to have, with nothing in it."""
+"""Keys that a Secret of this type needs, without content."""
 
 MARK: Final = "webhooks.deltaloop.dev/authorities"
-"""The annotation of a Secret that this program has written."""
+"""Annotation of Secrets that this program has written."""
 
-_DEFAULT_LIFETIME: Final = 7 * 86400.0  # of an authority that somebody else has put there
+_DEFAULT_LIFETIME: Final = 7 * 86400.0  # for authorities that another tool has stored
 
 
 class _AuthorityForm(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -47,20 +47,16 @@ class _FormerForm(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 class _RotationForm(msgspec.Struct, rename="camel", omit_defaults=True):
-    """By fingerprint, so that what is written of one authority is not read of another that was put in its place."""
+    """Details by fingerprint, so that they do not apply to a different authority that replaced one."""
 
     authorities: dict[str, _AuthorityForm]
     former: list[_FormerForm] = []
 
 
 def empty_secret(name: str, *, namespace: str) -> dict[str, Any]:
-    """Return the Secret as it is applied before the program runs, so that the program need not create Secrets.
+    """Return an empty Secret to apply before the program runs, so that the program need not create Secrets.
 
-    It has no ``data``: applying it again leaves what is in it as it is.
-
-    Args:
-        name: Its name.
-        namespace: Where it is.
+    It has no ``data``, so applying it again preserves the content.
     """
     metadata = {"name": name, "namespace": namespace, "annotations": {MARK: "v1"}}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
@@ -91,16 +87,13 @@ def to_data(held: Authorities) -> dict[str, str]:
 
 
 def is_ours(secret: Mapping[str, Any]) -> bool:
-    """Tell whether a Secret may be written into: this program has written it, or there is nothing in it."""
+    """Return whether the program may write the Secret: it is marked or empty."""
     annotations = _mapping(_mapping(secret.get("metadata")).get("annotations"))
     return MARK in annotations or not any(_mapping(secret.get("data")).values())
 
 
 def read_secret(secret: Mapping[str, Any]) -> Authorities | None:
-    """Return what a Secret holds; None if it holds no signer that can be used.
-
-    What can be read of the rest is used: an authority that somebody has put there has no more than two keys.
-    """
+    """Return the authorities in a Secret, or None without a usable signer. Other unreadable parts are ignored."""
     texts = _texts(secret.get("data"))
     form = _rotation(texts.get("rotation.json", ""))
     signer = _authority(texts.get("tls.crt", ""), texts.get("tls.key", ""), form)

@@ -1,4 +1,4 @@
-"""The authorities and the serving certificates of webhooks: made, signed, and read."""
+"""Create, sign and read the authorities and certificates of webhooks."""
 
 from __future__ import annotations
 
@@ -29,25 +29,19 @@ _LONGEST_COMMON_NAME: Final = 64
 
 
 def require_cryptography() -> None:
-    """Check that certificates can be made here.
+    """Check that cryptography is installed.
 
     Raises:
         MissingExtraError: If the extra ``webhooks`` is not installed.
     """
     try:
-        import cryptography.x509  # noqa: F401  # pyright: ignore[reportUnusedImport] - to see whether it is there
+        import cryptography.x509  # noqa: F401  # pyright: ignore[reportUnusedImport] - tests whether it is installed
     except ImportError:
         raise MissingExtraError("certificates of webhooks", "webhooks") from None
 
 
 def make_authority(effect: MakeAuthority, *, name: str, serving_lifetime: float) -> Authority:
-    """Make an authority that signs itself.
-
-    Args:
-        effect: From when to when it is valid.
-        name: Its common name, cut after 64 characters.
-        serving_lifetime: How many seconds certificates of it are valid.
-    """
+    """Create a self-signed authority, whose certificates are valid for ``serving_lifetime`` seconds."""
     key = new_key()
     certificate = sign_authority(
         key,
@@ -63,14 +57,10 @@ def make_authority(effect: MakeAuthority, *, name: str, serving_lifetime: float)
 
 
 def read_authority(certificate: str, key: str) -> tuple[Certificate, SecretText]:
-    """Read an authority's certificate and key.
-
-    Args:
-        certificate: In PEM.
-        key: In PEM, not encrypted.
+    """Read the certificate and the unencrypted key of an authority from PEM.
 
     Raises:
-        ValueError: If one of them is none, the certificate may sign none, or they do not belong together.
+        ValueError: If one of them is invalid, they do not match, or the certificate is not an authority.
     """
     from cryptography import x509
 
@@ -87,7 +77,7 @@ def read_certificate(pem: str) -> Certificate:
     """Read a certificate.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If it is invalid.
     """
     from cryptography import x509
     from cryptography.hazmat.primitives import serialization
@@ -104,13 +94,7 @@ def read_certificate(pem: str) -> Certificate:
 
 
 def issue(authority: Authority, serving: Serving, hosts: Sequence[str]) -> SecretText:
-    """Make a key and a certificate of it for a server; both in one text in PEM, the key first.
-
-    Args:
-        authority: Who signs.
-        serving: From when to when it is valid.
-        hosts: DNS names and addresses that it is for.
-    """
+    """Create a key and a server certificate. Return both as PEM, the key first."""
     from cryptography import x509
 
     key = new_key()
@@ -128,11 +112,7 @@ def issue(authority: Authority, serving: Serving, hosts: Sequence[str]) -> Secre
 
 
 def check_hosts(hosts: Sequence[str]) -> None:
-    """Refuse names that a certificate cannot be for.
-
-    Raises:
-        InvalidArgumentError: If there is none, or one is neither a DNS name nor an address.
-    """
+    """Reject an empty list, and hosts that are neither a DNS name nor an address."""
     if not hosts:
         raise InvalidArgumentError("a certificate needs a host: the DNS name of a Service, or an address")
     for host in hosts:
@@ -142,14 +122,14 @@ def check_hosts(hosts: Sequence[str]) -> None:
 
 @contextmanager
 def _unreadable() -> Generator[None]:
-    """Make a ValueError of whatever the library says of a certificate or a key that it does not take."""
+    """Convert errors of the cryptography library into ValueError."""
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
 
     try:
         yield
     except (
-        TypeError,  # a key that is encrypted
+        TypeError,  # encrypted key
         UnsupportedAlgorithm,
         x509.DuplicateExtension,
         x509.ExtensionNotFound,

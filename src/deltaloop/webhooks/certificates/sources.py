@@ -1,4 +1,4 @@
-"""Where a server of webhooks has its certificate from, as the server sees it."""
+"""Protocol between the webhook server and the source of its certificate."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Protocol
 
 
 class CertificateSource(Protocol):
-    """Gives a server its TLS context, and keeps the certificate in it good."""
+    """Source of a TLS context whose certificate stays valid."""
 
     def context(self) -> ssl.SSLContext:
-        """Return the context to listen with; it is one and the same, and what it serves changes between handshakes."""
+        """Return the TLS context to listen with, whose certificate can change between handshakes."""
         ...
 
     def not_ready(self) -> str:
-        """Return why the server should not be called now; empty if it may be."""
+        """Return why the server cannot receive requests yet, or an empty string if it can."""
         ...
 
     @property
     def valid_until(self) -> float | None:
-        """Until when what is served is valid, in seconds since 1970; None before the first, and if nobody knows."""
+        """Expiry of the certificate in seconds since 1970, or None if it is unknown."""
         ...
 
     async def run(self) -> None:
-        """Keep the certificate good until cancelled; cancellation leaves everything as it is."""
+        """Keep the certificate valid until cancelled."""
         ...

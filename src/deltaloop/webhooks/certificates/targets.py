@@ -1,4 +1,4 @@
-"""Which configurations webhooks stand in, and of which kinds they are."""
+"""Configurations that reference webhooks, and their kinds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TARGET_KINDS: Final[Mapping[TargetKind, ResourceType[Resource]]] = {
 
 
 def targets_in(documents: Iterable[Mapping[str, Any]]) -> tuple[WebhookTarget, ...]:
-    """Return the configurations among documents as ``registrations`` returns them: all webhooks in them are ours."""
+    """Return the configurations among the documents of ``registrations``. All their webhooks belong to the program."""
     return tuple(
         WebhookTarget(kind, document["metadata"]["name"], tuple(each["name"] for each in document.get("webhooks", ())))
         for document in documents

@@ -1,4 +1,4 @@
-"""``caBundle`` of the webhooks that are ours: reading and writing it."""
+"""Read and write the ``caBundle`` of the program's webhooks."""
 
 from __future__ import annotations
 
@@ -23,25 +23,15 @@ _log: Final = logging.getLogger("deltaloop.webhooks")
 
 @final
 class WebhookBundles:
-    """Some configurations, by name; of others nothing is read or written."""
+    """Reader and writer of ``caBundle`` in the given configurations."""
 
     def __init__(self, client: Client, targets: Sequence[WebhookTarget]) -> None:
-        """Make one that has read nothing yet.
-
-        Args:
-            client: Reads and patches the configurations.
-            targets: Which ones.
-        """
         self._client = client
         self._targets = tuple(targets)
         self._read: dict[WebhookTarget, Mapping[str, Any]] = {}
 
     async def read(self) -> list[TargetSeen]:
-        """Read all of them.
-
-        Raises:
-            ApiError, TransportError: What the client raises, except for configurations that are not there.
-        """
+        """Read all configurations, which may not exist."""
         found: list[TargetSeen] = []
         for target in self._targets:
             obj = await self._client.find(TARGET_KINDS[target.kind], target.name)
@@ -52,11 +42,10 @@ class WebhookBundles:
         return found
 
     async def write(self, write: WriteBundle) -> None:
-        """Write certificates into one of them, if it is what was read last.
+        """Write certificates into a configuration if it has not changed since the last read.
 
         Raises:
-            InvalidError: If it has changed: a test in the patch has failed.
-            ApiError, TransportError: What else the client raises.
+            InvalidError: If it has changed, so that a test operation of the patch failed.
         """
         patch = bundle_patch(write.target, self._read[write.target], [each.pem for each in write.certificates])
         await self._client.patch(TARGET_KINDS[write.target.kind], write.target.name, patch, type=PatchType.JSON)

@@ -1,1 +1,1 @@
-"""What reviews ask and what is answered; which documents make a server ask."""
+"""Pure parts of webhooks: reviews, responses, and the configurations that register webhooks."""

@@ -1,7 +1,7 @@
-"""An AdmissionReview of ``admission.k8s.io/v1``: what it asks, and the review that answers it.
+"""AdmissionReview of ``admission.k8s.io/v1``.
 
-What cannot be read is refused in a form that the asking server understands: as a review that says no where there is a
-uid to answer to, else as a Status. Nothing that is sent makes an error of this side's.
+An invalid review is rejected in a form that the server understands: with a review if the uid is known, otherwise with a
+Status. No input may cause an internal error.
 
 Source: https://pkg.go.dev/k8s.io/api/admission/v1; apiserver pkg/admission/plugin/webhook/request/admissionreview.go.
 """
@@ -28,26 +28,27 @@ _MOST_WARNINGS: Final = 100
 _NULL: Final = b"null"
 
 ReviewOperation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
-"""What is done: in Kubernetes' words."""
+"""Operation of a reviewed request."""
 
 
 @final
 class InvalidReviewError(DeltaloopError):
-    """What was sent is no review that could be answered; the message has no data of it.
+    """The body is not a valid review.
+
+    The message contains no data of the body.
 
     Attributes:
-        uid: Of the review; "" if that cannot be read either.
+        uid: Identifier of the review, or "" if it cannot be read.
     """
 
     def __init__(self, problem: str, *, uid: str = "") -> None:
-        """Keep whom to answer."""
         super().__init__(problem)
         self.uid = uid
 
 
 @final
 class ReviewedKind(msgspec.Struct, frozen=True):
-    """What kind of object is sent."""
+    """Kind of the reviewed object."""
 
     group: str = ""
     version: str = ""
@@ -59,13 +60,13 @@ class ReviewedKind(msgspec.Struct, frozen=True):
 
 @final
 class RequestUser(msgspec.Struct, frozen=True):
-    """Who asks the API server.
+    """User who sent a request to the API server.
 
     Attributes:
-        username: The user's name, such as ``system:serviceaccount:shop:web``.
-        uid: What tells users of one name apart over time; mostly empty.
-        groups: The user's groups.
-        extra: What else the authenticator knows.
+        username: Name of the user, for example ``system:serviceaccount:shop:web``.
+        uid: Identifier that distinguishes users who had the same name over time. Often empty.
+        groups: Groups of the user.
+        extra: Other information from the authenticator.
     """
 
     username: str = ""
@@ -76,7 +77,7 @@ class RequestUser(msgspec.Struct, frozen=True):
 
 @final
 class ReviewedRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The request that a review is about; objects are JSON as it came, ``null`` where there is none."""
+    """Request in a review. Objects are unchanged JSON, or ``null`` if they are absent."""
 
     uid: str
     kind: ReviewedKind
@@ -92,12 +93,12 @@ class ReviewedRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
     @property
     def new(self) -> bytes | None:
-        """The object as it is to be; None if there is none."""
+        """New object, or None."""
         return _present(self.object)
 
     @property
     def old(self) -> bytes | None:
-        """The object as it is; None if there is none."""
+        """Stored object, or None."""
         return _present(self.old_object)
 
 
@@ -123,17 +124,17 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def read_admission_review(body: bytes | bytearray) -> ReviewedRequest:
-    """Return what a review asks.
+    """Return the request of a review.
 
     Raises:
-        InvalidReviewError: If it is none, or of another version.
+        InvalidReviewError: If the review is invalid or has a different version.
     """
     try:
         review = _decode(body)
     except DECODE_ERRORS as error:
         raise InvalidReviewError(f"the body is no {KIND}: {without_data(error)}", uid=_uid_of(body)) from None
     if (review.api_version, review.kind) != (API_VERSION, KIND):
-        # The uid is of no use: whoever sent this would not understand a review of another version.
+        # The uid is not used, because the sender would not understand a review of a different version.
         raise InvalidReviewError(f"the body is no {KIND} of {API_VERSION}: put v1 into admissionReviewVersions")
     if review.request is None or not review.request.uid:
         raise InvalidReviewError(f"the {KIND} has no request with a uid")
@@ -148,15 +149,7 @@ def admission_response(
     warnings: Sequence[str] = (),
     annotations: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Return the review that answers one, as JSON.
-
-    Args:
-        uid: Of the request.
-        refused: Why it is refused; None allows it.
-        patch: What is to be changed of the object.
-        warnings: What the client is shown; cut where they are too long or too many.
-        annotations: What is noted in the audit line, by keys such as ``checked-by``.
-    """
+    """Build the response to a review, as JSON. ``refused`` None allows the request. Long warnings are shortened."""
     response: dict[str, Any] = {"uid": uid, "allowed": refused is None}
     if refused is not None:
         response["status"] = msgspec.Raw(refused.to_json())
@@ -171,7 +164,7 @@ def admission_response(
 
 
 def annotation_problems(webhook: str, key: str) -> list[str]:
-    """Return what is wrong with the key of an audit annotation; the server puts the webhook's name before it."""
+    """Return the problems of an audit annotation's key. The server adds the webhook's name as a prefix."""
     return [*label_key_problems(f"{webhook}/{key}")]
 
 

@@ -1,4 +1,4 @@
-"""Bound the bytes of all requests that a server holds at a time, whoever sent them."""
+"""Limit the total bytes of all requests that a server processes."""
 
 from __future__ import annotations
 
@@ -7,35 +7,28 @@ from typing import final
 
 @final
 class TooManyBytesError(Exception):
-    """The bytes of all requests would exceed their bound."""
+    """The bytes of all requests would exceed the limit."""
 
 
 @final
 class BytesInFlight:
-    """Sum of the bytes that are held.
-
-    Attributes:
-        most: Most bytes.
-        held: Bytes that are held now.
-    """
+    """Total bytes of all requests."""
 
     def __init__(self, most: int) -> None:
-        """Begin with nothing held."""
         self.most = most
         self.held = 0
 
 
 @final
 class HeldBytes:
-    """Share of one request."""
+    """Bytes of one request."""
 
     def __init__(self, total: BytesInFlight) -> None:
-        """Begin with nothing held."""
         self._total = total
         self._bytes = 0
 
     def grow(self, by: int) -> bool:
-        """Hold more; return False, and hold nothing more, if the sum would exceed its bound."""
+        """Add bytes. Return False without a change if the total would exceed the limit."""
         if self._total.held + by > self._total.most:
             return False
         self._total.held += by
@@ -43,10 +36,10 @@ class HeldBytes:
         return True
 
     def change(self, to: int) -> None:
-        """Hold a number of bytes that exists already, such as a response; others wait if that exceeds the bound."""
+        """Set the bytes of existing data, such as a response, even above the limit. New requests are then rejected."""
         self._total.held += to - self._bytes
         self._bytes = to
 
     def release(self) -> None:
-        """Hold nothing."""
+        """Release all bytes of the request."""
         self.change(0)

@@ -1,4 +1,4 @@
-"""A ConversionReview of ``apiextensions.k8s.io/v1``: which objects are to be of which version, and the answer.
+"""ConversionReview of ``apiextensions.k8s.io/v1``.
 
 Source: https://pkg.go.dev/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1 (``ConversionReview``).
 """
@@ -21,12 +21,12 @@ _encode: Final = msgspec.json.Encoder().encode
 
 @final
 class ConversionRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be converted.
+    """Request of a conversion review.
 
     Attributes:
-        uid: Of the request.
-        desired: The API version that the objects are to have, such as ``example.com/v1``.
-        objects: The objects, decoded.
+        uid: Identifier of the request.
+        desired: Target API version, for example ``example.com/v1``.
+        objects: Decoded objects.
     """
 
     uid: str
@@ -45,10 +45,10 @@ _decode_loose: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def read_conversion_review(body: bytes | bytearray) -> ConversionRequest:
-    """Return what a review asks.
+    """Return the request of a review.
 
     Raises:
-        InvalidReviewError: If it is none, or of another version.
+        InvalidReviewError: If the review is invalid or has a different version.
     """
     try:
         review = _decode(body)
@@ -62,12 +62,12 @@ def read_conversion_review(body: bytes | bytearray) -> ConversionRequest:
 
 
 def converted_response(uid: str, objects: Sequence[dict[str, Any] | msgspec.Raw]) -> bytes:
-    """Return the review with the converted objects, in the order of the request."""
+    """Build the response with the converted objects, in the order of the request."""
     return _response(uid, {"status": "Success"}, objects)
 
 
 def unconverted_response(uid: str, why: str) -> bytes:
-    """Return the review that reports a failure; one object that cannot be converted is enough."""
+    """Build the response for a failure. A single failed object fails the review."""
     return _response(uid, {"status": "Failure", "message": one_line(why)}, ())
 
 

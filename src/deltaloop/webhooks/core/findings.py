@@ -1,7 +1,7 @@
-"""What a validation has found, and the Status that refuses a request for it.
+"""Errors of a validation, and the Status that rejects the request.
 
-    a finding with a path      the object is invalid: 422 Invalid, with a cause for each finding
-    none has one               the request is not allowed, whatever the object's fields are: 403 Forbidden
+If an error has a path, the object is invalid: 422 Invalid, with a cause for each error. Otherwise the request is not
+allowed: 403 Forbidden.
 
 Source: apimachinery pkg/apis/meta/v1/types.go (``CauseType``), pkg/api/errors ``NewInvalid``, ``NewForbidden``.
 """
@@ -23,15 +23,15 @@ _LONGEST_MESSAGE: Final = 8 * 1024
 
 @final
 class FieldError(msgspec.Struct, frozen=True):
-    """What keeps an object, or a request, from being accepted.
+    """Error that a validation reports for a field or a request.
 
     Attributes:
-        path: The field, as Kubernetes writes it: ``spec.replicas``, ``spec.ports[0].name``; "" means the request as a
-            whole, such as that this user may not do it.
-        message: What is wrong, and what would be right, for the one who sent the request.
-        reason: Kubernetes' word for it: ``FieldValueInvalid``, ``FieldValueRequired``, ``FieldValueDuplicate``,
-            ``FieldValueForbidden``, ``FieldValueNotSupported``, ``FieldValueTooLong``, ``FieldValueTooMany``,
-            ``FieldValueNotFound``, ``FieldValueTypeInvalid``; or one of your own.
+        path: Path of the field, for example ``spec.replicas`` or ``spec.ports[0].name``. Empty for the whole request,
+            for example if the user lacks a permission.
+        message: Description of the problem and its solution, for the user who sent the request.
+        reason: ``FieldValueInvalid``, ``FieldValueRequired``, ``FieldValueDuplicate``, ``FieldValueForbidden``,
+            ``FieldValueNotSupported``, ``FieldValueTooLong``, ``FieldValueTooMany``, ``FieldValueNotFound``,
+            ``FieldValueTypeInvalid``, or a custom reason.
     """
 
     path: str
@@ -43,14 +43,7 @@ class FieldError(msgspec.Struct, frozen=True):
 
 
 def refusal(findings: Sequence[FieldError], *, group: str, kind: str, name: str) -> Status:
-    """Return the Status that refuses a request.
-
-    Args:
-        findings: At least one; those beyond ``MOST_FINDINGS`` are counted only.
-        group: API group of the object.
-        kind: Its kind.
-        name: Its name; empty if it has none yet.
-    """
+    """Build the Status that rejects a request. Errors beyond ``MOST_FINDINGS`` are only counted."""
     shown, rest = findings[:MOST_FINDINGS], len(findings) - MOST_FINDINGS
     texts = [one_line(str(each), longest=_LONGEST) for each in shown]
     if rest > 0:

@@ -1,9 +1,7 @@
-"""Conversions of one kind, hub and spokes: every version converts to one version, the hub, and from it.
+"""Hub and spokes: every version of a kind converts to and from one version, the hub.
 
-So each new version needs two functions, and what goes from spoke to spoke goes by the hub. The hub is the version that
-is on one side of all of them, which should be the one that objects are stored in.
-
-    v1alpha1 ◀──▶ v1 ◀──▶ v1beta1
+Each additional version therefore needs two functions, and conversions between two spokes go through the hub. The hub is
+the version that all functions share. It should be the storage version.
 
 Source: controller-runtime pkg/conversion/conversion.go (``Hub``, ``Convertible``).
 """
@@ -20,28 +18,29 @@ F = TypeVar("F")
 
 @final
 class NoConversionError(DeltaloopError):
-    """There is no way from one version to another."""
+    """There is no conversion between two versions."""
 
 
 class HubError(ValueError):
-    """Functions do not make hub and spokes; the message says what is missing."""
+    """Functions do not form a hub and spokes."""
 
 
 @final
 class Hub(Generic[F]):
-    """The functions of one kind, by where they lead from and to.
+    """Conversion functions of one kind.
+
+    Args:
+        functions: Tuples of source version, target version and function.
 
     Attributes:
-        version: The hub.
+        version: Hub version.
         spokes: The other versions.
+
+    Raises:
+        HubError: If the functions do not form a hub and spokes.
     """
 
     def __init__(self, functions: Iterable[tuple[str, str, F]]) -> None:
-        """Take functions as source version, target version and function.
-
-        Raises:
-            HubError: If they are no hub and spokes.
-        """
         self._functions: Mapping[tuple[str, str], F] = self._by_way(functions)
         ways = list(self._functions)
         shared = set(ways[0]).intersection(*ways)
@@ -52,7 +51,7 @@ class Hub(Generic[F]):
             if (target, source) not in self._functions:
                 raise HubError(f"it is converted from {source} to {target}, and not back: add the other direction")
         self.version: str = ways[0][0] if ways[0][0] in shared else ways[0][1]
-        if len(shared) > 1:  # two versions: the one that was named first as a target is as good as the other
+        if len(shared) > 1:  # with two versions, either can be the hub
             self.version = ways[0][1]
         self.spokes: tuple[str, ...] = tuple(
             dict.fromkeys(each for way in ways for each in way if each != self.version)
@@ -72,10 +71,10 @@ class Hub(Generic[F]):
         return found
 
     def way(self, source: str, target: str) -> tuple[F, ...]:
-        """Return the functions that lead from one version to another, in their order; none if they are the same.
+        """Return the functions between two versions in call order, or none for the same version.
 
         Raises:
-            NoConversionError: If one of them is no version of the kind.
+            NoConversionError: If a version is unknown.
         """
         for version in (source, target):
             if version != self.version and version not in self.spokes:

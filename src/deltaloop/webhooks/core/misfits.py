@@ -1,14 +1,13 @@
 """Decide what happens to an object that does not fit the class of a webhook.
 
-    CREATE, CONNECT                             each misfit rejects the request
-    UPDATE, of the object or a subresource      a misfit rejects the request if the change touches it
-    UPDATE of an object that is being deleted   allowed, the function is not called
-    DELETE                                      allowed, the function is not called
-    conversion                                  an absent field gets its zero value, other misfits fail
+- CREATE, CONNECT: any misfit rejects the request.
+- UPDATE of the object or a subresource: a misfit rejects the request if the change touches it.
+- UPDATE of an object that is being deleted, and DELETE: allowed, the function is not called.
+- Conversion: absent fields get zero values, other misfits fail.
 
-A change does not touch a misfit if the value is the same in the old object, as with ratcheting of CEL rules. Items of a
-list are compared by the map keys that the class declares with ``list_map_keys``. Other items are compared with an equal
-item of the old list, or else with the item of the same index.
+A change does not touch a misfit if the value equals the value in the old object, like in the ratcheting of CEL rules.
+Items of a list are matched by the map keys that the class declares with ``list_map_keys``. Other items are matched with
+an equal item of the old list, or with the item at the same index.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel (ratcheting), common.CorrelatedObject.
 """
@@ -48,7 +47,7 @@ _SHOWN_STEP: Final = 100
 
 
 class ListItem(msgspec.Struct, frozen=True):
-    """A step of a path into a list: the index, and the fields that identify the item if the class declares them."""
+    """Step of a path into a list: the index, and the map keys of the item if the class declares them."""
 
     index: int
     keys: tuple[str, ...] = ()
@@ -59,11 +58,10 @@ Step: TypeAlias = str | ListItem
 
 @final
 class Misfit(msgspec.Struct, frozen=True):
-    """One value of an object that does not fit its class.
+    """Value of an object that does not fit its class. The problem contains no data of the object.
 
     Attributes:
-        path: Steps from the object to the value; empty for the object as a whole.
-        problem: Description without any data of the object.
+        path: Steps from the object to the value, empty for the whole object.
         absent: Whether a required field is absent.
         hint: Annotation of the field.
     """
@@ -75,7 +73,7 @@ class Misfit(msgspec.Struct, frozen=True):
 
     @property
     def field(self) -> str:
-        """The path as Kubernetes writes it, such as ``spec.ports[0].name``."""
+        """Path in Kubernetes' notation, for example ``spec.ports[0].name``."""
         shown = ""
         for step in self.path:
             if isinstance(step, ListItem):
@@ -91,7 +89,7 @@ class Misfit(msgspec.Struct, frozen=True):
 
 
 class ClassField(msgspec.Struct, frozen=True):
-    """A field of a class: its name in JSON and in Python, its annotation, and whether it must be present."""
+    """Field of a class: its names in JSON and in Python, its annotation, and whether it is required."""
 
     name: str
     attribute: str
@@ -101,12 +99,7 @@ class ClassField(msgspec.Struct, frozen=True):
 
 @final
 class MisfitDecision(msgspec.Struct, frozen=True):
-    """What happens to a request whose object does not fit.
-
-    Attributes:
-        first: First misfit of the object.
-        rejecting: Misfit that rejects the request; None if it passes without the function being called.
-    """
+    """Decision about a request. ``rejecting`` None allows the request without a call of the function."""
 
     first: Misfit
     rejecting: Misfit | None
@@ -119,10 +112,10 @@ def decide_misfit(
 
     Args:
         operation: Operation of the request.
-        cls: The class; None for kinds without a class.
-        new: The object as it would be stored, decoded; None for ``DELETE``.
-        old: The stored object, decoded; None for ``CREATE``.
-        subresource: Subresource that is written; empty for the object itself.
+        cls: Class, or None for kinds without a class.
+        new: New object, decoded. None for ``DELETE``.
+        old: Stored object, decoded. None for ``CREATE``.
+        subresource: Subresource that is written, empty for the object itself.
         problem: Description of an object that cannot be read at all.
     """
     judged = old if operation == "DELETE" else new
@@ -142,12 +135,12 @@ def decide_misfit(
 
 
 def misfits(cls: Any, value: object) -> list[Misfit]:
-    """Return the misfits of a decoded object, in the order of the fields of its class; empty if it fits."""
+    """Return the misfits of a decoded object in the field order of its class, at most 1000."""
     return [each for each, _ in zip(_walk(cls, value, ()), range(_MOST), strict=False)]
 
 
 def class_fields(hint: Any) -> list[ClassField] | None:
-    """Return the fields of a Struct, a dataclass, a TypedDict or a model of pydantic; None for other types."""
+    """Return the fields of a Struct, dataclass, TypedDict or pydantic model. None for other types."""
     cls: Any = get_origin(hint) or hint
     if not isinstance(cls, type):
         return None
@@ -179,7 +172,7 @@ def class_fields(hint: Any) -> list[ClassField] | None:
 
 
 def bare(hint: Any) -> tuple[Any, tuple[str, ...]]:
-    """Return a type without annotations and ``None``, and the map keys that annotations of a list declare."""
+    """Return a type without annotations and ``None``, and the map keys that list annotations declare."""
     keys: tuple[str, ...] = ()
     while True:
         origin = get_origin(hint)
@@ -214,7 +207,7 @@ def _walk(hint: Any, value: object, path: tuple[Step, ...]) -> Iterator[Misfit]:
 
 
 def _problem(hint: Any, value: object) -> str:
-    """Return the first problem of a value, without its place; empty if it fits."""
+    """Return the first problem of a value without its location, or an empty string."""
     try:
         msgspec.json.decode(msgspec.json.encode(value), type=hint, dec_hook=model_of)
     except DECODE_ERRORS as error:
@@ -223,7 +216,6 @@ def _problem(hint: Any, value: object) -> str:
 
 
 def _inside(hint: Any, value: object, path: tuple[Step, ...]) -> Iterator[Misfit]:
-    """Yield the misfits below a value that does not fit."""
     kind, keys = bare(hint)
     if get_origin(kind) in (Union, UnionType):
         for member in get_args(kind):
@@ -262,7 +254,7 @@ def _inside_object(kind: Any, value: dict[str, object], path: tuple[Step, ...]) 
 
 
 def _inside_model(cls: Any, value: object, path: tuple[Step, ...]) -> Iterator[Misfit]:
-    """Yield the misfits that pydantic finds; a validator of the model as a whole is a misfit of the value itself."""
+    """Yield pydantic's errors below a model. Errors of a validator for the whole model belong to the value itself."""
     try:
         cls.model_validate(value)
     except ValueError as error:
@@ -270,7 +262,7 @@ def _inside_model(cls: Any, value: object, path: tuple[Step, ...]) -> Iterator[M
         for each in found.errors(include_input=False, include_url=False, include_context=False):
             absent = each["type"] == "missing"
             steps, hint = _steps_of(cls, value, each["loc"], absent=absent)
-            # The message of a validator may repeat its input.
+            # The message of a custom validator may contain its input.
             own = each["type"] in ("value_error", "assertion_error")
             problem = "a validator rejects it" if own else each["msg"]
             if steps:
@@ -278,7 +270,7 @@ def _inside_model(cls: Any, value: object, path: tuple[Step, ...]) -> Iterator[M
 
 
 def _steps_of(cls: Any, value: object, location: Sequence[object], *, absent: bool) -> tuple[tuple[Step, ...], Any]:
-    """Return a location of pydantic without the names of union members, and the annotation there."""
+    """Convert a pydantic location to a path without union member names, and return the annotation there."""
     steps: list[Step] = []
     hint: Any = cls
     for place, each in enumerate(location):
@@ -297,7 +289,7 @@ def _steps_of(cls: Any, value: object, location: Sequence[object], *, absent: bo
 
 
 def _dict_field(name: str, hint: Any, required: bool) -> ClassField:
-    """Return a field of a TypedDict; annotations that are kept as text do not reach ``__required_keys__``."""
+    """Return a field of a TypedDict. ``__required_keys__`` ignores qualifiers in string annotations."""
     while (qualifier := getattr(get_origin(hint), "_name", "")) in ("Required", "NotRequired", "ReadOnly"):
         hint = get_args(hint)[0]
         required = required if qualifier == "ReadOnly" else qualifier == "Required"
@@ -312,7 +304,7 @@ def _hints(cls: Any) -> dict[str, Any]:
 
 
 def _unchanged(misfit: Misfit, new: object, old: object, skipped: AbstractSet[str]) -> bool:
-    """Tell whether a change leaves a misfit alone; a misfit of the whole object is compared without some fields."""
+    """Return whether a change does not touch a misfit. For a misfit of the whole object, some fields are ignored."""
     if not misfit.path:
         return _same(_without(new, skipped), _without(old, skipped))
     *above, last = misfit.path
@@ -338,7 +330,7 @@ def _below(value: object, step: Step) -> object:
 
 
 def _old_below(new: object, old: object, step: Step) -> object:
-    """Return the old value that belongs to a value below ``new``."""
+    """Return the old value that corresponds to a value below ``new``."""
     if not isinstance(step, ListItem):
         return mapping(old).get(step, _MISSING)
     item, listed = _below(new, step), items(old)

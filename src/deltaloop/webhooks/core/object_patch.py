@@ -1,7 +1,7 @@
-"""The JSON patch (RFC 6902) that makes one object of another: what changed, and nothing else.
+"""Compute a JSON patch (RFC 6902) between two objects.
 
-Objects are gone into; what a list has gained or lost between a beginning and an end that are the same is added or
-removed there, and what is left in between is compared place by place. ``1``, ``1.0`` and ``true`` are three values.
+Objects are compared recursively. For lists, equal items at the start and the end are skipped, the items in between are
+compared by index, and surplus items are added or removed after them. ``1``, ``1.0`` and ``true`` are different values.
 
 Source: https://www.rfc-editor.org/rfc/rfc6902, https://www.rfc-editor.org/rfc/rfc6901 (pointers).
 """
@@ -18,7 +18,7 @@ _MISSING: Final = object()
 
 
 def patch_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[PatchOperation]:
-    """Return the operations that make ``after`` of ``before``, both decoded JSON; empty if they are the same."""
+    """Return the operations that change ``before`` into ``after``, both decoded JSON."""
     return list(_fields(before, after, ""))
 
 
@@ -52,7 +52,7 @@ def _items(was: Sequence[Any], now: Sequence[Any], path: str) -> Iterator[PatchO
     both = shorter - begin - end
     for place in range(begin, begin + both):
         yield from _value(was[place], now[place], f"{path}/{place}")
-    for place in range(len(was) - end - 1, begin + both - 1, -1):  # from behind, so that places stay what they are
+    for place in range(len(was) - end - 1, begin + both - 1, -1):  # from the end, so that the other indexes stay valid
         yield {"op": "remove", "path": f"{path}/{place}"}
     for place in range(begin + both, len(now) - end):
         yield {"op": "add", "path": f"{path}/{place}", "value": now[place]}

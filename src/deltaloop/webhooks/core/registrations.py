@@ -1,12 +1,8 @@
-"""The objects that make an API server ask webhooks: configurations, and what a CRD says of conversion.
+"""Build the configurations that register webhooks, and the conversion part of a CRD.
 
-What stands in them keeps a cluster alive while nobody answers:
-
-    own namespace left out    the program's Pods and Secrets come up although nobody is there yet to be asked about them
-    timeoutSeconds            the API server waits for so long; the webhook itself has given up a moment before
-    failurePolicy             what becomes of a request then: refused, or let pass
-    sideEffects: None         dry runs are asked about, too
-    matchPolicy: Equivalent   asked about the same object by another version of its API, converted to the one declared
+The program's own namespace is excluded, so that its Pods and Secrets can be created before the webhook responds. Dry
+runs are reviewed as well (``sideEffects: None``), and requests for other versions are converted to the declared version
+(``matchPolicy: Equivalent``).
 
 Source: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers.
 """
@@ -23,14 +19,14 @@ _GROUP: Final = "admissionregistration.k8s.io/v1"
 
 @final
 class WebhookAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the API server finds webhooks: a Service, or a URL.
+    """Address of webhooks for the API server: a Service or a URL.
 
     Attributes:
-        namespace: The Service's namespace.
-        service: Its name; empty if there is a URL.
-        port: Its port.
-        url: Such as ``https://192.0.2.7:9443``; what stands before the path of each webhook.
-        ca_bundle: Authorities of the certificate, PEM in base64; empty where somebody else puts them in.
+        namespace: Namespace of the Service.
+        service: Name of the Service. Empty if ``url`` is set.
+        port: Port of the Service.
+        url: Base URL without the path of a webhook, for example ``https://192.0.2.7:9443``.
+        ca_bundle: Authorities of the certificate, as PEM in base64. Empty if another component adds them.
     """
 
     namespace: str = ""
@@ -40,7 +36,7 @@ class WebhookAddress(msgspec.Struct, frozen=True, kw_only=True):
     ca_bundle: str = ""
 
     def client_config(self, path: str) -> dict[str, Any]:
-        """Return the ``clientConfig`` of a path."""
+        """Return the ``clientConfig`` for a path."""
         if self.url:
             config: dict[str, Any] = {"url": f"{self.url}{path}"}
         else:
@@ -51,7 +47,7 @@ class WebhookAddress(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class RegisteredWebhook(msgspec.Struct, frozen=True, kw_only=True):
-    """What a configuration says of one webhook; times in seconds."""
+    """Webhook in a configuration. The timeout is in seconds."""
 
     name: str
     path: str
@@ -72,15 +68,7 @@ def configuration(
     name: str,
     own_namespace: str,
 ) -> dict[str, Any]:
-    """Return a ``ValidatingWebhookConfiguration`` or a ``MutatingWebhookConfiguration``.
-
-    Args:
-        kind: Which of them.
-        webhooks: What it registers.
-        address: Where they are.
-        name: Its name.
-        own_namespace: Objects of this namespace are not asked about; "" leaves none out.
-    """
+    """Return a webhook configuration that excludes ``own_namespace`` unless it is empty."""
     return {
         "apiVersion": _GROUP,
         "kind": f"{kind}WebhookConfiguration",
@@ -113,13 +101,7 @@ def _webhook(webhook: RegisteredWebhook, address: WebhookAddress, own_namespace:
 
 
 def conversion_stanza(group_resource: str, path: str, address: WebhookAddress) -> dict[str, Any]:
-    """Return what the definition of a kind has to say of conversion, as an object to apply to it.
-
-    Args:
-        group_resource: Name of the definition.
-        path: Path of the kind's conversions.
-        address: Where they are.
-    """
+    """Return the conversion part of a definition, as an object to apply."""
     webhook = {"clientConfig": address.client_config(path), "conversionReviewVersions": ["v1"]}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",

@@ -1,8 +1,8 @@
-"""Find the objects of a large conversion review without decoding the review.
+"""Find the objects of a large conversion review without decoding it.
 
-A decoder in C runs to its end while everything else waits, and takes many times the memory of the body. So large bodies
-are scanned in small parts, and objects are decoded one by one. The scan checks the bounds on each object before any of
-them is decoded. It does not check the JSON itself: the decoders of the envelope and of the objects do.
+A decoder in C blocks the program until it ends, and needs many times the memory of the body. Large bodies are therefore
+scanned in small parts, and their objects are decoded one by one. The scan enforces the limits for each object before
+any object is decoded. It does not validate the JSON, because the decoders do.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import msgspec
 from deltaloop.webhooks.core.admission_review import InvalidReviewError
 
 MOST_OBJECT_BYTES: Final = 3 * 1024 * 1024
-"""Largest object that is converted; API servers do not accept larger requests, and etcd stores half of it."""
+"""Largest object in bytes. API servers do not accept larger requests, and etcd's limit is half of this."""
 MOST_VALUES: Final = 100_000
-"""Most values of one object: its size in memory depends on their number more than on its bytes."""
+"""Most values per object, because memory depends more on their number than on the bytes."""
 MOST_CONTAINERS: Final = 20_000
-"""Most lists and objects in one object: each of them costs as much as ten other values."""
+"""Most lists and objects per object, because each costs as much as ten other values."""
 MOST_DEPTH: Final = 136
 _MOST_ENVELOPE: Final = 64 * 1024
 _CHEAP, _COSTLY = 16 * 1024, 64 * 1024
 _CHEAP_VALUES: Final = 4096
-# A string without escapes is one token; of another one, the quotation mark.
+# A string without escapes is one token. Other strings only match their quotation mark.
 _TOKEN: Final = re.compile(rb'"[^"\\]*"|["{}\[\]]')
 _WINDOW: Final = 256 * 1024
 _TOKENS: Final = 2048
@@ -36,17 +36,12 @@ _BRACE: Final = 0x7B
 
 @final
 class ReviewTooLargeError(Exception):
-    """A review exceeds a bound."""
+    """A review exceeds a limit."""
 
 
 @final
 class SplitReview(msgspec.Struct, frozen=True):
-    """A review in parts.
-
-    Attributes:
-        envelope: The review without its objects.
-        spans: Begin and end of each object in the body.
-    """
+    """Review without its objects, and the start and end of each object in the body."""
 
     envelope: bytes
     spans: list[tuple[int, int]]
@@ -54,12 +49,7 @@ class SplitReview(msgspec.Struct, frozen=True):
 
 @final
 class ValueCount(msgspec.Struct):
-    """Number of values that a part of a body has at most.
-
-    Attributes:
-        values: All values.
-        containers: Lists and objects.
-    """
+    """Upper bound for the number of values, and of lists and objects, in a part of a body."""
 
     values: int = 0
     containers: int = 0
@@ -72,11 +62,7 @@ class ValueCount(msgspec.Struct):
         return self
 
     def check(self, what: str, *, objects: int) -> None:
-        """Compare with the bounds of some objects.
-
-        Raises:
-            ReviewTooLargeError: If there are more values.
-        """
+        """Check the limits for a number of objects."""
         if self.values > objects * MOST_VALUES:
             raise ReviewTooLargeError(f"{what} must have at most {objects * MOST_VALUES} values")
         if self.containers > objects * MOST_CONTAINERS:
@@ -84,7 +70,7 @@ class ValueCount(msgspec.Struct):
 
 
 def is_costly(content: bytes | bytearray) -> bool:
-    """Tell whether reading and writing some JSON takes more than a few milliseconds."""
+    """Return whether decoding and encoding JSON takes more than a few milliseconds."""
     size = len(content)
     return size > _CHEAP and (size > _COSTLY or ValueCount().add(content, 0, size).values > _CHEAP_VALUES)
 
@@ -92,16 +78,11 @@ def is_costly(content: bytes | bytearray) -> bool:
 def split_review(
     body: bytes | bytearray, *, max_objects: int, most_object_bytes: int = MOST_OBJECT_BYTES
 ) -> Generator[None, None, SplitReview]:
-    """Find the objects of a review; each step takes about a millisecond.
-
-    Args:
-        body: The review, as received.
-        max_objects: Most objects.
-        most_object_bytes: Most bytes of an object.
+    """Find the objects of a review in steps of about a millisecond.
 
     Raises:
-        InvalidReviewError: If it is not a review.
-        ReviewTooLargeError: If it exceeds a bound.
+        InvalidReviewError: If the body is not a review.
+        ReviewTooLargeError: If the review exceeds a limit.
     """
     splitter = _Splitter(body, max_objects, most_object_bytes)
     while splitter.scan():
@@ -125,7 +106,7 @@ class _Splitter:
         self._spans: list[tuple[int, int]] = []
 
     def scan(self) -> bool:
-        """Scan some tokens; return whether there is more."""
+        """Scan some tokens. Return whether the body continues."""
         body, size = self._body, len(self._body)
         for _ in range(_TOKENS):
             if self._string >= 0:
@@ -145,7 +126,7 @@ class _Splitter:
                     self._close(at)
             elif self._at - at == 1:
                 self._string = at
-            elif self._depth < 3:  # it may be a name of the envelope
+            elif self._depth < 3:  # it may be a field name of the envelope
                 self._last = at, self._at
         return True
 
@@ -161,7 +142,7 @@ class _Splitter:
         return SplitReview(envelope, self._spans)
 
     def _scan_string(self) -> None:
-        """Go on to the next quotation mark, and leave the string if it is not escaped."""
+        """Scan to the next quotation mark, which ends the string unless it is escaped."""
         end = self._body.find(b'"', self._at)
         if end < 0:
             raise InvalidReviewError("the body is not a ConversionReview: it ends too early")
@@ -212,6 +193,6 @@ class _Splitter:
             raise InvalidReviewError("the body is not a ConversionReview: an item of objects is not an object")
 
     def _key(self, at: int) -> bytes:
-        """Return the name of the field whose value begins here; empty for other values."""
+        """Return the name of the field whose value begins here, or nothing for other values."""
         begin, end = self._last
         return bytes(self._body[begin:end]) if self._body[end:at].strip() == b":" else b""

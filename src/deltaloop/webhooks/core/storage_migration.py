@@ -1,20 +1,20 @@
-"""A change of the version that a definition's objects are stored in: what is to be done, how far it is, when it ends.
+"""Migrate the objects of a definition to a new storage version.
 
-A definition lists in ``status.storedVersions`` every version in which an object may be stored, and none of these can be
-taken out of it. A version leaves that list once every object has been written again, by a server that stores the new
-one.
+``status.storedVersions`` of a definition lists every version in which an object may be stored. The definition must not
+remove any of these versions. A version can leave the list once a server with the new storage version has rewritten all
+objects.
 
-1. Every object is written again, without a change; the server stores it in the new version, or not at all if it is.
-2. How far that is stands in an annotation of the definition: the token of the next page. Whoever begins again goes on
-   there. A token that has expired comes with one that goes on at the same place, in what there is now: what was made
-   meanwhile is stored in the new version.
-3. Entries of ``metadata.managedFields`` that name a version which is not stored or served any more get the new one: a
-   server rejects every apply to an object whose entries name a version that has left the definition.
-4. When no object is left, the others are taken out of ``status.storedVersions``, if the definition still stores the
-   same version, and the annotation goes.
+1. Each object is written without a change. The server stores it in the new version, unless it already is.
+2. The progress is the token of the next page, in an annotation of the definition. An interrupted migration continues
+   there. The error for an expired token contains a new token that continues at the same place in the current list.
+   Objects that were created in the meantime are stored in the new version.
+3. ``metadata.managedFields`` entries that name a version which is no longer stored or served are changed to the new
+   version. A server rejects every apply to an object whose entries name a removed version.
+4. At the end, the other versions are removed from ``status.storedVersions``, if the storage version is unchanged. The
+   annotation is deleted.
 
-A failure of one object does not keep the others: it is named at the end, nothing is taken out of the list, and the next
-run begins anew, since it is before the place that was reached.
+If an object fails, the others are still written. The failures are reported at the end, and ``storedVersions`` is not
+changed. The next run starts from the beginning, because the failed object precedes the saved token.
 
 Source: kubernetes-sigs/kube-storage-version-migrator; KEP-4192.
 """
@@ -33,19 +33,19 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 
 ANNOTATION: Final = "webhooks.deltaloop.dev/storage-migration"
-"""Where a definition says how far a migration is."""
+"""Annotation of a definition that stores the progress of a migration."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class StoredVersions:
-    """What a definition says of the versions that its objects are stored in.
+    """Versions in which a definition stores its objects.
 
     Attributes:
-        kind: The kind, in the version by which its objects are asked for: the new one, if it is served.
-        wanted: The version that objects are stored in now.
-        others: Versions that some may still be stored in.
-        kept: Versions that entries of ``managedFields`` may name.
+        kind: Kind for requests, in the new version if it is served.
+        wanted: Current storage version.
+        others: Other versions in which objects may be stored.
+        kept: Versions that ``managedFields`` entries may name.
     """
 
     kind: ResourceType[Resource]
@@ -63,22 +63,17 @@ class _ProgressForm(msgspec.Struct, rename={"continue_": "continue"}):
 @final
 @dataclass(frozen=True, slots=True)
 class MigrationProgress:
-    """How far a migration is.
-
-    Attributes:
-        continue_: Token of the next page.
-        written: How many objects were written before it.
-    """
+    """Progress of a migration: the token of the next page, and the number of objects written before it."""
 
     continue_: str
     written: int
 
 
 def stored_versions(definition: Mapping[str, Any]) -> StoredVersions:
-    """Read a definition.
+    """Read the versions of a definition.
 
     Raises:
-        MalformedObjectError: If it stores or serves no version.
+        MalformedObjectError: If no version is stored or served.
     """
     spec = mapping(definition.get("spec"))
     versions = [mapping(each) for each in items(spec.get("versions"))]
@@ -100,12 +95,7 @@ def stored_versions(definition: Mapping[str, Any]) -> StoredVersions:
 
 
 def entries_patch(metadata: Mapping[str, Any], versions: StoredVersions) -> dict[str, Any]:
-    """Return the merge patch after which the entries of an object name no version that leaves; {} if they do not.
-
-    Args:
-        metadata: Metadata of the object.
-        versions: Versions of its definition.
-    """
+    """Return the merge patch that replaces outdated versions in an object's ``managedFields``, or {}."""
     entries, group = [mapping(entry) for entry in items(metadata.get("managedFields"))], versions.kind.group
     kept = {f"{group}/{version}" for version in versions.kept}
     if all(text(entry.get("apiVersion")) in kept for entry in entries):
@@ -115,7 +105,7 @@ def entries_patch(metadata: Mapping[str, Any], versions: StoredVersions) -> dict
         renamed: dict[str, Any] = dict(entry)
         if text(entry.get("apiVersion")) not in kept:
             renamed["apiVersion"] = f"{group}/{versions.wanted}"
-        # An entry of the same writer in the new version takes over the fields.
+        # If the same writer has an entry in the new version, that entry takes over the fields.
         identity = tuple(text(renamed.get(name)) for name in ("manager", "operation", "apiVersion", "subresource"))
         same = found.get(identity)
         if same is not None:
@@ -132,7 +122,7 @@ def _union(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def progress_of(definition: Mapping[str, Any], wanted: str) -> MigrationProgress | None:
-    """Return how far a migration to a version is; None if it is to begin."""
+    """Return the progress of a migration to a version, or None if it has not started."""
     written = text(mapping(at(definition, "metadata", "annotations")).get(ANNOTATION))
     try:
         form = msgspec.json.decode(written, type=_ProgressForm)
@@ -142,7 +132,7 @@ def progress_of(definition: Mapping[str, Any], wanted: str) -> MigrationProgress
 
 
 def progress_patch(wanted: str, progress: MigrationProgress | None) -> dict[str, Any]:
-    """Return the merge patch that says how far a migration is; with None, nothing of it is left."""
+    """Return the merge patch that saves the progress. None deletes it."""
     value: str | None = None
     if progress is not None:
         value = msgspec.json.encode(_ProgressForm(wanted, progress.continue_, progress.written)).decode()

@@ -1,4 +1,4 @@
-"""How long a webhook may take: a moment less than the API server waits, so that what it says is still heard."""
+"""Time limit of a webhook, which ends shortly before the API server's timeout so that the response still arrives."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ _SECONDS: Final = re.compile(r"([0-9]{1,4})s")
 _SHARE: Final = 0.1
 _MOST: Final = 0.5
 CONVERSION_SECONDS: Final = 30.0
-"""How long API servers wait for conversions; no definition says otherwise."""
+"""Timeout of API servers for conversions in seconds, which definitions cannot change."""
 
 
 def time_limit(asked: str, declared: float) -> float:
-    """Return within how many seconds of a request's arrival there has to be an answer.
+    """Return the time in seconds in which a request must be completed.
 
-    Args:
-        asked: What the request's URL says in ``timeout``, such as ``10s``; what means nothing counts as unsaid.
-        declared: Seconds that the configuration says.
+    ``asked`` is the value of ``timeout`` in the request's URL, for example ``10s``. Invalid values are ignored.
 
     Source: apiserver pkg/admission/plugin/webhook/mutating/dispatcher.go (``Timeout`` of the request).
     """

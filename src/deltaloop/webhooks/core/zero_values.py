@@ -1,8 +1,8 @@
-"""Fill in required fields that an object does not have, so that one old object does not fail the conversion of a list.
+"""Fill in absent required fields, so that one old object does not fail the conversion of a list.
 
-An absent field gets the zero value of its type, as in Go: ``""``, ``0``, ``False``, an empty list or object, None where
-the type allows it. A choice (``Literal``, ``Enum``) has no zero value: it reads as ``msgspec.UNSET``, and is left out
-where a function passes it on.
+An absent field gets the zero value of its type, like in Go: ``""``, ``0``, ``False``, an empty list or object, or None
+if the type allows it. A choice (``Literal``, ``Enum``) has no zero value. It reads as ``msgspec.UNSET``, and is omitted
+if a function copies it to its result.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NO_ZERO: Final = object()
 _DEEPEST: Final = 32
 _SCALARS: Final[dict[Any, object]] = {str: "", int: 0, float: 0.0, bool: False, bytes: "", Any: None, object: None}
 _CONTAINERS: Final[dict[Any, type]] = {list: list, tuple: list, set: list, frozenset: list, dict: dict}
-# By their names, since cores know no clock.
+# Compare names, because core modules do not import datetime.
 _TIMES: Final = {"datetime": "0001-01-01T00:00:00Z", "date": "0001-01-01"}
 
 Path = tuple[Step, ...]
@@ -28,12 +28,9 @@ Path = tuple[Step, ...]
 
 @final
 class FilledObject(msgspec.Struct, frozen=True):
-    """An object whose absent required fields are filled in.
+    """Object whose absent required fields are filled in, with at least one misfit of the original object.
 
-    Attributes:
-        fields: The object, decoded.
-        found: Misfits of the object that was given, at least one.
-        choices: Paths of absent choices, which have a placeholder in ``fields``.
+    ``choices`` are the paths of absent choices, which have a placeholder in ``fields``.
     """
 
     fields: dict[str, Any]
@@ -42,7 +39,7 @@ class FilledObject(msgspec.Struct, frozen=True):
 
 
 def with_zero_values(cls: Any, fields: dict[str, Any]) -> FilledObject:
-    """Return an object that does not fit its class with its absent required fields; the argument is not changed."""
+    """Fill in the absent required fields of a copy of an object."""
     filled = FilledObject(copied(fields), misfits(cls, fields), [])
     for each in filled.found:
         zero = _zero(each.hint, each.path, filled.choices) if each.absent else _NO_ZERO
@@ -56,7 +53,7 @@ def with_zero_values(cls: Any, fields: dict[str, Any]) -> FilledObject:
 
 
 def unset_choices(obj: Any, paths: list[Path]) -> None:
-    """Set absent choices of a typed object to ``UNSET``, in place of their placeholders."""
+    """Replace the placeholders of absent choices in a typed object with ``UNSET``."""
     for *above, last in paths:
         target = obj
         for step in above:
@@ -97,7 +94,7 @@ def _zero(hint: Any, path: Path, choices: list[Path]) -> Any:
     container = _CONTAINERS.get(get_origin(kind) or kind)
     if container is not None:
         return container()
-    if get_origin(kind) in (Union, UnionType):  # of an int-or-string, the number
+    if get_origin(kind) in (Union, UnionType):  # for an int-or-string, the number
         members = (_zero(each, path, choices) for each in get_args(kind))
         return next((each for each in members if each is not _NO_ZERO), _NO_ZERO)
     return _TIMES.get(getattr(cast("object", kind), "__name__", ""), _NO_ZERO)

@@ -1,1 +1,1 @@
-"""What certificates of webhooks are decided by: no clock, no network, no cryptography."""
+"""Decisions about the certificates of webhooks, without clock, network or cryptography."""

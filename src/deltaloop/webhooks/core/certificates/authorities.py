@@ -1,6 +1,6 @@
-"""What the Secret of the webhooks' certificates holds, and for how long what in it is good.
+"""Content of the authorities' Secret, and the lifetimes of certificates.
 
-Times are seconds since 1970 on the API server's clock: it is the one that checks the certificates.
+Times are seconds since 1970 on the API server's clock, because the API server verifies the certificates.
 """
 
 from __future__ import annotations
@@ -20,16 +20,19 @@ _HOUR: Final = 3600.0
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertificateTiming:
-    """How long certificates live, all in seconds.
+    """Lifetimes and waits of certificates, in seconds.
 
     Attributes:
-        authority_lifetime: How long an authority is valid.
-        rotate_before: So long before an authority expires, its successor is made.
-        serving_lifetime: How long a replica's certificate is valid; the authority before is trusted so long, too.
-        propagation: How long an authority is in every ``caBundle`` before the first certificate of it is served, so
-            that each API server has seen it.
-        skew: How much clocks may differ: certificates are valid from so long before they were made, and the waits of a
-            rotation are so much longer.
+        authority_lifetime: Lifetime of an authority in seconds.
+        rotate_before: Time in seconds before an authority's expiry at which its successor is created.
+        serving_lifetime: Lifetime in seconds of a replica's certificate. The former authority is trusted for this time.
+        propagation: Time in seconds for which an authority must be in every ``caBundle`` before its first certificate
+            is served, so that each API server has seen it.
+        skew: Largest clock skew in seconds. Certificates become valid this long before their creation, and the waits of
+            a rotation are extended by it.
+
+    Raises:
+        InvalidArgumentError: If a lifetime is too short for a rotation.
     """
 
     authority_lifetime: float = 365 * _DAY
@@ -39,11 +42,6 @@ class CertificateTiming:
     skew: float = _HOUR
 
     def __post_init__(self) -> None:
-        """Refuse lifetimes in which no rotation has room.
-
-        Raises:
-            InvalidArgumentError: Naming what is too short.
-        """
         check_types(self)
         require_positive(
             "CertificateTiming",
@@ -72,14 +70,7 @@ class CertificateTiming:
 @final
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A certificate that anybody may see.
-
-    Attributes:
-        fingerprint: Of the whole certificate; what tells it from others.
-        pem: The certificate as text.
-        not_before: Since when it is valid.
-        not_after: Until when it is.
-    """
+    """Certificate without its key. The fingerprint is a SHA-256."""
 
     fingerprint: str
     pem: str
@@ -90,14 +81,11 @@ class Certificate:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authority:
-    """A certificate authority with its key.
+    """Certificate authority with its key, which exists only in the Secret and in the memory of replicas.
 
     Attributes:
-        certificate: What is in ``caBundle``.
-        key: Its key in PEM; it is nowhere but in the Secret and in the memory of replicas.
-        serving_lifetime: How long certificates of it are valid at most. It stands in the Secret, so that replicas with
-            other options keep to it.
-        published_at: When it was first seen in every ``caBundle``; None before.
+        serving_lifetime: Longest lifetime of its certificates, the same for all replicas because it is in the Secret.
+        published_at: Time at which it was first seen in every ``caBundle``, or None before.
     """
 
     certificate: Certificate
@@ -109,12 +97,9 @@ class Authority:
 @final
 @dataclass(frozen=True, slots=True)
 class FormerAuthority:
-    """A certificate whose authority signs nothing any more, while certificates of it may still be served.
+    """Authority that no longer signs, but whose certificates may still be served.
 
-    Attributes:
-        certificate: What is in ``caBundle``.
-        trusted_until: When it may leave it.
-        dropped: Whether it is to leave it. It stands in the Secret, and so is the same to replicas with other clocks.
+    ``dropped`` is stored in the Secret, so that replicas with different clocks agree on its removal from ``caBundle``.
     """
 
     certificate: Certificate
@@ -125,26 +110,20 @@ class FormerAuthority:
 @final
 @dataclass(frozen=True, slots=True)
 class Authorities:
-    """What the Secret holds.
-
-    Attributes:
-        signer: Whose certificates are served.
-        successor: The next signer, made and published in time; None between rotations.
-        former: Those before, the newest first.
-    """
+    """Content of the Secret. The successor exists during a rotation, and former authorities are sorted newest first."""
 
     signer: Authority
     successor: Authority | None = None
     former: tuple[FormerAuthority, ...] = ()
 
     def known(self) -> frozenset[str]:
-        """Return the fingerprints of all of them."""
+        """Return the fingerprints of all authorities."""
         return frozenset(each.fingerprint for each in self._certificates()) | {
             each.certificate.fingerprint for each in self.former
         }
 
     def trusted(self) -> tuple[Certificate, ...]:
-        """Return what belongs in ``caBundle``."""
+        """Return the certificates for ``caBundle``."""
         return self._certificates() + tuple(each.certificate for each in self.former if not each.dropped)
 
     def _certificates(self) -> tuple[Certificate, ...]:

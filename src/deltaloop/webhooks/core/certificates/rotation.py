@@ -1,29 +1,29 @@
-"""How certificates of webhooks live: what a replica does about the Secret, ``caBundle``, and its own certificate.
+"""Rotation of webhook certificates: decide how a replica changes the Secret, ``caBundle`` and its own certificate.
 
-No replica leads. The Secret is the one thing that all share, and each of its changes names the version that it is based
-on: of two replicas that want to make one, one does, and the other reads again. A Lease beside it would say who may try,
-could be held by one who cannot, and would still not make the write safe.
+There is no leader. All replicas share the Secret, and each write to the Secret names the version on which it is based.
+If two replicas write at once, one succeeds and the other reads again. A Lease would not make the write safe, and its
+holder might be unable to write.
 
-A rotation has four steps, and no request may fail in any of them:
+A rotation has four steps, and no request may fail during any step:
 
-1. *Made.* ``rotate_before`` the signer expires, a successor is put into the Secret; nothing is served from it.
-2. *Published.* Every replica writes what the Secret says into ``caBundle``; once all of them have been seen to hold the
-   successor, the Secret says since when.
-3. *Serving.* API servers see a change some time later. So the successor becomes the signer ``propagation`` (and
-   ``skew``) after it was published, and replicas issue themselves certificates of it. The signer before is *former*.
-4. *Dropped.* A certificate of the former signer was issued by who had read the Secret before the change, and is valid
-   for ``serving_lifetime`` from then. So long, and twice ``skew``, it stays in ``caBundle``; then in none of them, and
-   last in no Secret.
+1. *Made.* ``rotate_before`` the signer expires, a successor is added to the Secret. No certificate of it is served.
+2. *Published.* Every replica copies the authorities from the Secret into ``caBundle``. When every ``caBundle`` contains
+   the successor, the time is recorded in the Secret.
+3. *Serving.* API servers see a change with a delay. The successor therefore becomes the signer ``propagation`` plus
+   ``skew`` after its publication. Replicas then issue certificates of the new signer. The old signer is *former*.
+4. *Dropped.* A replica that read the Secret before the change can still issue a certificate of the former signer,
+   which is valid for ``serving_lifetime``. The former signer stays in ``caBundle`` for this time plus twice ``skew``.
+   It is then removed from every ``caBundle``, and finally from the Secret.
 
-What is in ``caBundle`` and not in the Secret may be what a replica serves from: somebody has deleted the Secret, has
-put an authority of his own there, or has broken it. It is never taken out, but written into the Secret first, as one
-more former authority. That is why a deleted Secret is a rotation like others, and why a replica that has read an old
-Secret can take nothing out that a newer one put in: its write into the Secret fails first.
+A replica may serve a certificate of an authority that is in ``caBundle`` but not in the Secret, because a user deleted,
+replaced or damaged the Secret. Such an authority is never removed directly. It is first added to the Secret as a former
+authority. A deleted Secret therefore leads to an ordinary rotation. A replica with an outdated Secret cannot remove a
+newer authority, because its write to the Secret fails first.
 
-Where an authority is there that was not published long enough, a replica goes on serving the certificate that it has.
-One that has none takes what there is, and is ready when every ``caBundle`` holds it: nobody is served better by none.
+If the signer has not been published for long enough, a replica continues to serve its certificate. A replica without a
+certificate uses the signer anyway, and becomes ready when every ``caBundle`` contains it.
 
-Webhooks that another tool gives its ``caBundle`` (cert-manager's annotation) are not touched.
+Webhooks whose ``caBundle`` another tool writes (cert-manager's annotation) are not changed.
 """
 
 from __future__ import annotations
@@ -42,31 +42,25 @@ from deltaloop.webhooks.core.certificates.authorities import (
 )
 from deltaloop.webhooks.core.certificates.targets import WebhookTarget
 
-_RENEW_AT: Final = 1 / 3  # of a certificate's life
+_RENEW_AT: Final = 1 / 3  # remaining share of a certificate's lifetime
 
 
 @final
 class SecretState(Enum):
-    """What was found where the Secret should be."""
+    """State of the Secret."""
 
     MISSING = "missing"
     UNUSABLE = "unusable"
-    """There, and empty, or not what this program writes."""
+    """The Secret is empty or damaged, and may be overwritten."""
     FOREIGN = "foreign"
-    """There, with something in it that this program did not write: it is left alone."""
+    """The Secret has content that this program did not write, and is never changed."""
     HELD = "held"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class SecretSeen:
-    """The Secret as the server had it.
-
-    Attributes:
-        state: Whether it can be used.
-        seen_at: When it was asked for; what it says may have changed since.
-        held: What it holds, if it can be used.
-    """
+    """Secret as read from the server. ``seen_at`` is the time at which the read was sent."""
 
     state: SecretState
     seen_at: float
@@ -76,12 +70,11 @@ class SecretSeen:
 @final
 @dataclass(frozen=True, slots=True)
 class TargetSeen:
-    """A configuration of webhooks as the server had it.
+    """Webhook configuration as read from the server.
 
     Attributes:
-        target: Which one.
-        bundles: For each webhook in it that is ours: the certificates of its ``caBundle``; None if that is no text of
-            certificates. Empty if there is no such configuration, or it calls no webhook.
+        bundles: Certificates in ``caBundle`` for each of the program's webhooks, or None if the text is not valid.
+            Empty if the configuration does not exist or calls no webhook.
         managed_elsewhere: Whether another tool writes ``caBundle``.
     """
 
@@ -90,25 +83,18 @@ class TargetSeen:
     managed_elsewhere: bool = False
 
     def holds(self, fingerprint: str) -> bool:
-        """Tell whether all its webhooks trust a certificate."""
+        """Return whether all its webhooks trust a certificate."""
         return all(any(each.fingerprint == fingerprint for each in bundle or ()) for bundle in self.bundles.values())
 
     def certificates(self) -> dict[str, Certificate]:
-        """Return all certificates in it, by fingerprint."""
+        """Return all its certificates by fingerprint."""
         return {each.fingerprint: each for bundle in self.bundles.values() for each in bundle or ()}
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """The certificate that a replica serves.
-
-    Attributes:
-        issuer: Its authority.
-        not_before: Since when it is valid.
-        not_after: Until when it is.
-        issued_at: When it was made.
-    """
+    """Certificate that a replica serves, without its key."""
 
     issuer: Certificate
     not_before: float
@@ -119,7 +105,7 @@ class Serving:
 @final
 @dataclass(frozen=True, slots=True)
 class MakeAuthority:
-    """Make an authority, valid from then to then, and decide again with it as ``spare``."""
+    """Create an authority with this validity, and decide again with it as ``spare``."""
 
     not_before: float
     not_after: float
@@ -128,7 +114,7 @@ class MakeAuthority:
 @final
 @dataclass(frozen=True, slots=True)
 class WriteSecret:
-    """Write this into the Secret, if it is still what was seen; whatever comes of it, read it again."""
+    """Write the Secret if it has not changed, and read it again in any case."""
 
     held: Authorities
 
@@ -136,7 +122,7 @@ class WriteSecret:
 @final
 @dataclass(frozen=True, slots=True)
 class WriteBundle:
-    """Write these certificates into the ``caBundle`` of a target, if it is still what was seen."""
+    """Write certificates into the ``caBundle`` of a target if it has not changed."""
 
     target: WebhookTarget
     certificates: tuple[Certificate, ...]
@@ -145,7 +131,7 @@ class WriteBundle:
 @final
 @dataclass(frozen=True, slots=True)
 class IssueServing:
-    """Issue a certificate of this authority, and serve it from the next connection on."""
+    """Issue a certificate of this authority, and serve it for new connections."""
 
     authority: Authority
     serving: Serving
@@ -155,7 +141,7 @@ SecretEffect: TypeAlias = MakeAuthority | WriteSecret
 
 
 class NotReady(Enum):
-    """Why a replica is not ready to be called."""
+    """Reason why a replica cannot receive requests."""
 
     NO_CERTIFICATE = "it has no certificate yet"
     NOT_VALID = "its certificate is not valid now"
@@ -166,15 +152,7 @@ class NotReady(Enum):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertificateDecision:
-    """What a replica does now.
-
-    Attributes:
-        secret: The one thing to do about the Secret; None if it is as it should be.
-        bundles: What to write into configurations of webhooks.
-        issue: The certificate to serve from now on; None to go on with the one that there is.
-        not_ready: Why it is not ready; None if it is.
-        wake_at: When to decide again, if nothing happens before.
-    """
+    """Actions of a replica. ``wake_at`` is the time of the next decision if no event arrives before."""
 
     secret: SecretEffect | None
     bundles: tuple[WriteBundle, ...]
@@ -192,21 +170,21 @@ def decide(
     timing: CertificateTiming,
     spare: Authority | None = None,
 ) -> CertificateDecision:
-    """Say what a replica does about what it has seen.
+    """Decide how a replica reacts to the observed state.
 
     Args:
-        secret: What was found where the Secret should be.
-        targets: The configurations whose webhooks are ours, seen after the Secret; None if they could not be read.
-        serving: What this replica serves.
+        secret: Secret as read.
+        targets: Configurations of the program's webhooks, read after the Secret. None if they could not be read.
+        serving: Certificate that this replica serves.
         now: Seconds since 1970 on the API server's clock.
-        timing: How long things live.
-        spare: An authority that was made for ``MakeAuthority``, and is in no Secret yet.
+        timing: Lifetimes and waits.
+        spare: Authority that was created for ``MakeAuthority`` and is not in a Secret yet.
     """
     seen = None if targets is None else tuple(each for each in targets if not each.managed_elsewhere)
     held = secret.held
     wanted: Authorities | MakeAuthority | None = None
     if seen is not None and secret.state is not SecretState.FOREIGN:
-        # Never without having seen what is in caBundle: it may be served, and has to be in the Secret.
+        # The content of caBundle must be known, because its authorities may be in use and must be in the Secret.
         wanted = _wanted(held, seen, serving, now=now, timing=timing, spare=spare)
     effect: SecretEffect | None = None
     if isinstance(wanted, MakeAuthority):
@@ -233,7 +211,7 @@ def _wanted(
     timing: CertificateTiming,
     spare: Authority | None,
 ) -> Authorities | MakeAuthority:
-    """Return what the Secret should hold."""
+    """Return the desired content of the Secret."""
     made = MakeAuthority(now - timing.skew, now + timing.authority_lifetime)
     signer = held.signer if held is not None else None
     successor = held.successor if held is not None else None
@@ -285,19 +263,19 @@ def _is_usable(authority: Authority, now: float, timing: CertificateTiming) -> b
 
 
 def _is_settled(authority: Authority, now: float, timing: CertificateTiming) -> bool:
-    """Tell whether every API server trusts it, whichever clock has said since when it is published."""
+    """Return whether every API server trusts an authority, even if another clock recorded the publication."""
     since = authority.published_at
     settled = since is not None and now >= since + timing.propagation + timing.skew
     return settled and authority.certificate.not_before <= now
 
 
 def _trusted_until(signer: Authority, now: float, timing: CertificateTiming) -> float:
-    """Return until when certificates of a signer may be served that others may still have issued a moment ago."""
+    """Return the latest expiry of certificates that other replicas may have issued just now."""
     return min(signer.certificate.not_after, now + signer.serving_lifetime + 2 * timing.skew)
 
 
 def _kept(former: Iterable[FormerAuthority], seen: tuple[TargetSeen, ...], now: float) -> tuple[FormerAuthority, ...]:
-    """Return those that the Secret still names; one that a ``caBundle`` has would be taken for a stranger."""
+    """Return the former authorities to keep. An authority in ``caBundle`` must have an entry to be known."""
     there = {fingerprint for target in seen for fingerprint in target.certificates()}
     return tuple(
         each if now < each.trusted_until else replace(each, dropped=True)
@@ -314,7 +292,7 @@ def _bundles(held: Authorities, seen: tuple[TargetSeen, ...], now: float) -> tup
     for target in seen:
         found = target.certificates()
         if any(now < each.not_after and each.fingerprint not in known for each in found.values()):
-            continue  # somebody may serve from it: the Secret has to name it first
+            continue  # a replica may serve its certificate, so the Secret must name it first
         if any(bundle is None or {each.fingerprint for each in bundle} != wanted for bundle in target.bundles.values()):
             writes.append(WriteBundle(target.target, trusted))
     return tuple(writes)
@@ -336,8 +314,8 @@ def _issue(
             if now < _renew_at(serving):
                 return None
         elif not _is_settled(signer, now, timing):
-            return None  # its authority is trusted: by the Secret, or it is written there by now
-    # From when the Secret was asked for: whoever has changed it since counts from a later time.
+            return None  # its authority is trusted, or is being added to the Secret
+    # Count from the read, because a later writer of the Secret counts from a later time.
     not_after = min(seen_at + signer.serving_lifetime, signer.certificate.not_after)
     if serving is not None and serving.issuer == signer.certificate and not_after <= serving.not_after:
         return None
@@ -352,17 +330,10 @@ def _renew_at(serving: Serving) -> float:
 def why_not_ready(
     serving: Serving | None, targets: Sequence[TargetSeen] | None, *, now: float, timing: CertificateTiming
 ) -> NotReady | None:
-    """Return why a replica should not be called now; None if it may be.
-
-    Args:
-        serving: What it serves.
-        targets: As for ``decide``.
-        now: Seconds since 1970 on the API server's clock.
-        timing: How long things live.
-    """
+    """Return why a replica cannot receive requests, or None if it can."""
     if serving is None:
         return NotReady.NO_CERTIFICATE
-    # An API server whose clock is ahead would refuse it a little earlier.
+    # An API server whose clock is ahead rejects the certificate earlier.
     if not serving.not_before <= now < serving.not_after - timing.skew:
         return NotReady.NOT_VALID
     if targets is None:

@@ -1,7 +1,6 @@
-"""Configurations whose ``caBundle`` is ours to write: which webhooks in them, what is there, and the patch of it.
+"""Read and patch the ``caBundle`` of the program's webhooks in a configuration.
 
-Nothing else of a configuration is read or written: a patch names the webhooks that were asked for and the version that
-was seen, and of a webhook that was not asked for, nothing.
+A patch names the webhooks and the version of the configuration. It changes no other webhook.
 
 Source: k8s.io/api admissionregistration/v1 ``WebhookClientConfig``, apiextensions/v1 ``WebhookConversion``.
 """
@@ -19,7 +18,7 @@ from typing import Any, Final, cast, final
 from deltaloop.api.errors import InvalidArgumentError
 
 CERT_MANAGER: Final = "cert-manager.io/inject-ca-from"
-"""The annotation by which cert-manager's ca-injector is asked to write ``caBundle``."""
+"""Annotation that makes cert-manager's ca-injector write ``caBundle``."""
 
 _ELSEWHERE: Final = (CERT_MANAGER, "cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca")
 _CERTIFICATE: Final = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
@@ -27,7 +26,7 @@ _CERTIFICATE: Final = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFI
 
 @final
 class TargetKind(Enum):
-    """Kinds of configurations that name webhooks."""
+    """Kinds of configurations that reference webhooks."""
 
     VALIDATING = "ValidatingWebhookConfiguration"
     MUTATING = "MutatingWebhookConfiguration"
@@ -37,12 +36,15 @@ class TargetKind(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class WebhookTarget:
-    """One configuration.
+    """Configuration that references webhooks of the program.
 
     Attributes:
-        kind: What kind of configuration.
-        name: Its name.
-        webhooks: Names of the webhooks in it that are ours; empty for a definition, which has one conversion.
+        kind: Kind of the configuration.
+        name: Name of the configuration.
+        webhooks: Names of the program's webhooks. Empty for a definition, which has one conversion.
+
+    Raises:
+        InvalidArgumentError: If the name or the webhooks are missing, or a definition has webhooks.
     """
 
     kind: TargetKind
@@ -50,11 +52,6 @@ class WebhookTarget:
     webhooks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what names no webhook.
-
-        Raises:
-            InvalidArgumentError: If the name is empty, or webhooks are missing, or are given for a definition.
-        """
         if not self.name:
             raise InvalidArgumentError(f"WebhookTarget: the name of the {self.kind.value} is empty")
         if (self.kind is TargetKind.CONVERSION) == bool(self.webhooks):
@@ -68,13 +65,13 @@ class WebhookTarget:
 
 
 def is_managed_elsewhere(obj: Mapping[str, Any]) -> bool:
-    """Tell whether a configuration asks another tool for its ``caBundle``."""
+    """Return whether an annotation requests ``caBundle`` from another tool."""
     annotations = _mapping(_mapping(obj.get("metadata")).get("annotations"))
     return any(name in annotations for name in _ELSEWHERE)
 
 
 def bundles_of(target: WebhookTarget, obj: Mapping[str, Any]) -> dict[str, tuple[str, ...] | None]:
-    """Return the certificates in ``caBundle`` of each webhook that is ours, in PEM; None if that is not readable."""
+    """Return the ``caBundle`` of each webhook of the program as PEM certificates, or None if it is not readable."""
     if target.kind is TargetKind.CONVERSION:
         conversion = _mapping(_mapping(obj.get("spec")).get("conversion"))
         if conversion.get("strategy") != "Webhook":
@@ -89,13 +86,7 @@ def bundles_of(target: WebhookTarget, obj: Mapping[str, Any]) -> dict[str, tuple
 
 
 def bundle_patch(target: WebhookTarget, obj: Mapping[str, Any], certificates: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the JSON patch that writes certificates into the ``caBundle`` of the webhooks that are ours.
-
-    Args:
-        target: Which webhooks.
-        obj: The configuration as it was seen; the patch is refused if it has changed since.
-        certificates: In PEM.
-    """
+    """Return the JSON patch that writes PEM certificates into ``caBundle`` of an unchanged configuration."""
     text = "".join(f"{each.strip()}\n" for each in certificates)
     bundle = base64.b64encode(text.encode()).decode()
     version = _mapping(obj.get("metadata")).get("resourceVersion")
@@ -110,7 +101,7 @@ def bundle_patch(target: WebhookTarget, obj: Mapping[str, Any], certificates: Se
 
 
 def split_pem(text: str) -> tuple[str, ...]:
-    """Return the certificates in a text, each with its lines; what stands between is comment."""
+    """Return the certificates in a text. Text between them is a comment."""
     return tuple(f"{found}\n" for found in _CERTIFICATE.findall(text))
 
 
