@@ -1,1 +1,1 @@
-"""Modules that every room can import and no user needs, such as backoff and bounded HTTP servers."""
+"""Internal modules that all packages can import, such as backoff, fork safety and bounded HTTP servers."""

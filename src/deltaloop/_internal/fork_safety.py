@@ -1,13 +1,13 @@
-"""Locks that a forked child can use, although another thread held them at the fork.
+"""Locks that stay usable in a forked process.
 
-A fork copies memory but no threads: a lock that another thread held stays held in the child for ever, and what it
-guarded may be half changed there. So the child begins with new locks, and whoever owns one is told whether it was held;
-a queue or a store that was being changed refuses every use from then on, instead of giving wrong answers. Taking a
-lock costs what it did: all the work is done at forks, in the child.
+A fork copies memory but no threads, so a lock that another thread held would stay locked in the child, and its data can
+be inconsistent. Therefore, the child resets these locks, and their owners are told whether the lock was held. A queue
+or store that was being changed then rejects all calls. Acquiring a lock has no extra cost, because all work happens at
+the fork.
 
-Locks of what a child never reaches (a reader's thread, a call that waits for the background loop) need none of this.
+Locks that a child never uses do not need this, for example those of a reader's thread.
 
-Source: the standard library does the same for its own (``logging``, ``threading``: ``os.register_at_fork``).
+Source: the standard library does the same for ``logging`` and ``threading`` (``os.register_at_fork``).
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ from deltaloop._internal.root_error import DeltaloopError
 
 
 class ForkedError(DeltaloopError, RuntimeError):
-    """Something was being changed by another thread when this process was forked, and cannot be trusted in it.
+    """Another thread was changing an object when this process was forked, so the object cannot be used.
 
-    Make another one in the child; or fork before there are threads, or start processes by ``spawn``.
+    Create a new object in the child, fork before you start threads, or start processes with ``spawn``.
 
     Attributes:
-        what: What it is.
+        what: Description of the object.
     """
 
     def __init__(self, what: str) -> None:
-        """Say what was being changed, and what to do."""
         super().__init__(
             f"{what} was being changed by another thread when this process was forked, so it cannot be used in the "
             "child; make another one here, fork before threads use it, or start processes by 'spawn'"
@@ -47,20 +46,20 @@ class _Lock(Protocol):
 
 L = TypeVar("L")
 
-# By lock, the object whose method is called in a child, and the name of the method. Without WeakMethod, whose callbacks
-# fail for objects that live until the interpreter ends.
+# For each lock, the object and the name of the method to call in a child. WeakMethod is not used, because its callbacks
+# fail for objects that live until the interpreter exits.
 _locks: Final[weakref.WeakKeyDictionary[_Lock, tuple[weakref.ref[object], str] | None]] = weakref.WeakKeyDictionary()
 
 
 def fork_safe(lock: L, in_child: Callable[[bool], object] | None = None) -> L:
-    """Return a lock of ``threading``, which a forked child finds unlocked, whoever held it.
+    """Register a lock of ``threading``, so that a forked process finds it unlocked, and return it.
 
     Args:
-        lock: The lock that a forked process is to find free.
-        in_child: A method that is called in each forked child, once the lock is free: with True if another thread held
-            it at the fork, so that what it guards may be half changed. Its object is not kept alive by this.
+        lock: Lock to register.
+        in_child: Method that each forked process calls after it released the lock. The argument is True if another
+            thread held the lock, so that its data can be inconsistent. Only a weak reference to its object is kept.
     """
-    known: _Lock = lock  # type: ignore[assignment]  # every lock of threading has it; the standard library uses it so
+    known: _Lock = lock  # type: ignore[assignment]  # all locks of threading have _at_fork_reinit
     if in_child is None:
         _locks[known] = None
     else:
@@ -71,12 +70,11 @@ def fork_safe(lock: L, in_child: Callable[[bool], object] | None = None) -> L:
 
 @final
 class Torn:
-    """Stands in for what was half changed: whatever is done with it raises."""
+    """Placeholder for inconsistent data that raises ``ForkedError`` on every use."""
 
     __slots__ = ("_error",)
 
     def __init__(self, what: str) -> None:
-        """Say what it was."""
         self._error = ForkedError(what)
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -94,10 +92,10 @@ class Torn:
 
 def _begin_anew() -> None:
     for lock, hook in list(_locks.items()):
-        # A re-entrant lock of the forking thread itself is still its own, and what it guards is as that thread left it.
+        # The forking thread still owns its own reentrant locks, and their data is consistent.
         held = not lock.acquire(blocking=False)
         if held:
-            lock._at_fork_reinit()  # noqa: SLF001 - the one way to free a lock of a thread that is gone
+            lock._at_fork_reinit()  # noqa: SLF001 - the only way to release a lock of a missing thread
         else:
             lock.release()
         owner = None if hook is None else hook[0]()
@@ -105,5 +103,5 @@ def _begin_anew() -> None:
             getattr(owner, hook[1])(held)
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+if hasattr(os, "register_at_fork"):  # missing on Windows
     os.register_at_fork(after_in_child=_begin_anew)

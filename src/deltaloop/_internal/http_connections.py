@@ -1,8 +1,7 @@
-"""HTTP servers whose connections and memory are bounded, for ports that others may reach.
+"""HTTP servers with limited connections and memory, for ports that others can reach.
 
-A new connection takes the place of the one that has waited longest for a request, so that idle connections keep nobody
-away; a new TLS handshake does the same with the oldest handshake. A connection without a request ends after a while, as
-do kept connections and responses that are not read.
+A new connection replaces the one that has waited longest for a request, and a new TLS handshake replaces the oldest
+one, so idle clients cannot block others. Connections without requests, idle connections and unread responses time out.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 UNREADABLE: Final = HttpProcessingError
-"""The error of a request that cannot be read."""
+"""Error of an unreadable request."""
 IDLE: Final = 60.0
 FIRST_REQUEST: Final = 10.0
 HANDSHAKE: Final = 10.0
 SENDING: Final = 30.0
-"""Seconds in which a client must read a response."""
+"""Seconds within which a client must read a response."""
 MOST_HANDSHAKES: Final = 50
 _PIECE: Final = 64 * 1024
-_UNBUFFERED: Final = 32 * 1024  # less than what makes a transport wait
-_MOST_HEADERS: Final = 32  # of at most 8 KiB each
-_ACCEPTS: Final = "_accept_connection2"  # asyncio's task for a connection, which makes the handshake
+_UNBUFFERED: Final = 32 * 1024  # less than the high-water mark of a transport
+_MOST_HEADERS: Final = 32  # each at most 8 KiB
+_ACCEPTS: Final = "_accept_connection2"  # asyncio's coroutine for the TLS handshake of a new connection
 
 
 @dataclass(slots=True)
@@ -39,19 +38,19 @@ class _Connection:
 
 @final
 class BoundedServer(web.Server):
-    """Bounds the number of connections: a new one ends the one that has waited longest for a request."""
+    """Server with a connection limit. A new connection replaces the one that has waited longest for a request."""
 
     def __init__(
         self, answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], *, most: int, logger: logging.Logger
     ) -> None:
-        """Make the factory of protocols for ``create_server``.
+        """Create the protocol factory for ``create_server``.
 
         Args:
-            answer: Answers a request.
-            most: Most connections at a time.
-            logger: Logger of requests that cannot be read.
+            answer: Handler of requests.
+            most: Maximum number of connections.
+            logger: Logger for unreadable requests.
         """
-        # Unasked, the library would unpack a body that nobody reads, gigabytes of it, and read on after the answer.
+        # By default, aiohttp decompresses bodies that are never read, and keeps reading after the response.
         super().__init__(
             self._answered,
             handler_cancellation=True,
@@ -68,7 +67,7 @@ class BoundedServer(web.Server):
         self._handshakes: dict[asyncio.Task[Any], None] = {}
 
     def __call__(self) -> web.RequestHandler:
-        """Take a connection that has been accepted; one with TLS makes its handshake next."""
+        """Create the protocol of a new connection, before its TLS handshake."""
         task = asyncio.current_task()
         if task is not None and getattr(task.get_coro(), "__name__", "") == _ACCEPTS:
             self._handshakes[task] = None
@@ -83,14 +82,14 @@ class BoundedServer(web.Server):
             raise ConnectionResetError
         connection.first_request.cancel()
         connection.answering = True
-        self._open[request.protocol] = connection  # from now on the last that has to go
+        self._open[request.protocol] = connection  # move it to the end of the eviction order
         try:
             return await self._answer(request)
         finally:
             connection.answering = False
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Take a connection, in place of another one if there are too many."""
+        """Add a connection, and close another one if there are too many."""
         super().connection_made(handler, transport)
         timer = asyncio.get_running_loop().call_later(FIRST_REQUEST, transport.abort)
         self._open[handler] = _Connection(transport, timer)
@@ -99,13 +98,13 @@ class BoundedServer(web.Server):
             self._forget(last).abort()
 
     def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
-        """Forget a connection."""
+        """Remove a connection."""
         super().connection_lost(handler, exc)
         if handler in self._open:
             self._forget(handler)
 
     def abort(self) -> None:
-        """Cut what connections there are: the end of TLS would be waited for after the loop has gone."""
+        """Abort all connections, because a TLS shutdown could outlast the loop."""
         for handler in tuple(self._open):
             self._forget(handler).abort()
 
@@ -116,10 +115,10 @@ class BoundedServer(web.Server):
 
 
 async def send(request: web.BaseRequest, response: web.Response) -> web.StreamResponse:
-    """Send a response, a large one in pieces, and return the response that was sent.
+    """Send a response, in chunks if it is large, and return the response that was sent.
 
     Raises:
-        ConnectionResetError: If the client does not read it in time; the connection is cut.
+        ConnectionResetError: If the client does not read the response in time. The connection is aborted.
     """
     body, transport = response.body, request.transport
     size = len(body) if isinstance(body, bytes) else 0

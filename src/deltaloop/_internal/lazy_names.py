@@ -1,7 +1,7 @@
-"""Names of other modules that a module hands out, each imported when it is first used.
+"""Lazy imports for the public names of a module.
 
-Which names these are stands once, in the module's stub, which type checkers read, too: ``from a.b import C as C``, each
-on a line of its own. A program that is frozen into one file has to take the ``.pyi`` files along.
+The module's stub lists the names, one ``from a.b import C as C`` per line, and type checkers read the same stub. A
+program that is bundled into one file must include the ``.pyi`` files.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-TYPE_CHECKING = False  # typing itself would be most of what an import of the façade costs
+TYPE_CHECKING = False  # importing typing would dominate the import time of deltaloop
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 def lazy_names(module: str, file: str | None) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
-    """Return a module's ``__all__``, ``__getattr__`` and ``__dir__``: the names that its stub imports.
+    """Return a module's ``__all__``, ``__getattr__`` and ``__dir__`` for the names in its stub.
 
     Args:
-        module: The module's ``__name__``.
-        file: The module's ``__file__``; the stub is beside it.
+        module: ``__name__`` of the module.
+        file: ``__file__`` of the module, which is next to the stub.
     """
     homes = read_homes(f"{file}".rpartition(".")[0] + ".pyi")
 
-    def __getattr__(name: str) -> object:  # noqa: N807 - it becomes the module's
+    def __getattr__(name: str) -> object:  # noqa: N807 - becomes a module function
         if name not in homes:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         home = homes[name]
@@ -31,20 +31,20 @@ def lazy_names(module: str, file: str | None) -> tuple[list[str], Callable[[str]
         setattr(sys.modules[module], name, value)
         return value
 
-    def __dir__() -> list[str]:  # noqa: N807 - as above
+    def __dir__() -> list[str]:  # noqa: N807 - same
         return sorted({*vars(sys.modules[module]), *homes})
 
     return list(homes), __getattr__, __dir__
 
 
 def read_homes(stub: str) -> dict[str, str]:
-    """Read from which module a stub takes each of its names."""
-    with open(stub, encoding="utf-8") as lines:  # noqa: PTH123 - pathlib alone would double the time of an import
+    """Read the source module of each name in a stub."""
+    with open(stub, encoding="utf-8") as lines:  # noqa: PTH123 - importing pathlib would double the import time
         words = [line.split() for line in lines if line.startswith("from ")]
     return {word[-1]: word[1] for word in words}
 
 
 def _imported(home: str, name: str) -> object:
-    """Do what ``from home import name`` does; the name may be a module in a package."""
+    """Import like ``from home import name``. The name can be a submodule."""
     value: object = getattr(__import__(home, fromlist=[name]), name)
     return value

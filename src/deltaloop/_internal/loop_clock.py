@@ -1,4 +1,4 @@
-"""The clock of an event loop."""
+"""Clock of an event loop."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def clock_of(loop: asyncio.AbstractEventLoop) -> Callable[[], float]:
 
 
 def loop_clock() -> Callable[[], float]:
-    """Return a function that returns the time of the running loop."""
+    """Return the clock of the running loop."""
     return clock_of(asyncio.get_running_loop())

@@ -1,8 +1,8 @@
-"""Refuses an option of a wrong type where it is given, by its name: not from inside, once it is used.
+"""Type checks for options when they are created.
 
-Every class of options calls ``check_types`` first of all. A list may stand for a tuple and a set for a frozenset, a
-whole number for one with a fraction; a text stands for no collection of texts. Of words to choose from only the type is
-looked at: the class itself says which there are.
+Each options class calls ``check_types`` first. Lists can replace tuples, sets can replace frozensets, and integers can
+replace floats. A string is not accepted as a collection of strings. For literals, only the type is checked, and the
+class checks the value.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _OptionsType(msgspec.StructMeta):
     if not TYPE_CHECKING:
 
         def __call__(cls, *arguments: Any, **options: Any) -> Any:  # noqa: N805 - of a metaclass
-            """Make options; the error for an unknown or missing one names the class."""
+            """Create options, and prefix the error for unknown or missing arguments with the class name."""
             try:
                 return super().__call__(*arguments, **options)
             except TypeError as error:
@@ -45,23 +45,22 @@ class _OptionsType(msgspec.StructMeta):
 
 
 class Options(msgspec.Struct, frozen=True, metaclass=_OptionsType):
-    """Base of classes of options. A Struct is made in a fortieth of the time of a dataclass."""
+    """Base class of options. Creating a msgspec Struct takes a fortieth of the time of a dataclass."""
 
     def replace(self, **changes: Any) -> Self:
-        """Return a copy with some options changed."""
+        """Return a copy with the given options changed."""
         return msgspec.structs.replace(self, **changes)
 
 
 class OptionTypeError(DeltaloopError, TypeError):
-    """An option has a value of a wrong type; the caller has to give another one.
+    """An option has a value of the wrong type.
 
     Attributes:
-        option: Class and field, such as ``ServerOptions.controllers``.
-        needed: What is needed.
+        option: Class and field, for example ``ServerOptions.controllers``.
+        needed: Expected type.
     """
 
     def __init__(self, option: str, given: str, needed: str) -> None:
-        """Say what was given, by its type only, and what is needed."""
         super().__init__(f"{option} is of type {given}; {needed} is needed")
         self.option = option
         self.needed = needed
@@ -70,17 +69,17 @@ class OptionTypeError(DeltaloopError, TypeError):
 _ANYTHING: Final = object()
 Fits: TypeAlias = Callable[[Any], bool]
 _known: Final[dict[type[object], tuple[tuple[str, Any, Fits, set[type[object]]], ...]]] = {}
-_WITH_ITEMS: Final = (tuple, list, AbstractSet)  # whose items are looked at, too
+_WITH_ITEMS: Final = (tuple, list, AbstractSet)  # their items are checked too
 _SHOWN_NUMBERS: Final = {float: (int, float), int: (int,)}
 
 
 def check_types(options: Any) -> None:
-    """Check every field of options.
+    """Check the types of all options.
 
-    Of most values it is the type that counts, and options are made for every request: types that fit are remembered.
+    It caches accepted types, because options are created for every request.
 
     Raises:
-        OptionTypeError: For the first one whose value is of a wrong type.
+        OptionTypeError: If a value has the wrong type.
     """
     cls = cast("type[object]", type(options))
     known = _known.get(cls)
@@ -102,14 +101,14 @@ def _hints(cls: Any) -> dict[str, Any]:
     names = vars(sys.modules[cls.__module__])
     for name, hint in cls.__annotations__.items():
         try:
-            found[name] = eval(hint, names) if isinstance(hint, str) else hint  # noqa: S307 - ours
-        except NameError:  # imported for type checkers only
+            found[name] = eval(hint, names) if isinstance(hint, str) else hint  # noqa: S307 - our own annotations
+        except NameError:  # imported only for type checkers
             found[name] = _ANYTHING
     return found
 
 
 def _fitting(hint: Any) -> Fits:
-    """Return what tells whether a value is of a type."""
+    """Return a function that checks the type of a value."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         any_of = [_fitting(part) for part in parts]
@@ -134,7 +133,7 @@ def _fitting_generic(origin: Any, parts: tuple[Any, ...]) -> Fits:
         return callable
     if origin in (tuple, frozenset):
         kinds = (tuple, list) if origin is tuple else (AbstractSet,)
-        item_fits = _fitting(parts[0])  # a tuple of one kind is written with three dots
+        item_fits = _fitting(parts[0])  # tuples are annotated as tuple[X, ...]
         return lambda value: isinstance(value, kinds) and all(map(item_fits, cast("Collection[Any]", value)))
     if origin is Mapping:
         return lambda value: isinstance(value, Mapping)
@@ -148,7 +147,7 @@ def _anything(_: Any) -> bool:
 
 
 def _shown(hint: Any) -> str:
-    """Name a type as one writes it in a sentence."""
+    """Return the name of a type for an error message."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return " or ".join(_shown(part) for part in parts)

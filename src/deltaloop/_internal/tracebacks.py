@@ -1,10 +1,7 @@
-"""What a log line says of an error: what was raised, and where in the program's own code.
+"""Short log records for errors: the error, and the lines of the program's own code that led to it.
 
-A controller whose object cannot be reconciled fails again and again, and of its traceback's frames nearly all belong to
-asyncio and to this library. So each failure is one line, with the error and the frames of the program; the whole
-traceback comes with the first of a kind, and again after a minute.
-
-Below every room: work queues, caches and the runtime log failures of functions that are not theirs.
+A failing reconcile repeats, and most frames of its traceback belong to asyncio and deltaloop. Therefore, each failure
+is one line. The whole traceback is added to the first error of a kind, and again after a minute.
 """
 
 from __future__ import annotations
@@ -32,19 +29,19 @@ _OUR_FOLDER: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _STANDARD_LIBRARY: Final = os.path.dirname(os.path.abspath(os.__file__)) + os.sep  # noqa: PTH100, PTH120 - same
 _INSTALLED: Final = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 
-# What asyncio's own loops run each callback and each step of a task in.
-_RUNS_CALLBACKS: Final[CodeType] = asyncio.Handle._run.__code__  # noqa: SLF001 - compared with, never called
+# asyncio's loops run each callback and each step of a task in this function.
+_RUNS_CALLBACKS: Final[CodeType] = asyncio.Handle._run.__code__  # noqa: SLF001 - only compared
 
 _ErrorKind: TypeAlias = tuple[type[BaseException], CodeType | None, int]
 
 
 @final
 class ErrorSummary(msgspec.Struct, frozen=True):
-    """What a log line says of an error.
+    """Fields of a log record for an error.
 
     Attributes:
-        extra: ``raised``, the error's class and text, and ``where``, the program's own frames, the innermost last.
-        exc_info: The error where its whole traceback is due; None where it was logged within the last minute.
+        extra: ``raised`` with the error's class and text, and ``where`` with the program's own frames, innermost last.
+        exc_info: Error if its whole traceback should be logged, or None if it was logged within the last period.
     """
 
     extra: dict[str, object]
@@ -53,26 +50,27 @@ class ErrorSummary(msgspec.Struct, frozen=True):
 
 @final
 class ErrorSummaries:
-    """Summaries of errors that may come again and again; each place that logs some has its own.
+    """Summaries of repeated errors, with one instance per place that logs them.
 
-    The kind of an error is its class and the line that raised it. Any thread; two that meet may both get a traceback.
+    The kind of an error consists of its class and the line that raised it. It is thread-safe, except that concurrent
+    errors can both get a traceback.
     """
 
     def __init__(self, period: float = TRACEBACK_PERIOD) -> None:
-        """Begin with no error known.
+        """Create the summaries.
 
         Args:
-            period: Seconds between two whole tracebacks of errors of one kind.
+            period: Seconds between two whole tracebacks of the same kind.
         """
         self._period = period
         self._due_at: dict[_ErrorKind, float] = {}
 
     def of(self, error: BaseException, now: float) -> ErrorSummary:
-        """Summarize an error that is logged now.
+        """Summarize an error.
 
         Args:
-            error: What was raised.
-            now: Monotonic seconds.
+            error: Exception.
+            now: Monotonic time in seconds.
         """
         extra: dict[str, object] = {"raised": error_text(error), "where": own_frames(error)}
         return ErrorSummary(extra, error if self._traceback_is_due(_kind_of(error), now) else None)
@@ -88,16 +86,16 @@ class ErrorSummaries:
         extra: Mapping[str, object],
         again: int | None = None,
     ) -> None:
-        """Log an error in one line, with its traceback if that is due.
+        """Log an error in one line, with its traceback if it is due.
 
         Args:
-            logger: The logger that gets the record.
-            level: As how bad.
-            message: What failed, the same text each time.
-            error: What was raised.
-            now: Monotonic seconds.
-            extra: What else the record says.
-            again: As how bad if an error of its kind was logged within the last minute; None is as bad.
+            logger: Logger.
+            level: Log level.
+            message: Constant message.
+            error: Exception.
+            now: Monotonic time in seconds.
+            extra: Further fields of the record.
+            again: Log level for an error of the same kind within the period. None means ``level``.
         """
         summary = self.of(error, now)
         if again is not None and summary.exc_info is None:
@@ -107,14 +105,14 @@ class ErrorSummaries:
     def _traceback_is_due(self, kind: _ErrorKind, now: float) -> bool:
         due_at = self._due_at.pop(kind, now)
         due = now >= due_at
-        self._due_at[kind] = now + self._period if due else due_at  # last in order: the dict forgets the oldest
+        self._due_at[kind] = now + self._period if due else due_at  # at the end, because the oldest entry is evicted
         if len(self._due_at) > _KINDS_KEPT:
             del self._due_at[next(iter(self._due_at))]
         return due
 
 
 def error_text(error: BaseException) -> str:
-    """Return an error's class and text in one line, with its notes; of a group, those of its first errors."""
+    """Return an error's class, text and notes in one line. For a group, return those of its first errors."""
     leaves = list(leaves_of(error))
     texts = [_text_of(leaf) for leaf in leaves[:_ERRORS_OF_GROUP]]
     if len(leaves) > _ERRORS_OF_GROUP:
@@ -123,11 +121,10 @@ def error_text(error: BaseException) -> str:
 
 
 def own_frames(error: BaseException) -> list[str]:
-    """Return where in the program's own code an error was raised, such as ``greeter.py:12 in reconcile``.
+    """Return the program's own frames of an error, for example ``greeter.py:12 in reconcile``.
 
-    Its own is what belongs neither to this library nor to Python, and of that what is not installed, if there is any.
-    An error that passed through none of it has its innermost frame, or the place in its attribute ``where``. Of a
-    group, the first error's.
+    These frames do not belong to deltaloop, Python or, if possible, installed packages. If there are none, return the
+    innermost frame, or the error's attribute ``where`` if it is set. For a group, use its first error.
     """
     leaf = next(leaves_of(error))
     if isinstance(where := getattr(leaf, "where", None), str) and where:
@@ -137,18 +134,17 @@ def own_frames(error: BaseException) -> list[str]:
 
 
 def defined_at(function: object) -> str:
-    """Return where a function is defined, as ``own_frames`` names places; empty for what is no Python function."""
+    """Return the definition of a function in the format of ``own_frames``, or an empty string without Python code."""
     code = getattr(inspect.unwrap(cast("Any", function)), "__code__", None)
     return place_in(code, code.co_firstlineno) if isinstance(code, CodeType) else ""
 
 
 def thread_frames(thread_id: int) -> list[str]:
-    """Return where a thread of this process is at this moment, with the lines' text, the innermost frame last.
+    """Return the current frames of a thread with their source lines, innermost last.
 
-    Of a thread that runs an event loop, only the callback that it is in, unless it is in none. Empty if the thread has
-    ended.
+    For an event loop, return only the current callback, if there is one. If the thread has ended, the list is empty.
     """
-    stack = list(_stack(sys._current_frames().get(thread_id)))  # noqa: SLF001 - the documented way
+    stack = list(_stack(sys._current_frames().get(thread_id)))  # noqa: SLF001 - documented API
     callback = next((depth for depth, frame in enumerate(stack) if frame.f_code is _RUNS_CALLBACKS), 0)
     shown = stack[: callback or len(stack)][:_STACK_FRAMES]
     places = [(frame.f_code, frame.f_lineno or 0) for frame in reversed(shown)]
@@ -171,7 +167,7 @@ def _own(frames: Sequence[tuple[CodeType, int]]) -> Sequence[tuple[CodeType, int
 def _is_library(file: str) -> bool:
     if file.startswith((_OUR_FOLDER, "<frozen ")):
         return True
-    return file.startswith(_STANDARD_LIBRARY) and not _is_installed(file)  # packages are installed below it
+    return file.startswith(_STANDARD_LIBRARY) and not _is_installed(file)  # site-packages is inside
 
 
 def _is_installed(file: str) -> bool:
@@ -179,14 +175,14 @@ def _is_installed(file: str) -> bool:
 
 
 def place_in(code: CodeType, line: int) -> str:
-    """Return a line of a function, such as ``greeter.py:12 in reconcile``."""
+    """Return a line of a function, for example ``greeter.py:12 in reconcile``."""
     return f"{code.co_filename}:{line} in {code.co_qualname}"
 
 
 def _text_of(error: BaseException) -> str:
     try:
         text = str(error)
-    except Exception:  # noqa: BLE001 - an error that cannot be written must not hide that there was one
+    except Exception:  # noqa: BLE001 - a broken __str__ must not hide the error
         text = "<no text: its __str__ failed>"
     name = type(error).__qualname__
     text = "; ".join([f"{name}: {text}" if text else name, *notes_of(error)])
@@ -194,12 +190,12 @@ def _text_of(error: BaseException) -> str:
 
 
 def notes_of(error: BaseException) -> list[str]:
-    """Return what was added to an error by ``add_note``: what it means for the program, and what to do."""
+    """Return the notes that were added with ``add_note``."""
     return [str(note) for note in cast("list[object]", getattr(error, "__notes__", []))]
 
 
 def leaves_of(error: BaseException) -> Iterator[BaseException]:
-    """Yield the errors that a group holds; of one that is no group, itself."""
+    """Yield the errors in a group, recursively, or the error itself."""
     if isinstance(error, BaseExceptionGroup):
         for inner in cast("BaseExceptionGroup[Any]", error).exceptions:
             yield from leaves_of(inner)

@@ -1,4 +1,4 @@
-"""X.509 certificates with keys on the curve P-256, for the servers of deltaloop. Needs the package ``cryptography``."""
+"""X.509 certificates with P-256 keys for the servers of deltaloop. Requires the package ``cryptography``."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """Make a key."""
+    """Generate a key."""
     from cryptography.hazmat.primitives.asymmetric import ec
 
     return ec.generate_private_key(ec.SECP256R1())
 
 
 def load_key(pem: bytes) -> SigningKey:
-    """Read a key that is not encrypted.
+    """Load an unencrypted key.
 
     Raises:
-        ValueError: If it is a key for neither ECDSA nor RSA.
+        ValueError: If the key is neither ECDSA nor RSA.
         TypeError: If it is encrypted.
     """
     from cryptography.hazmat.primitives import serialization
@@ -38,12 +38,12 @@ def load_key(pem: bytes) -> SigningKey:
 
     key = serialization.load_pem_private_key(pem, password=None)
     if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
-        raise ValueError("the key must be one for ECDSA or RSA")  # noqa: TRY004 - the content is wrong, not its type
+        raise ValueError("the key must be one for ECDSA or RSA")  # noqa: TRY004 - wrong content, not a wrong type
     return key
 
 
 def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return a key in PEM, not encrypted."""
+    """Return the unencrypted PEM of a key."""
     from cryptography.hazmat.primitives import serialization
 
     pem = serialization.Encoding.PEM
@@ -51,7 +51,7 @@ def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def certificate_pem(certificate: x509.Certificate) -> bytes:
-    """Return a certificate in PEM."""
+    """Return the PEM of a certificate."""
     from cryptography.hazmat.primitives import serialization
 
     return certificate.public_bytes(serialization.Encoding.PEM)
@@ -69,7 +69,7 @@ def name_of(common_name: str, organizations: Sequence[str] = ()) -> x509.Name:
 def sign_authority(
     key: ec.EllipticCurvePrivateKey, *, name: str, not_before: datetime, not_after: datetime
 ) -> x509.Certificate:
-    """Return the certificate of an authority that signs itself."""
+    """Return a self-signed CA certificate."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
 
@@ -94,14 +94,14 @@ def sign_leaf(
     """Return a certificate of a server or a client.
 
     Args:
-        key: The key that the certificate is about.
-        subject: The name in it.
-        issuer: The certificate of the authority.
-        signer: The key of the authority.
-        purpose: Whether it serves or asks.
-        not_before: Start of its validity.
-        not_after: End of its validity.
-        hosts: DNS names and addresses of a server.
+        key: Key of the certificate.
+        subject: Subject of the certificate.
+        issuer: Certificate of the CA.
+        signer: Key of the CA.
+        purpose: Extended key usage.
+        not_before: Start of the validity.
+        not_after: End of the validity.
+        hosts: DNS names and IP addresses of a server.
     """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
@@ -119,7 +119,7 @@ def sign_leaf(
 
 
 def is_address(host: str) -> bool:
-    """Tell whether a host is an IP address."""
+    """Return whether a host is an IP address."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -128,7 +128,7 @@ def is_address(host: str) -> bool:
 
 
 def server_context() -> ssl.SSLContext:
-    """Return a context for a server of HTTP/1.1, without a certificate."""
+    """Return a TLS context for an HTTP/1.1 server, without a certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
@@ -136,10 +136,10 @@ def server_context() -> ssl.SSLContext:
 
 
 def load_chain(context: ssl.SSLContext, pem: bytes) -> None:
-    """Make a context serve a key and a certificate from the next handshake on; open connections keep theirs.
+    """Load a key and a certificate into a context, for new handshakes. Open connections keep the old ones.
 
     Raises:
-        ssl.SSLError: If they do not belong together, or are none.
+        ssl.SSLError: If they are invalid or do not match.
     """
     with _file(pem) as path:
         context.load_cert_chain(path)
@@ -147,7 +147,7 @@ def load_chain(context: ssl.SSLContext, pem: bytes) -> None:
 
 @contextmanager
 def _file(content: bytes) -> Generator[str]:
-    """Write a file for OpenSSL: in memory where the system has such files, else one that only this user can read."""
+    """Write a file for OpenSSL, in memory if possible, otherwise readable only by this user."""
     if hasattr(os, "memfd_create") and Path("/proc/self/fd").is_dir():
         descriptor = os.memfd_create("deltaloop")
         try:

@@ -1,9 +1,8 @@
-"""Threaded programs use the same machinery through one event loop that runs in the background.
+"""API for threads, built on an event loop in a background thread.
 
-This room owns the thread with the loop, the ways to wait from other threads for what happens on it, and the threads in
-which handlers are called. ``connect``, ``Client``, ``InformerFactory``, ``Informer`` and ``Registration`` mirror what
-the façade has under these names, without ``async``. All else joins by ``BackgroundLoop.enter`` (any async context
-manager) and ``BackgroundLoop.run``.
+``connect``, ``Client``, ``InformerFactory``, ``Informer`` and ``Registration`` mirror the ``deltaloop`` names without
+``async``. For other parts of deltaloop, use ``BackgroundLoop.enter`` (any async context manager) and
+``BackgroundLoop.run``.
 """
 
 from deltaloop.blocking.background_loop import BackgroundLoop as BackgroundLoop

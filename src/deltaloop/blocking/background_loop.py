@@ -1,13 +1,10 @@
-"""An event loop in a thread of its own, for programs that block.
+"""Event loop in a background thread, for programs that use threads.
 
-Threads hand coroutines to the loop and wait. Ctrl-C in a waiting thread cancels the coroutine and goes on as usual.
+Each context manager that ``enter`` opens lives in a single task on the loop, because task groups and timeouts require
+that. ``close`` exits them in reverse order, like nested ``async with`` blocks.
 
-Context managers entered by ``enter`` live on the loop, each in a task of its own, from its first step to its last: so
-those that hold task groups or time limits work, too. ``close`` leaves them in reverse order, as nested ``async with``
-blocks would.
-
-A fork copies memory but no threads: in the child there is no loop behind this object, and a lock may be held for ever.
-So each use compares the process id first, and raises.
+A forked process has no background thread, and its copy of a lock may be held permanently. Therefore, each use first
+compares the process id and raises in a forked process.
 """
 
 from __future__ import annotations
@@ -33,7 +30,7 @@ logger: logging.Logger = logging.getLogger("deltaloop.blocking")
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Guest:
-    """A context manager that was entered on the loop: its task, and the sign for it to leave."""
+    """Context manager that was entered on the loop, with its task and the event that makes it exit."""
 
     manager: AbstractAsyncContextManager[Any]
     leave: asyncio.Event
@@ -42,16 +39,16 @@ class _Guest:
 
 @final
 class BackgroundLoop:
-    """An event loop that runs in a thread until it is closed.
+    """Event loop that runs in a thread until it is closed.
 
-    ``with BackgroundLoop() as loop:`` does both.
+    ``with BackgroundLoop() as loop:`` starts and closes it.
     """
 
     def __init__(self, *, name: str = "deltaloop") -> None:
-        """Prepare a loop; the thread begins with ``start`` or ``with``.
+        """Create the loop. ``start`` or ``with`` starts the thread.
 
         Args:
-            name: The thread's name.
+            name: Name of the thread.
         """
         self._name = name
         self._process = os.getpid()
@@ -67,12 +64,12 @@ class BackgroundLoop:
         self._waiting: set[Handoff[Any]] = set()
 
     def start(self) -> None:
-        """Begin the thread; return when the loop runs.
+        """Start the thread and wait until the loop runs.
 
-        Starting it again does nothing.
+        You can call it repeatedly.
 
         Raises:
-            BackgroundLoopError: If it was closed, or in a forked process.
+            BackgroundLoopError: If the loop was closed, or in a forked process.
         """
         self.check_process()
         with self._lock:
@@ -81,7 +78,7 @@ class BackgroundLoop:
             if self._thread is not None:
                 return
             started = Handoff[None]()
-            # A daemon, so that a program that forgets to close it can end.
+            # A daemon, so that a program can exit without closing it.
             self._thread = threading.Thread(target=self._run_loop, args=(started,), name=self._name, daemon=True)
             try:
                 self._thread.start()
@@ -89,24 +86,24 @@ class BackgroundLoop:
                 started.take()
             except BaseException as error:
                 if isinstance(error, RuntimeError) and self._thread.ident is None:
-                    self._thread = None  # the system has no thread left; it may be tried again
-                else:  # no loop could be made, or Ctrl-C: whoever began it with `with` has no way to close it
+                    self._thread = None  # the system cannot create a thread now, so start() can be called again
+                else:  # no loop, or Ctrl-C: a `with` block cannot close it
                     self._closed = True
                     self._stop_soon()
                 raise
         logger.debug("background loop started", extra={"loop": self._name})
 
     def close(self) -> None:
-        """Leave what was entered, in reverse order, cancel everything else, and end the thread.
+        """Exit the entered context managers in reverse order, cancel all other coroutines, and stop the thread.
 
-        Threads that wait for something get a ``BackgroundLoopError``. What leaving a context manager raises is raised
-        when the thread has ended; of several, the first, and the others are logged.
+        Waiting threads get a ``BackgroundLoopError``. If context managers raise on exit, this method raises the first
+        exception after the thread has ended, and logs the others.
 
-        Closing it again waits for the end of the thread, if it has not ended yet. Interrupted (Ctrl-C), it waits no
-        longer: what is still to be left is cancelled, and the thread ends by itself.
+        A second call waits until the thread has ended. After an interruption (Ctrl-C), it stops waiting, cancels the
+        remaining exits, and the thread ends on its own.
 
         Raises:
-            BackgroundLoopError: If it is called on the loop's own thread, or in a forked process.
+            BackgroundLoopError: If it is called on the loop's thread, or in a forked process.
         """
         self.check_process()
         self._check_thread()
@@ -129,40 +126,43 @@ class BackgroundLoop:
             raise failures[0]
 
     def run(self, coroutine: Coroutine[Any, Any, T], *, timeout: float | None = None) -> T:
-        """Run a coroutine on the loop and wait for what it returns or raises.
+        """Run a coroutine on the loop, and return its result.
+
+        Ctrl-C in the waiting thread cancels the coroutine.
 
         Args:
-            coroutine: What to run.
-            timeout: Longest wait in seconds; the coroutine is cancelled then.
+            coroutine: Coroutine to run.
+            timeout: Timeout in seconds, after which the coroutine is canceled. None waits without a timeout.
 
         Raises:
-            TimeoutError: If it took longer.
-            BackgroundLoopError: If the loop does not run, is closed meanwhile, or the caller runs on it.
+            TimeoutError: If the timeout expires.
+            BackgroundLoopError: If the loop is not running or is closed while waiting, or if the caller runs on the
+                loop.
         """
         return self.run_keeping(coroutine, timeout=timeout, unwanted=None)
 
     def run_keeping(
         self, coroutine: Coroutine[Any, Any, T], *, timeout: float | None, unwanted: Callable[[T], object] | None
     ) -> T:
-        """Run a coroutine whose result must not be lost; otherwise as ``run``.
+        """Run a coroutine whose result must not be lost. Otherwise like ``run``.
 
         Args:
-            coroutine: What to run.
-            timeout: Longest wait in seconds; the coroutine is cancelled then.
-            unwanted: Called with a result that came when nobody waited for it any more.
+            coroutine: Coroutine to run.
+            timeout: Timeout in seconds, after which the coroutine is canceled. None waits without a timeout.
+            unwanted: Function called with a result that arrives after the caller stopped waiting.
         """
         handoff = Handoff[T]()
         tasks: list[asyncio.Task[None]] = []
 
         def begin() -> None:
             task = self._spawn(self._deliver(coroutine, handoff, unwanted))
-            task.add_done_callback(lambda _: coroutine.close())  # cancelled before its first step, it was never awaited
+            task.add_done_callback(lambda _: coroutine.close())  # it may never have started
             tasks.append(task)
 
         def cancel() -> None:
             for task in tasks:
                 task.cancel()
-            if not tasks:  # interrupted before it could begin
+            if not tasks:  # interrupted before the start
                 coroutine.close()
 
         try:
@@ -174,13 +174,13 @@ class BackgroundLoop:
             self._begin(loop, handoff, begin)
             if not handoff.wait(timeout):
                 raise TimeoutError(f"it took longer than {timeout} seconds")
-        except BackgroundLoopError:  # too late to begin
+        except BackgroundLoopError:  # the loop stopped before the start
             coroutine.close()
             raise
         except BaseException:
             try:
                 loop.call_soon_threadsafe(cancel)
-            except RuntimeError:  # the loop is closed, and nothing runs there any more
+            except RuntimeError:  # the loop is closed
                 cancel()
             handoff.abandon_for(unwanted)
             raise
@@ -189,17 +189,17 @@ class BackgroundLoop:
         try:
             return handoff.take()
         except BackgroundLoopError:
-            coroutine.close()  # it may never have begun
+            coroutine.close()  # it may never have started
             raise
 
     def enter(self, manager: AbstractAsyncContextManager[T]) -> T:
-        """Enter an async context manager on the loop, and stay in it until ``close``.
+        """Enter an async context manager on the loop. ``close`` exits it.
 
-        ``client = loop.enter(dl.connect())``, ``factory = loop.enter(dl.InformerFactory(client))``.
+        For example, ``client = loop.enter(dl.connect())`` or ``factory = loop.enter(dl.InformerFactory(client))``.
 
         Raises:
-            BackgroundLoopError: If the loop does not run, or the caller runs on it.
-            Exception: What entering raises.
+            BackgroundLoopError: If the loop is not running, or if the caller runs on the loop.
+            Exception: If entering raises it.
         """
         entered = Handoff[T]()
 
@@ -233,8 +233,8 @@ class BackgroundLoop:
         try:
             self._begin(loop, entered, begin)
             entered.wait()
-        except BaseException:  # Ctrl-C: whoever waits will never know that it was entered
-            with suppress(RuntimeError):  # the loop is closed, and has left it
+        except BaseException:  # Ctrl-C: the caller cannot exit it later
+            with suppress(RuntimeError):  # the loop is closed and has exited it
                 loop.call_soon_threadsafe(forget)
             raise
         finally:
@@ -242,13 +242,14 @@ class BackgroundLoop:
         return entered.take()
 
     def leave(self, manager: AbstractAsyncContextManager[Any]) -> None:
-        """Leave one context manager before ``close`` does it, and wait until it is left.
+        """Exit one context manager before ``close``, and wait until it has ended.
 
-        One that is not entered, or was left already, is no error; nor is a loop that is closed, which has left it.
+        It does nothing if the context manager is not entered or the loop is closed.
 
         Raises:
-            BackgroundLoopError: If the caller runs on the loop, in a forked process, or the loop is closed meanwhile.
-            Exception: What leaving raises.
+            BackgroundLoopError: If the caller runs on the loop, in a forked process, or if the loop is closed while
+                waiting.
+            Exception: If the exit raises it.
         """
         self.check_process()
         self._check_thread()
@@ -256,18 +257,18 @@ class BackgroundLoop:
             self.run(self._leave(manager))
 
     def check(self) -> None:
-        """Raise unless the loop runs.
+        """Check that the loop is running.
 
         Raises:
-            BackgroundLoopError: If it was not started, is closed, or is in another process.
+            BackgroundLoopError: If it was not started, is closed, or belongs to another process.
         """
         self._running_loop()
 
     def check_process(self) -> None:
-        """Raise in a forked process, where the thread of this loop does not exist and a lock may be held for ever.
+        """Check that this process created the loop, because a forked process has no thread for it.
 
         Raises:
-            BackgroundLoopError: If this is not the process that made the loop.
+            BackgroundLoopError: If another process created the loop.
         """
         if os.getpid() != self._process:
             raise BackgroundLoopError(
@@ -300,12 +301,12 @@ class BackgroundLoop:
             self._begin(loop, left, lambda: self._spawn(self._leave_guests(left)))
             left.wait()
             return left.take()
-        except BackgroundLoopError:  # the loop has ended by itself, by SystemExit say, and has left them
+        except BackgroundLoopError:  # the loop has ended, for example by SystemExit
             return []
 
     def _stop_soon(self) -> None:
         if self._loop is not None:
-            with suppress(RuntimeError):  # it is closed already
+            with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._stop.set)
 
     def _check_thread(self) -> None:
@@ -326,7 +327,7 @@ class BackgroundLoop:
         return loop
 
     def _begin(self, loop: asyncio.AbstractEventLoop, handoff: Handoff[Any], begin: Callable[[], object]) -> None:
-        """Have ``begin`` called on the loop; if it comes too late for that, the handoff fails."""
+        """Schedule ``begin`` on the loop. If the loop stops first, the handoff fails."""
 
         def begin_in_time() -> None:
             if self._stop.is_set() or self._ended:
@@ -337,7 +338,7 @@ class BackgroundLoop:
         with self._waiting_lock:
             try:
                 loop.call_soon_threadsafe(begin_in_time)
-            except RuntimeError:  # the loop is closed, and its thread about to end
+            except RuntimeError:  # the loop is closed
                 raise BackgroundLoopError("the background loop was closed meanwhile") from None
             self._waiting.add(handoff)
 
@@ -348,24 +349,24 @@ class BackgroundLoop:
             with asyncio.Runner() as runner:
                 try:
                     runner.run(self._live(started))
-                finally:  # what begins from here on would not be among the tasks that the runner cancels
+                finally:  # the runner would not cancel tasks that start after this point
                     self._ended = True
         except BaseException as error:
             if not started.fail(error):
                 raise
         finally:
-            with self._waiting_lock:  # whoever comes after this finds the loop closed
+            with self._waiting_lock:  # later callers see that the loop is closed
                 waiting = list(self._waiting)
-            for handoff in waiting:  # what was cancelled before its first step could not say so
+            for handoff in waiting:  # tasks that were canceled before their first step
                 handoff.fail(BackgroundLoopError("the background loop was closed meanwhile"))
 
     async def _live(self, started: Handoff[None]) -> None:
         self._loop = asyncio.get_running_loop()
-        if self._closed:  # before it had begun, by whoever was interrupted: nobody saw the loop to stop it
+        if self._closed:  # closed by an interrupted start(), before the loop existed
             self._stop.set()
         started.deliver(None)
         await self._stop.wait()
-        # The runner cancels what still runs, and waits for it.
+        # The runner cancels the remaining tasks and waits for them.
 
     def _why_cancelled(self) -> str:
         if self._stop.is_set():
@@ -374,7 +375,7 @@ class BackgroundLoop:
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(coroutine)
-        self._tasks.add(task)  # the loop itself keeps only a weak reference
+        self._tasks.add(task)  # the loop only keeps a weak reference
         task.add_done_callback(self._tasks.discard)
         return task
 
@@ -386,7 +387,7 @@ class BackgroundLoop:
         except asyncio.CancelledError:
             handoff.fail(BackgroundLoopError(self._why_cancelled()))
             raise
-        except BaseException as error:  # noqa: BLE001  # it is raised in the thread that waits
+        except BaseException as error:  # noqa: BLE001  # the waiting thread raises it
             handoff.fail(error)
         else:
             if not handoff.deliver(result) and unwanted is not None:
@@ -395,7 +396,7 @@ class BackgroundLoop:
     async def _leave(self, manager: AbstractAsyncContextManager[Any]) -> None:
         for guest in [guest for guest in self._guests if guest.manager is manager]:
             guest.leave.set()
-            await asyncio.wait([guest.task])  # cancelled here, it goes on, and `close` still waits for it
+            await asyncio.wait([guest.task])  # a cancellation does not reach the task, and `close` waits for it
             if guest in self._guests:
                 self._guests.remove(guest)
             guest.task.result()

@@ -1,4 +1,4 @@
-"""The client as threads use it: each verb waits. The client itself lives on the background loop; it decides nothing."""
+"""Client for threads, whose requests block. The asynchronous client runs on the background loop."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from deltaloop.client import ClientConfig
 
 @final
 class Client(Scope):
-    """A client of one API server for any number of threads; ``with`` closes its connections at the end.
+    """Client of one API server for threads. ``with`` closes its connections.
 
-    Verbs mean and raise what those of ``deltaloop.Client`` do, and ``BackgroundLoopError`` if they cannot wait: after
-    ``close``, in a forked process, and on the background loop's own thread. A wait that is interrupted, by Ctrl-C say,
-    cancels the request; a cancelled write may have been carried out.
+    The methods are those of ``deltaloop.Client``. They also raise ``BackgroundLoopError`` after ``close``, in a forked
+    process and on the background loop's own thread. An interruption such as Ctrl-C cancels the request, but the server
+    may have executed a canceled write.
 
-    ``timeout`` is in seconds, for a whole call with its repeats; None is the client's own limit (30 s).
+    ``timeout`` is in seconds and applies to a whole call, including its retries. None applies the client's limit (30
+    s).
     """
 
     def __init__(self, client: AsyncClient, *, loop: BackgroundLoop | None = None) -> None:
-        """Make a client that is not entered yet.
+        """Create a client that is not open yet.
 
         Args:
-            client: What sends the requests; closed with this one.
-            loop: Where it lives; by default a loop of its own, which ``close`` ends.
+            client: Asynchronous client, which is closed together with this one.
+            loop: Loop for the client. By default, the client creates a loop, which ``close`` stops.
         """
         self._client = client
         self._owns_loop = loop is None
@@ -35,37 +36,37 @@ class Client(Scope):
 
     @property
     def loop(self) -> BackgroundLoop:
-        """The loop on which it lives; factories made with this client live there, too."""
+        """Loop of the client. Factories for this client use it."""
         return self._loop
 
     @property
     def asynchronous(self) -> AsyncClient:
-        """The client that sends the requests, for coroutines on ``loop``."""
+        """Asynchronous client, for coroutines on ``loop``."""
         return self._client
 
     @property
     def config(self) -> ClientConfig:
-        """The configuration; its ``repr`` shows no secret."""
+        """Client configuration. Its ``repr`` contains no secrets."""
         return self._client.config
 
     @property
     def namespace(self) -> str:
-        """Namespace of verbs of one object that name none."""
+        """Default namespace for methods that access one object."""
         return self._client.namespace
 
     def open(self) -> None:
-        """Start the loop, if it is the client's own; ``with`` does it, too.
+        """Start the loop, unless it was passed in, and open the client. ``with`` calls this.
 
-        Repeating it is fine.
+        You can call it repeatedly.
         """
         if self._owns_loop:
             self._loop.start()
         self._loop.enter(self._client)
 
     def close(self) -> None:
-        """Close all connections, and end the loop if it is the client's own; a second call does nothing.
+        """Close all connections, and the loop unless it was passed in. A second call does nothing.
 
-        Threads that wait for an answer get an error. Close factories before.
+        Threads that wait for a response get an error. Close factories first.
         """
         try:
             self._loop.leave(self._client)

@@ -1,4 +1,4 @@
-"""Finds the configuration of this place and makes a client for threads of it."""
+"""Create a client for threads from the environment's configuration."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ def connect(
     options: ClientOptions = _DEFAULTS,
     loop: BackgroundLoop | None = None,
 ) -> Client:
-    """Make a client for the cluster that kubectl would use here; nothing is sent and no thread begins yet.
+    """Create a client for the cluster that kubectl would use, without starting a thread or sending a request.
 
     Use it as ``with connect() as client:``.
 
     Args:
-        kubeconfig: A file, or the content of one; else ``KUBECONFIG``, ``~/.kube/config``, the pod's service account.
-        context: Name of the context, if not the current one.
-        namespace: Default namespace, if not the context's.
-        options: Manners of the client: rate, field manager, warnings, metrics.
-        loop: Where it lives; by default a loop of its own, which closing the client ends.
+        kubeconfig: Path or content of a kubeconfig. By default, ``KUBECONFIG``, ``~/.kube/config`` or the pod's service
+            account.
+        context: Name of the context. By default, the current context.
+        namespace: Default namespace. By default, the namespace of the context.
+        options: Client options, such as rate limit, field manager, warnings and metrics.
+        loop: Loop for the client. By default, the client creates a loop and stops it when it is closed.
 
     Raises:
-        ConfigError: If there is no configuration, or it cannot be used; the message says where and what to do.
+        ConfigError: If the configuration is missing or invalid. The message contains the location and a fix.
     """
     made = deltaloop.client.connect(kubeconfig=kubeconfig, context=context, namespace=namespace, options=options)
     return Client(made, loop=loop)

@@ -1,9 +1,4 @@
-"""The exceptions of this room.
-
-DeltaloopError
-├── BackgroundLoopError    the loop is closed, not started, in another process, or the caller runs on it
-└── HandlerStillRunningError  closing or removing has waited long enough for a handler that does not return
-"""
+"""Exceptions of the blocking API."""
 
 from __future__ import annotations
 
@@ -15,22 +10,21 @@ from deltaloop._internal.root_error import DeltaloopError
 
 @final
 class BackgroundLoopError(DeltaloopError, RuntimeError):
-    """The background loop cannot be used: it is closed, not started, in another process, or the caller runs on it.
+    """The background loop is closed, not started or in another process, or the caller runs on it.
 
-    The message says which, and what to do.
+    The message contains the cause and a fix.
     """
 
 
 @final
 class HandlerStillRunningError(DeltaloopError, TimeoutError):
-    """Handlers that were told nothing more have not returned in time; their threads go on until they do.
+    """Handlers did not return within the timeout. Their threads continue until the handlers return.
 
     Attributes:
-        handlers: Names of the handlers that still run.
+        handlers: Names of the running handlers.
     """
 
     def __init__(self, handlers: Iterable[str], *, waited: float) -> None:
-        """Name the handlers."""
         self.handlers: tuple[str, ...] = tuple(handlers)
         super().__init__(
             f"still running after {waited:g} s: {', '.join(self.handlers)}; a handler that blocks needs a time limit"

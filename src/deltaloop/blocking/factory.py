@@ -1,4 +1,4 @@
-"""One object that runs an informer factory on a background loop, for programs that block; here is no decision.
+"""Informer factory for threads, which runs on a background loop.
 
 with blocking.connect() as client, blocking.InformerFactory(client) as factory:
     pods = factory.informer(dl.kinds.POD)
@@ -32,10 +32,10 @@ K = TypeVar("K", bound=Hashable)
 
 @final
 class InformerFactory(Scope):
-    """Makes, starts and stops informers for any number of threads; a context manager.
+    """Factory that creates, starts and stops informers for threads, as a context manager.
 
-    Entering starts the informers asked for before; one that is asked for inside starts at once. Leaving stops all of
-    them and waits until every handler has returned from the call that it is in.
+    On entry, it starts the informers that were requested before. Informers that you request inside the block start
+    immediately. On exit, it stops all informers and waits until their handlers have returned.
     """
 
     def __init__(
@@ -47,15 +47,16 @@ class InformerFactory(Scope):
         tweak: Callable[[ListOptions], ListOptions] | None = None,
         loop: BackgroundLoop | None = None,
     ) -> None:
-        """Make a factory without informers.
+        """Create a factory without informers.
 
         Args:
-            client: Who asks the server; the factory does not close it. What ``cache.adapters`` make of a client that
-                blocks (``from_kubernetes``, ``from_lightkube``) is as good as ``blocking.connect()``.
-            namespace: Watch this namespace only; None means all. Kinds without namespaces are not affected.
-            options: Options of all its informers, a transform among them.
-            tweak: Changes the options of every list and watch; see ``ListWatch``.
-            loop: Where it lives; by default that of a blocking client, else one of its own, which ``close`` ends.
+            client: Client for lists and watches, which the factory does not close. You can also pass clients from
+                ``cache.adapters`` (``from_kubernetes``, ``from_lightkube``).
+            namespace: Namespace to watch. None watches all namespaces. Cluster-scoped kinds are not affected.
+            options: Options for all informers, for example a transform.
+            tweak: Function that changes the options of each list and watch. See ``ListWatch``.
+            loop: Loop for the informers. By default, the loop of a blocking client, or otherwise a new loop that
+                ``close`` stops.
         """
         if isinstance(client, Client):
             loop, client = loop or client.loop, cast("ListWatchClient", client.asynchronous)
@@ -68,11 +69,11 @@ class InformerFactory(Scope):
 
     @property
     def loop(self) -> BackgroundLoop:
-        """The loop on which the informers live."""
+        """Loop of the informers."""
         return self._loop
 
     def queue(self, queue: WorkQueue[K]) -> BlockingQueue[K]:
-        """Return blocking access to a work queue, whose waiting takes place on this factory's loop."""
+        """Return blocking access to a work queue, which waits on this factory's loop."""
         return BlockingQueue(queue, loop=self._loop)
 
     @overload
@@ -98,13 +99,13 @@ class InformerFactory(Scope):
         metadata_only: bool = False,
         **selection: Unpack[InformerSelection],
     ) -> Informer[Any]:
-        """Return an informer; arguments and sharing are those of ``deltaloop.InformerFactory.informer``.
+        """Return an informer. See ``deltaloop.InformerFactory.informer`` for arguments and sharing.
 
         Raises:
             UnknownResourceError: If no built-in kind has that name.
-            IndexerConflictError: If an index of that name exists with another function.
-            InformerStoppedError: If the factory was left: nothing would ever come.
-            BackgroundLoopError: If the loop does not run: the client has to be entered first.
+            IndexerConflictError: If an index with the same name has a different function.
+            InformerStoppedError: If the factory was closed.
+            BackgroundLoopError: If the loop is not running. Open the client first.
         """
 
         async def ask() -> Informer[Any]:
@@ -139,11 +140,11 @@ class InformerFactory(Scope):
         metadata_only: bool = False,
         **selection: Unpack[ObjectSelection],
     ) -> SharedInformer[Any]:
-        """Return the informers of several namespaces as one.
+        """Return one informer for several namespaces.
 
         Raises:
-            InvalidArgumentError: If there is no namespace, or the kind has none.
-            BackgroundLoopError: If the loop does not run.
+            InvalidArgumentError: If ``namespaces`` is empty, or the kind is cluster-scoped.
+            BackgroundLoopError: If the loop is not running.
         """
 
         async def ask() -> SharedInformer[Any]:
@@ -178,13 +179,13 @@ class InformerFactory(Scope):
         metadata_only: bool = False,
         **selection: Unpack[InformerSelection],
     ) -> AbstractContextManager[Informer[Any]]:
-        """Use an informer for a while: it runs inside the block, and stops when its last user leaves.
+        """Run an informer inside the block, and stop it when its last user exits.
 
-        Leaving waits for the end of one that stops, and of its handlers.
+        The last exit waits for the end of the informer and of its handlers.
 
         Raises:
-            InformerStoppedError: If the factory was left.
-            BackgroundLoopError: If the loop does not run.
+            InformerStoppedError: If the factory was closed.
+            BackgroundLoopError: If the loop is not running.
         """
         ask_for: Callable[..., AbstractAsyncContextManager[cache.Informer[Any]]] = self._factory.use
         return self._use(ask_for(resource_type, metadata_only=metadata_only, **selection))
@@ -211,45 +212,44 @@ class InformerFactory(Scope):
                 self._loop.run(forget())
 
     def wait_for_sync(self, timeout: float | None = 30.0, *, fail_fast: bool = True) -> None:
-        """Start what does not run yet, and wait until every cache holds its first full list.
+        """Start the requested informers, and wait until each cache contains its first full list.
 
         Args:
-            timeout: Seconds for all of them together; None waits for ever.
-            fail_fast: Whether to raise as soon as the server says of one kind that it is not allowed (401, 403) or does
-                not exist (404).
+            timeout: Timeout in seconds for all informers together. None waits without a timeout.
+            fail_fast: Whether to raise as soon as the server rejects one kind as forbidden (401, 403) or unknown (404).
 
         Raises:
-            CacheSyncError: If that takes longer, or the server refuses; it names each kind that is refused or behind,
-                its last error and since when.
-            BackgroundLoopError: If the loop does not run, or is closed meanwhile.
+            CacheSyncError: If the timeout expires or the server rejects a kind. It lists the affected kinds with their
+                last errors and times.
+            BackgroundLoopError: If the loop is not running, or is closed while waiting.
         """
         self._loop.run(self._factory.wait_for_sync(timeout, fail_fast=fail_fast))
 
     def open(self) -> None:
-        """Start the informers asked for so far; entering does it, too.
+        """Start the informers that were requested so far. ``with`` calls this.
 
-        Repeating it is fine.
+        You can call it repeatedly.
 
         Raises:
             InformerStoppedError: If the factory was closed before.
-            BackgroundLoopError: If the loop does not run: the client has to be entered first.
+            BackgroundLoopError: If the loop is not running. Open the client first.
         """
         if self._owns_loop:
             self._loop.start()
         self._loop.enter(self._running)
 
     def close(self, *, timeout: float | None = None) -> None:
-        """Stop all informers, and wait until every handler has returned; leaving does it, too.
+        """Stop all informers, and wait until their handlers have returned. ``with`` calls this.
 
-        Repeating it is fine. A handler may close the factory itself; then its own end is not waited for.
+        You can call it repeatedly. A handler can close the factory itself, which does not wait for that handler.
 
         Args:
-            timeout: Longest wait for handlers in seconds; None waits without end, with a warning every 5 s that names
-                the handler.
+            timeout: Timeout in seconds for the handlers. None waits without a timeout and logs the running handlers
+                every 5 s.
 
         Raises:
-            HandlerStillRunningError: If handlers have not returned in time; everything else is closed all the same.
-            BackgroundLoopError: On the loop's own thread, or in a forked process.
+            HandlerStillRunningError: If handlers have not returned in time. The factory is closed nevertheless.
+            BackgroundLoopError: If it is called on the loop's thread, or in a forked process.
         """
         try:
             self._loop.leave(self._running)
@@ -261,7 +261,7 @@ class InformerFactory(Scope):
     def __repr__(self) -> str:
         return f"<blocking {self._factory!r}>"
 
-    # On the loop, so that no lock is needed; `close` comes when nothing happens there any more.
+    # This runs on the loop, so it needs no lock. `close` runs after the loop's last use of it.
 
     def _wrap(self, informer: cache.Informer[T]) -> Informer[T]:
         if informer not in self._informers:
@@ -275,7 +275,7 @@ class InformerFactory(Scope):
 
 @final
 class _Running:
-    """A factory from its start to its end, on the loop; may be entered again, as the factory itself."""
+    """Running factory as an async context manager on the loop, which can be entered again."""
 
     def __init__(self, factory: cache.InformerFactory, end_handlers: Callable[[], object]) -> None:
         self._factory = factory
@@ -290,4 +290,4 @@ class _Running:
         try:
             await self._factory.__aexit__(exc_type, exc, traceback)
         finally:
-            self._end_handlers()  # the loop may end before this factory is closed; nobody can be waited for here
+            self._end_handlers()  # the loop may end before this factory is closed, and cannot wait for threads

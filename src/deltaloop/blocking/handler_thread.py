@@ -1,11 +1,10 @@
-"""Calls one handler in a thread of its own.
+"""Thread that calls one event handler.
 
     informer ──▶ its listener (buffer, task on the loop) ──▶ HandlerThread ──▶ the handler, in its thread
                                                   ▲───────── returned or raised ─────────┘
 
-To the informer this is an ``async def`` handler that waits until the thread has made the call. So the buffer, the
-order, the count of failures and the sign that the initial list was delivered are those of ``cache/listener.py``; and
-a handler that blocks holds up its own buffer, and nothing else.
+For the informer, this is an ``async def`` handler that waits for the thread. Therefore, ``cache/listener.py`` provides
+the buffer, the order, the failure count and the sync state, and a handler that blocks only delays its own buffer.
 """
 
 from __future__ import annotations
@@ -41,34 +40,34 @@ class _Call:
 
 @final
 class HandlerThread(Generic[T]):
-    """A handler for an informer that passes each call on to another handler, in a thread."""
+    """Handler for an informer that calls another handler in a thread."""
 
     def __init__(self, handler: ResourceEventHandler[T] | ReceivedObjectHandler, *, name: str) -> None:
-        """Make one whose thread does not run yet.
+        """Create the handler without starting its thread.
 
         Args:
-            handler: Who is called. What it returns is awaited on the loop if it can be: it may be ``async def``.
-            name: The handler's name, for the thread and the log.
+            handler: Handler to call. It can be ``async def``, because awaitable results are awaited on the loop.
+            name: Name of the handler, for the thread and the log.
         """
         self.name = name
         self._handler: ResourceEventHandler[Any] = handler
         self.takes_resources: bool = takes_resources(handler)
         self._calls = SimpleQueue[_Call | None]()
-        # A daemon, so that a handler that never returns cannot keep the program from ending.
+        # A daemon, so that the program can exit even if a handler never returns.
         self._thread = threading.Thread(target=self._work, name=f"deltaloop handler {name}", daemon=True)
 
     # On the loop
 
     async def on_add(self, obj: T, *, is_in_initial_list: bool) -> None:
-        """Have the handler's ``on_add`` called, and wait."""
+        """Call the handler's ``on_add`` and wait."""
         await self._call(partial(self._handler.on_add, obj, is_in_initial_list=is_in_initial_list))
 
     async def on_update(self, old: T, new: T) -> None:
-        """Have the handler's ``on_update`` called, and wait."""
+        """Call the handler's ``on_update`` and wait."""
         await self._call(partial(self._handler.on_update, old, new))
 
     async def on_delete(self, obj: T, *, final_state_known: bool) -> None:
-        """Have the handler's ``on_delete`` called, and wait."""
+        """Call the handler's ``on_delete`` and wait."""
         await self._call(partial(self._handler.on_delete, obj, final_state_known=final_state_known))
 
     async def _call(self, function: Callable[[], object]) -> None:
@@ -82,18 +81,19 @@ class HandlerThread(Generic[T]):
     # From any thread
 
     def start(self) -> None:
-        """Begin to make calls."""
+        """Start the thread."""
         self._thread.start()
 
     def end(self) -> None:
-        """Make no more calls; the one that the handler is in goes on to its end. Repeating it is fine."""
+        """Stop after the current call. You can call it repeatedly."""
         self._calls.put(None)
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait until the thread has ended; a warning names the handler while that takes long.
+        """Wait until the thread has ended, and log a warning with the handler's name every 5 s.
 
         Returns:
-            Whether it has ended. True at once for the handler itself, which cannot wait for its own end.
+            Whether the thread has ended. In the handler itself, True without waiting, because it cannot wait for its
+                own end.
         """
         if self._thread is threading.current_thread():
             return True
@@ -118,13 +118,13 @@ class HandlerThread(Generic[T]):
                 continue
             try:
                 result, error = call.function(), None
-            except Exception as raised:  # noqa: BLE001 - it is raised where the informer waits, which reports it
+            except Exception as raised:  # noqa: BLE001 - the informer reports it
                 result, error = None, raised
-            except BaseException as raised:  # noqa: BLE001 - SystemExit and its like must not end the loop's thread
+            except BaseException as raised:  # noqa: BLE001 - SystemExit must not end the loop's thread
                 result, error = None, _as_exception(raised)
-            with suppress(RuntimeError):  # the loop is closed: nobody waits
+            with suppress(RuntimeError):  # the loop is closed
                 call.loop.call_soon_threadsafe(self._settle, call.answer, result, error)
-            del call, result, error  # nothing is to be kept alive while the next call is waited for
+            del call, result, error  # otherwise they stay alive until the next call
 
     def _settle(self, answer: asyncio.Future[object], result: object, error: Exception | None) -> None:
         if not answer.done():
@@ -142,7 +142,7 @@ class HandlerThread(Generic[T]):
 
 
 def _as_exception(error: BaseException) -> RuntimeError:
-    """Wrap what must not travel through a future or out of the loop."""
+    """Wrap an exception that must not pass through a future or the event loop."""
     wrapped = RuntimeError(f"a handler raised {type(error).__name__}")
     wrapped.__cause__ = error
     return wrapped
@@ -152,11 +152,11 @@ def join_all(threads: Iterable[HandlerThread[T]], timeout: float | None) -> None
     """Wait until all threads have ended.
 
     Args:
-        threads: Threads that were told to end.
-        timeout: Seconds for all of them together; None waits without end, with warnings.
+        threads: Threads whose ``end`` was called.
+        timeout: Timeout in seconds for all threads together. None waits without a timeout and logs warnings.
 
     Raises:
-        HandlerStillRunningError: If some have not ended in time.
+        HandlerStillRunningError: If some threads have not ended in time.
     """
     until = None if timeout is None else time.monotonic() + timeout
     late = [

@@ -1,11 +1,10 @@
-"""One value on its way from the loop to a thread that waits for it, and never lost in between.
+"""Handoff of one value from the loop to a waiting thread, without losing it.
 
-``asyncio.run_coroutine_threadsafe`` loses a result when the waiting side gives up in the moment in which it arrives.
-For an item of a queue that would mean: taken, and worked on by nobody. Here exactly one side gets the value. Either the
-thread had given up before, and the loop keeps it; or it is handed over, and the thread has it, even if it wanted to
-give up.
+``asyncio.run_coroutine_threadsafe`` loses a result that arrives while the thread stops waiting. A work queue would lose
+the item. With a handoff, exactly one side gets the value: the loop keeps it if the thread had stopped waiting before,
+and otherwise the thread gets it.
 
-States: *waiting* → *delivered* (a value or an error) or *abandoned*; the first of both wins, under a lock.
+States: *waiting* → *delivered* (a value or an error) or *abandoned*, decided under a lock.
 """
 
 from __future__ import annotations
@@ -19,12 +18,11 @@ T = TypeVar("T")
 
 @final
 class Handoff(Generic[T]):
-    """One value for one waiting thread."""
+    """Value for one waiting thread."""
 
     __slots__ = ("_abandoned", "_delivered", "_error", "_lock", "_value")
 
     def __init__(self) -> None:
-        """Make one that waits."""
         self._lock = threading.Lock()
         self._delivered = threading.Event()
         self._abandoned = False
@@ -32,7 +30,7 @@ class Handoff(Generic[T]):
         self._error: BaseException | None = None
 
     def deliver(self, value: T) -> bool:
-        """Hand a value over; return False if nobody wants it any more, so that the caller still owns it."""
+        """Deliver a value. If it returns False, the thread has stopped waiting and the caller still owns the value."""
         with self._lock:
             if self._abandoned or self._delivered.is_set():
                 return False
@@ -41,7 +39,7 @@ class Handoff(Generic[T]):
             return True
 
     def fail(self, error: BaseException) -> bool:
-        """Let the waiting thread raise an error; return False if nobody waits any more."""
+        """Deliver an error. If it returns False, the thread has stopped waiting."""
         with self._lock:
             if self._abandoned or self._delivered.is_set():
                 return False
@@ -50,11 +48,11 @@ class Handoff(Generic[T]):
             return True
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait in the thread; return whether something was delivered."""
+        """Wait in the thread, and return whether a value or an error was delivered."""
         return self._delivered.wait(timeout)
 
     def abandon(self) -> bool:
-        """Give up; return False if it is too late, and the value is there to be taken."""
+        """Stop waiting. If it returns False, the value was delivered before."""
         with self._lock:
             if self._delivered.is_set():
                 return False
@@ -62,15 +60,15 @@ class Handoff(Generic[T]):
             return True
 
     def abandon_for(self, unwanted: Callable[[T], object] | None) -> None:
-        """Give up; a value that is there already goes to ``unwanted``, and an error is dropped."""
+        """Stop waiting. A value that was delivered before is passed to ``unwanted``, and an error is dropped."""
         if not self.abandon() and self._error is None and unwanted is not None:
             unwanted(self._value.pop())
 
     def take(self) -> T:
-        """Return what was delivered, or raise it."""
+        """Return the delivered value, or raise the delivered error."""
         if self._error is not None:
             try:
                 raise self._error
             finally:
-                self._error = None  # or the error and this frame would keep each other alive
+                self._error = None  # avoids a reference cycle between the error and this frame
         return self._value.pop()

@@ -1,6 +1,6 @@
-"""Informers as threads use them. The informers themselves live on the background loop; here is no decision.
+"""Informers for threads. The asynchronous informers run on the background loop.
 
-Reading (``lister``) takes no turn of the loop: caches are safe to read from any thread. Everything else is one.
+Reads (``lister``) do not use the loop, because caches are thread-safe. All other calls run on the loop.
 """
 
 from __future__ import annotations
@@ -40,44 +40,43 @@ _AnyInformer: TypeAlias = cache.Informer[T] | MultiNamespaceInformer[T]
 
 @final
 class Registration:
-    """A handler's place at an informer, from ``add_event_handler`` until it is removed; from any thread."""
+    """Registration of a handler with an informer. Thread-safe."""
 
     def __init__(self, registration: cache.Registration, loop: BackgroundLoop) -> None:
-        """Made by ``SharedInformer.add_event_handler``."""
         self._registration = registration
         self._loop = loop
 
     @property
     def name(self) -> str:
-        """The handler's name, as in the log."""
+        """Name of the handler in the log."""
         return self._registration.name
 
     @property
     def has_synced(self) -> bool:
-        """Whether the handler has returned from, or failed at, every object of the initial list."""
+        """Whether the handler has processed all objects of the initial list, including failures."""
         self._loop.check_process()
         return self._registration.has_synced
 
     @property
     def pending(self) -> int:
-        """Notifications that wait for the handler, without the one that it is at."""
+        """Number of queued notifications, without the current one."""
         self._loop.check_process()
         return self._registration.pending
 
     @property
     def failures(self) -> int:
-        """Deliveries that failed: the handler raised, or the object does not fit its class."""
+        """Number of failed deliveries, in which the handler raised or the object did not match its class."""
         self._loop.check_process()
         return self._registration.failures
 
     def wait_for_sync(self, timeout: float | None = 30.0) -> None:
-        """Wait until ``has_synced``; not in the handler itself.
+        """Wait until ``has_synced``. Do not call it in the handler itself.
 
-        ``timeout`` is in seconds; None waits for ever.
+        ``timeout`` is in seconds. None waits without a timeout.
 
         Raises:
-            TimeoutError: If that takes longer.
-            BackgroundLoopError: If the loop does not run, or is closed meanwhile.
+            TimeoutError: If the timeout expires.
+            BackgroundLoopError: If the loop is not running, or is closed while waiting.
         """
         if not self._loop.run(wait_for_cache_sync(self._registration, timeout=timeout)):
             raise TimeoutError(f"the handler {self.name} has not seen the initial list within {timeout:g} s")
@@ -87,10 +86,9 @@ class Registration:
 
 
 class SharedInformer(Generic[T]):
-    """The informer of one kind, in one namespace, all or several; made by ``InformerFactory``, used by any thread."""
+    """Informer of one kind in one, several or all namespaces, created by ``InformerFactory``. Thread-safe."""
 
     def __init__(self, informer: _AnyInformer[T], indexer: ReadableIndexer, loop: BackgroundLoop) -> None:
-        """Take the informer, where its objects are read from, and the loop on which it lives."""
         self._shared = informer
         self._indexer = _ProcessChecked(indexer, loop)
         self._loop = loop
@@ -99,50 +97,50 @@ class SharedInformer(Generic[T]):
 
     @property
     def name(self) -> str:
-        """What is cached, as in the log."""
+        """Description of the cached objects, as in the log."""
         return self._shared.name
 
     @property
     def resource_type(self) -> ResourceType[T]:
-        """Which kind."""
+        """Kind of the cached objects."""
         return self._shared.resource_type
 
     @property
     def has_synced(self) -> bool:
-        """Whether the first full list is in the cache.
+        """Whether the cache contains the first full list.
 
-        Handlers may be behind: ask their registrations.
+        Handlers can be behind the cache. Check their registrations.
         """
         self._loop.check_process()
         return self._shared.has_synced
 
     @property
     def stopped(self) -> bool:
-        """Whether it has ended; the cache stays readable and is no longer kept up."""
+        """Whether the informer has ended. The cache is still readable but not updated."""
         self._loop.check_process()
         return self._shared.stopped
 
     def lister(self) -> Lister[T]:
-        """Return a reader of the cache, for any thread; readable after the end, too, and never in a forked process."""
+        """Return a thread-safe reader of the cache. It works after the informer's end, but not in a forked process."""
         return Lister(self._indexer, self.resource_type)
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc[Resource]]) -> None:
-        """Add indexes at any time; what is cached is filed under them at once.
+        """Add indexes, which include the cached objects immediately.
 
         Raises:
-            IndexerConflictError: If a name is taken by another function.
-            BackgroundLoopError: If the loop does not run.
+            IndexerConflictError: If an index with the same name has a different function.
+            BackgroundLoopError: If the loop is not running.
         """
         self._on_loop(lambda: self._shared.add_indexers(indexers))
 
     def wait_for_sync(self, timeout: float | None = 30.0, *, fail_fast: bool = True) -> None:
-        """Wait until the first full list is in the cache; as ``deltaloop.Informer.wait_for_sync``.
+        """Wait until the cache contains the first full list. See ``deltaloop.Informer.wait_for_sync``.
 
-        ``timeout`` is in seconds; None waits for ever.
+        ``timeout`` is in seconds. None waits without a timeout.
 
         Raises:
-            CacheSyncError: If that takes longer, the server refuses, or the informer stops.
-            BackgroundLoopError: If the loop does not run, or is closed meanwhile.
+            CacheSyncError: If the timeout expires, the server rejects the request, or the informer stops.
+            BackgroundLoopError: If the loop is not running, or is closed while waiting.
         """
         self._loop.run(self._shared.wait_for_sync(timeout, fail_fast=fail_fast))
 
@@ -153,20 +151,20 @@ class SharedInformer(Generic[T]):
         name: str = "",
         options: HandlerOptions | None = None,
     ) -> Registration:
-        """Tell a handler about every change from now on, and first about every object that is there.
+        """Add a handler for all cached objects and all later changes.
 
-        The handler is called in a thread of its own, one notification after the other, in order. It may block: only its
-        own notifications wait (with ``BufferPolicy.BOUNDED``, the informer does, too). What it raises is logged and
-        counted, and costs that notification only.
+        The handler runs in a separate thread and gets one notification at a time, in order. If it blocks, only its own
+        notifications wait (with ``BufferPolicy.BOUNDED``, also the informer). If it raises, the exception is logged and
+        counted, and the next notification follows.
 
         Args:
-            handler: Whom to tell. What an ``async def`` one returns is awaited on the loop, and must not block.
-            name: What to call it in the log; its class or functions by default.
-            options: Its resync period, and how notifications wait while it is busy.
+            handler: Handler to call. The coroutines of an ``async def`` handler run on the loop and must not block.
+            name: Name in the log. By default, the name of its class or functions.
+            options: Options for the resync period and the buffer.
 
         Raises:
-            InformerStoppedError: If the informer has stopped: nothing would ever come.
-            BackgroundLoopError: If the loop does not run.
+            InformerStoppedError: If the informer has stopped.
+            BackgroundLoopError: If the loop is not running.
         """
         name = name or handler_name(handler)
 
@@ -181,20 +179,20 @@ class SharedInformer(Generic[T]):
         return Registration(self._on_loop(add), self._loop)
 
     def remove_event_handler(self, registration: Registration, *, timeout: float | None = None) -> None:
-        """Tell a handler nothing more, and wait until it has returned from the call that it is in.
+        """Remove a handler, and wait until it has returned from its current call.
 
-        What waits for it is dropped. Removing twice, or what belongs to another informer, does nothing. A handler may
-        remove itself; that does not wait.
+        Its queued notifications are dropped. Unknown registrations are ignored. A handler can remove itself without
+        waiting.
 
         Args:
-            registration: What ``add_event_handler`` returned.
-            timeout: Longest wait in seconds; None waits without end, with a warning every 5 s.
+            registration: Result of ``add_event_handler``.
+            timeout: Timeout in seconds. None waits without a timeout and logs a warning every 5 s.
 
         Raises:
-            HandlerStillRunningError: If it has not returned in time; it is removed all the same.
-            BackgroundLoopError: If the loop does not run.
+            HandlerStillRunningError: If it has not returned in time. It is removed nevertheless.
+            BackgroundLoopError: If the loop is not running.
         """
-        inner = registration._registration  # noqa: SLF001 - it is one of us
+        inner = registration._registration  # noqa: SLF001 - same module
         self._on_loop(lambda: self._shared.remove_event_handler(inner))
         with self._lock:
             thread = self._threads.pop(inner, None)
@@ -203,7 +201,7 @@ class SharedInformer(Generic[T]):
             join_all([thread], timeout)
 
     def end_handlers(self) -> builtins.list[HandlerThread[T]]:
-        """Tell all threads to end when their handlers return, and hand them out to be joined; for the factory."""
+        """Stop the handler threads after their current calls, and return them so that the factory can join them."""
         with self._lock:
             threads = builtins.list(self._threads.values())
         for thread in threads:
@@ -222,54 +220,53 @@ class SharedInformer(Generic[T]):
 
 @final
 class Informer(SharedInformer[T]):
-    """The informer of one kind in one namespace or all, with what it can tell about its freshness."""
+    """Informer of one kind in one or all namespaces, which can also report its freshness."""
 
     def __init__(self, informer: cache.Informer[T], loop: BackgroundLoop) -> None:
-        """Take the informer and the loop on which it lives."""
         super().__init__(informer, informer.indexer, loop)
         self._informer = informer
 
     @property
     def resource_version(self) -> str:
-        """The version that the cache has come to; "" before the first list."""
+        """Resource version of the cache, or an empty string before the first list."""
         self._loop.check_process()
         return self._informer.resource_version
 
     def freshness(self) -> Freshness:
-        """Return how current the cache is; its times are those of ``time.monotonic``."""
+        """Return how current the cache is. Its times are those of ``time.monotonic``."""
         return self._on_loop(self._informer.freshness)
 
     def statistics(self) -> ReflectorStatistics:
-        """Return what was listed, watched and failed so far."""
+        """Return the counts of lists, watches and failures."""
         return self._on_loop(self._informer.statistics)
 
     def wait_for_resource_version(self, resource_version: str, *, timeout: float | None = 30.0) -> None:
-        """Wait until the cache holds everything up to a resource version, such as that of a write of one's own.
+        """Wait until the cache contains a resource version, for example that of your own write.
 
-        ``timeout`` is in seconds; None waits for ever.
+        ``timeout`` is in seconds. None waits without a timeout.
 
         Raises:
-            NotFreshError: If that takes longer.
-            InformerStoppedError: If the informer stops before.
-            BackgroundLoopError: If the loop does not run, or is closed meanwhile.
+            NotFreshError: If the timeout expires.
+            InformerStoppedError: If the informer stops first.
+            BackgroundLoopError: If the loop is not running, or is closed while waiting.
         """
         self._loop.run(self._informer.wait_for_resource_version(resource_version, timeout=timeout))
 
     def check_consistency(self, *, timeout: float | None = 30.0) -> ConsistencyReport:
-        """List at exactly the version of the cache and compare; as ``deltaloop.Informer.check_consistency``.
+        """List at the exact version of the cache, and compare. See ``deltaloop.Informer.check_consistency``.
 
-        ``timeout`` is in seconds; None waits for ever.
+        ``timeout`` is in seconds. None waits without a timeout.
 
         Raises:
-            NotFreshError: If something always is on its way into the cache.
-            ApiError, TransportError: If the server does not answer, or does not have that version any more.
+            NotFreshError: If the cache keeps changing.
+            ApiError, TransportError: If the server does not respond, or no longer has that version.
         """
         return self._loop.run(self._informer.check_consistency(timeout=timeout))
 
 
 @final
 class _ProcessChecked:
-    """Reads a store after a look at the process: in a fork its lock may be held by a thread that is not there."""
+    """Store that raises in a forked process, where its lock may be held permanently."""
 
     def __init__(self, indexer: ReadableIndexer, loop: BackgroundLoop) -> None:
         self._indexer = indexer

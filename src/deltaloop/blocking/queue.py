@@ -1,7 +1,6 @@
-"""Waiting for a work queue from threads.
+"""Blocking access to a work queue from threads.
 
-A queue's calls that do not wait (``add``, ``done``, ``add_after``, ``forget``, ...) may be made from any thread anyway;
-this adds the ones that wait.
+Calls that do not wait (``add``, ``done``, ``add_after``, ``forget`` and so on) are thread-safe in the queue itself.
 """
 
 from __future__ import annotations
@@ -18,62 +17,62 @@ K = TypeVar("K", bound=Hashable)
 
 @final
 class BlockingQueue(Generic[K]):
-    """A work queue as threads use it.
+    """Work queue for threads.
 
-    ``for work in queue:`` then ``with work:``; the loop over work ends when the queue is shut down and empty. Any
-    number of threads may take work; no item is with two of them.
+    Use ``for work in queue:`` and ``with work:``. The loop ends when the queue is shut down and empty. Any number of
+    threads can take work, and at most one of them has an item at a time.
     """
 
     def __init__(self, queue: WorkQueue[K], *, loop: BackgroundLoop) -> None:
-        """Take the queue and the loop on which waiting takes place; ``BackgroundLoop.queue`` does it."""
+        """Wrap a queue. Usually, you call ``InformerFactory.queue`` instead."""
         self._queue = queue
         self._loop = loop
 
     @property
     def queue(self) -> WorkQueue[K]:
-        """The queue itself, for all calls that do not wait."""
+        """Wrapped queue, for all calls that do not wait."""
         return self._queue
 
     def add(self, item: K, *, trigger: object | None = None, priority: int = 0) -> None:
-        """Mark ``item`` as needing work; as ``WorkQueue.add``.
+        """Add ``item`` to the queue. See ``WorkQueue.add``.
 
         Raises:
-            BackgroundLoopError: If the loop does not run, so that nobody would hear of it.
+            BackgroundLoopError: If the loop is not running, because no worker would get the item.
         """
         self._loop.check()
         self._queue.add(item, trigger=trigger, priority=priority)
 
     def get(self, timeout: float | None = None) -> K:
-        """Wait for the next item and take it; the caller owes a ``done``.
+        """Wait for the next item and take it. The caller must call ``done``.
 
-        A wait that is interrupted, by Ctrl-C say, loses no item.
+        An interruption such as Ctrl-C loses no item.
 
         Args:
-            timeout: Longest wait in seconds; None waits without end.
+            timeout: Timeout in seconds. None waits without a timeout.
 
         Raises:
-            TimeoutError: If none came in time.
+            TimeoutError: If the timeout expires.
             QueueShutDownError: If the queue is shut down and empty.
-            BackgroundLoopError: If the loop does not run, or is closed meanwhile.
+            BackgroundLoopError: If the loop is not running, or is closed while waiting.
         """
-        # Not the queue's own get: only a run that is named can be put back as what it was, when nobody wants it.
+        # queue.get() does not suffice, because only Work can be put back unchanged if the caller stops waiting.
         work = self.get_work(timeout)
         work.leave_to_caller()
         return work.key
 
     def get_work(self, timeout: float | None = None) -> Work[K]:
-        """Wait for the next item and take it, as a context manager; otherwise as ``get``.
+        """Wait for the next item and take it as a context manager. Otherwise like ``get``.
 
-        ``timeout`` is in seconds; None waits for ever.
+        ``timeout`` is in seconds. None waits without a timeout.
         """
         return self._loop.run_keeping(self._queue.get_work(timeout), timeout=None, unwanted=_put_back)
 
     def done(self, item: K) -> None:
-        """Say that the work on ``item`` has ended; once for each ``get``, not after ``with work``.
+        """Mark the work on ``item`` as done, once per ``get``. Do not call it after ``with work``.
 
         Raises:
-            ValueError: If nobody works on it.
-            BackgroundLoopError: If the loop does not run.
+            ValueError: If the item is not being processed.
+            BackgroundLoopError: If the loop is not running.
         """
         self._loop.check()
         self._queue.done(item)
@@ -86,19 +85,19 @@ class BlockingQueue(Generic[K]):
             except QueueShutDownError:
                 return
             yield work
-            del work  # a generator that holds on to it would keep it alive while it waits for the next one
+            del work  # otherwise the generator keeps it alive while it waits for the next item
 
     def shut_down(self) -> None:
-        """Take no more items; as ``WorkQueue.shut_down``."""
+        """Accept no more items. See ``WorkQueue.shut_down``."""
         self._loop.check()
         self._queue.shut_down()
 
     def shut_down_with_drain(self, timeout: float | None = None) -> None:
-        """Take no more items, and wait until everything is done.
+        """Accept no more items, and wait until all items are done.
 
         Raises:
-            TimeoutError: If that took longer than ``timeout`` seconds; the queue stays shut down, and workers go on.
-            BackgroundLoopError: If the loop does not run, or is closed meanwhile.
+            TimeoutError: If it takes longer than ``timeout`` seconds. The queue stays shut down, and workers continue.
+            BackgroundLoopError: If the loop is not running, or is closed while waiting.
         """
         self._loop.run(self._queue.shut_down_with_drain(), timeout=timeout)
 

@@ -1,4 +1,4 @@
-"""What ``with`` opens and closes, for the client and the factory."""
+"""Base class of the client and the factory for ``with``."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Self
 
 
 class Scope(ABC):
-    """Opened and closed by ``with``, or by hand; Ctrl-C while it opens closes what has begun."""
+    """Context manager that can also be opened and closed by hand. Ctrl-C during ``open`` closes it."""
 
     @abstractmethod
     def open(self) -> None:
-        """Begin; what is raised has left nothing behind that has to be closed."""
+        """Open it. If it raises an ``Exception``, it must leave nothing to close."""
 
     @abstractmethod
     def close(self) -> None:
-        """End it; repeating it is fine."""
+        """Close it. It can be called repeatedly."""
 
     def __enter__(self) -> Self:
         try:
             self.open()
         except Exception:
             raise
-        except BaseException:  # Ctrl-C: nobody else will close what has begun
+        except BaseException:  # Ctrl-C: __exit__ will not run
             self.close()
             raise
         return self

@@ -1,6 +1,7 @@
-"""Makes verbs that wait out of verbs that are awaited: same name, keywords, docstring, overloads. It decides nothing.
+"""Derive blocking methods from asynchronous ones, with the same names, parameters, docstrings and overloads.
 
-Type checkers see through all three, overloads and type variables included (``tests/blocking/typed_verbs.py``).
+Type checkers understand all three functions, including overloads and type variables
+(``tests/blocking/typed_verbs.py``).
 """
 
 from __future__ import annotations
@@ -20,23 +21,23 @@ _END: Final[Any] = object()
 
 
 class OnLoop(Protocol):
-    """What has the verbs: a client that lives on a background loop."""
+    """Interface of the client to which the methods belong."""
 
     @property
     def loop(self) -> BackgroundLoop:
-        """Where it lives."""
+        """Background loop of the client."""
         ...
 
     @property
     def asynchronous(self) -> AsyncClient:
-        """The client whose verbs are awaited."""
+        """Client with the asynchronous methods."""
         ...
 
 
 def waits(
     verb: Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[OnLoop, P], T]:
-    """Return the verb that waits for what ``verb`` answers."""
+    """Return a method that waits for the result of ``verb``."""
 
     def waiting(client: OnLoop, /, *arguments: P.args, **keywords: P.kwargs) -> T:
         return client.loop.run(_call(verb, client, arguments, keywords))
@@ -48,7 +49,7 @@ def waits(
 def iterates(
     verb: Callable[Concatenate[AsyncClient, P], AsyncGenerator[T, None]],
 ) -> Callable[Concatenate[OnLoop, P], Generator[T, None, None]]:
-    """Return the verb whose items are waited for one by one; closing the generator closes that of ``verb``."""
+    """Return a method whose generator waits for each item. Closing it closes the generator of ``verb``."""
 
     def iterating(client: OnLoop, /, *arguments: P.args, **keywords: P.kwargs) -> Generator[T, None, None]:
         found = aclosing(_call(verb, client, arguments, keywords))
@@ -66,7 +67,7 @@ def iterates(
 def opens(
     verb: Callable[Concatenate[AsyncClient, P], AbstractAsyncContextManager[AsyncIterator[T]]],
 ) -> Callable[Concatenate[OnLoop, P], AbstractContextManager[Iterator[T]]]:
-    """Return the verb whose ``with`` opens a stream on the loop and closes it; what comes is waited for."""
+    """Return a method whose ``with`` block opens and closes a stream on the loop, with an iterator that waits."""
 
     def opening(client: OnLoop, /, *arguments: P.args, **keywords: P.kwargs) -> AbstractContextManager[Iterator[T]]:
         return _entered(client.loop, _call(verb, client, arguments, keywords))
@@ -91,7 +92,7 @@ def _entered(loop: BackgroundLoop, stream: AbstractAsyncContextManager[AsyncIter
 
 @final
 class _Waiting(Generic[T]):
-    """An iterator that waits; an interrupted wait cancels the read, which loses nothing of a watch or a log."""
+    """Iterator that waits. An interruption cancels the read, but a watch or log loses no items."""
 
     def __init__(self, loop: BackgroundLoop, items: AsyncIterator[T]) -> None:
         self._loop = loop

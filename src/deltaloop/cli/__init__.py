@@ -1,5 +1,5 @@
-"""The ``deltaloop`` command, with one module for each command; ``app.py`` lists them.
+"""Commands of ``deltaloop``, one module each. ``app.py`` lists them.
 
-It needs the extras ``cli`` and ``server``. Invalid input ends a command with one line and exit code 2, a failure with
-1.
+They require the extras ``cli`` and ``server``. A command exits with code 2 after invalid input and with code 1 after a
+failure.
 """

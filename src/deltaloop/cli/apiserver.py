@@ -135,12 +135,12 @@ class ApiServerCommand:
 
     Attributes:
         server: Options of the server.
-        kubeconfig: Where to write a kubeconfig once the server listens; None writes none.
-        client_certificate: Whether the kubeconfig has a client certificate instead of the token.
-        load: File or directory with manifests to load at start.
+        kubeconfig: File for the kubeconfig. None writes none.
+        client_certificate: Whether the kubeconfig contains a client certificate instead of the token.
+        load: File or directory with manifests to load at the start.
 
     Raises:
-        ValueError: If nobody could use the server, or there is no place for the client certificate.
+        ValueError: If no client could authenticate, or the client certificate has no kubeconfig.
     """
 
     server: ServerOptions
@@ -158,13 +158,13 @@ class ApiServerCommand:
 
 
 async def serve(command: ApiServerCommand, say: Callable[[str], None]) -> None:
-    """Serve until cancelled; say one line when ready.
+    """Run the server until it is canceled, and print one line when it is ready.
 
-    The kubeconfig is written after the server listens and everything is loaded, and removed when it stops, so its
-    presence means that the server can be used.
+    The kubeconfig is written after the server listens and all manifests are loaded, and removed when it stops. You can
+    therefore wait for the file.
 
     Raises:
-        DeltaloopError: If the port or the data directory is in use, the kubeconfig belongs to somebody else, or a
+        DeltaloopError: If the port or the data directory is in use, the kubeconfig belongs to another program, or a
             manifest cannot be loaded.
     """
     if command.kubeconfig is not None:
@@ -186,10 +186,10 @@ async def serve(command: ApiServerCommand, say: Callable[[str], None]) -> None:
 
 
 def read_token(given: str, file: Path | None) -> SecretText | None:
-    """Return the token that was asked for: by flag, in a file, or in the environment; None for none.
+    """Return the token from the flag, the file or the environment, or None.
 
     Raises:
-        ValueError: If there are two, or the file is empty or cannot be read.
+        ValueError: If both flags are set, or the file is empty or unreadable.
     """
     if given and file is not None:
         raise ValueError("--token and --token-file are two tokens; give one")
@@ -208,7 +208,7 @@ def read_users(file: Path | None) -> tuple[StaticUser, ...]:
     """Read the token table of ``--token-auth-file``.
 
     Raises:
-        ValueError: If it cannot be read.
+        ValueError: If it is unreadable.
     """
     if file is None:
         return ()
@@ -219,10 +219,10 @@ def read_users(file: Path | None) -> tuple[StaticUser, ...]:
 
 
 def read_key(file: Path | None, flag: str) -> SecretText | None:
-    """Read a file with keys in PEM; None for none.
+    """Read a PEM file with keys.
 
     Raises:
-        ValueError: If it cannot be read, naming the flag.
+        ValueError: If it is unreadable. The message contains the flag.
     """
     if file is None:
         return None
@@ -233,10 +233,10 @@ def read_key(file: Path | None, flag: str) -> SecretText | None:
 
 
 def audit_to(target: str) -> Callable[[str], None] | None:
-    """Return what takes audit lines: ``-`` is standard output, else a file that is appended to; empty is none.
+    """Return the writer of audit lines for a file, which it appends to, or ``-`` for standard output.
 
     Raises:
-        ValueError: If the file cannot be written.
+        ValueError: If the file is not writable.
     """
     if not target:
         return None

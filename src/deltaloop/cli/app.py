@@ -1,4 +1,4 @@
-"""The ``deltaloop`` command. A command's module is imported when the command is used."""
+"""``deltaloop`` command, which imports the module of a command only when that command is used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 
 class _Commands(Mapping[str, Any]):
-    """Commands by name; looking one up imports its module."""
+    """Commands by name. A lookup imports the command's module."""
 
     def __init__(self, places: Mapping[str, str]) -> None:
         self._places = places
@@ -36,10 +36,10 @@ class _Commands(Mapping[str, Any]):
 
 
 def group(places: Mapping[str, str]) -> typer.Typer:
-    """Make a group of commands.
+    """Create a group of commands.
 
     Args:
-        places: ``MODULE:NAME`` of each command's function, or of another group, in the order of the help.
+        places: ``MODULE:NAME`` of each command's function or nested group, in the order of the help.
     """
 
     class Group(TyperGroup):
@@ -85,7 +85,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def options(
     *,
-    version: Annotated[  # done while it is parsed
+    version: Annotated[  # its callback uses it
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""``deltaloop cel check`` and ``eval``: expressions of the Common Expression Language, on values from YAML or JSON."""
+"""``deltaloop cel check`` and ``eval``: CEL expressions with values from YAML or JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Version = Annotated[
 _Cost = Annotated[bool, typer.Option("--cost", help="Print what it costs, too, in cel-go's units.")]
 _Expression = Annotated[str, typer.Argument(metavar="EXPRESSION", help="Such as 'self.replicas <= 5'.")]
 
-# The first version whose rules are written in the language (KEP-2876, alpha).
+# First Kubernetes version with CEL rules (KEP-2876, alpha).
 _FIRST: Final = (1, 23)
 
 
@@ -86,7 +86,7 @@ def _compiled(expression: str, variables: Mapping[str, cel.Type], version: str |
     try:
         return kubernetes_environment(since).with_variables(variables).compile(expression)
     except InvalidExpressionError as error:
-        typer.echo(str(error), err=True)  # it begins with ERROR, and shows where
+        typer.echo(str(error), err=True)  # it begins with ERROR and shows the position
         raise typer.Exit(2) from None
 
 
@@ -114,7 +114,7 @@ def _declared(written: list[str] | tuple[()]) -> dict[str, cel.Type]:
 
 
 def _type(written: str) -> cel.Type:
-    """Read a type as ``check`` prints it: ``int``, ``list(string)``, ``map(string, list(int))``, ``net.IP``."""
+    """Parse a type as ``check`` prints it: ``int``, ``list(string)``, ``map(string, list(int))``, ``net.IP``."""
     from deltaloop.cel.types import DYN, NAMED, list_of, map_of, optional_of
 
     types = {**NAMED, **_kubernetes_types(), "any": DYN}
@@ -144,7 +144,7 @@ def _kubernetes_types() -> dict[str, cel.Type]:
 
 
 def _apart(written: str) -> list[str]:
-    """Return the parts between the commas that are in no bracket."""
+    """Split at commas outside parentheses."""
     parts, depth = [""], 0
     for sign in written:
         depth += (sign == "(") - (sign == ")")
@@ -178,7 +178,7 @@ def _bound(written: str) -> tuple[str, object]:
 
 
 def _leaf(value: object, path: str) -> object:  # noqa: ARG001
-    """Return a value as JSON has it; what JSON has no word for is a text."""
+    """Convert a value to JSON. Values without a JSON form become strings."""
     from deltaloop.cel.json_values import plain_json
     from deltaloop.cel.types import Type, runtime_type, type_name
 

@@ -1,4 +1,4 @@
-"""Flags of commands that connect to a cluster. Without them, it is the cluster that kubectl would use."""
+"""Flags for the connection to a cluster. By default, commands use the cluster that kubectl would use."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ NamespaceFlag: TypeAlias = Annotated[
 
 
 def make_client(*, kubeconfig: Path | None, context: str | None, namespace: str | None) -> Client:
-    """Make the client that the flags mean; nothing is sent yet. An empty flag is as good as none.
+    """Create the client for the flags without sending a request. Empty flags count as missing.
 
     Raises:
-        ConfigError: If there is no configuration, or it cannot be used; the command prints it and ends with code 2.
+        ConfigError: If the configuration is missing or invalid. The command prints it and exits with code 2.
     """
     from deltaloop.client import connect
 

@@ -1,4 +1,4 @@
-"""Log lines as Kubernetes' own programs print them, so that a leader's milestones read the same."""
+"""Log lines in the format of Kubernetes' programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST_ERROR: Final = 16 * LONGEST
 
 @dataclass(frozen=True, slots=True)
 class Milestone:
-    """What a record of ours is called by client-go, and from which verbosity on it is printed."""
+    """Message of client-go for a log record, and its minimum verbosity."""
 
     verbosity: int
     text: str
@@ -33,7 +33,7 @@ MILESTONES: Final[Mapping[str, Milestone]] = {
     "won the leader election": Milestone(0, "successfully acquired lease {lock}"),
     "renewed the lease": Milestone(5, "successfully renewed lease {lock}"),
     "lost leadership; the work is being cancelled": Milestone(0, "failed to renew lease {lock}: {because}"),
-    # Said by the command in its own words, as the example does.
+    # The command prints these in the words of client-go's example.
     "new leader": Milestone(6, "the leader of {lock} is {leader}"),
     "stopped leading": Milestone(6, "stopped leading {lock}: {because}"),
 }
@@ -41,10 +41,9 @@ MILESTONES: Final[Mapping[str, Milestone]] = {
 
 @final
 class KlogHandler(logging.StreamHandler[TextIO]):
-    """Prints milestones by their known names, other records as they are; up to a verbosity."""
+    """Log handler that prints milestones with client-go's messages, and other records unchanged, up to a verbosity."""
 
     def __init__(self, stream: TextIO, *, verbosity: int) -> None:
-        """Print to ``stream``."""
         super().__init__(stream)
         self._verbosity = verbosity
         self.addFilter(self._is_wanted)
@@ -58,7 +57,7 @@ class KlogHandler(logging.StreamHandler[TextIO]):
         return self._verbosity >= (_DETAIL_VERBOSITY if record.levelno >= logging.INFO else 6)
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write ``Lmmdd hh:mm:ss.uuuuuu pid file:line] text``."""
+        """Format as ``Lmmdd hh:mm:ss.uuuuuu pid file:line] text``."""
         at = datetime.fromtimestamp(record.created).astimezone()
         letter = _LETTERS.get(record.levelno, "I")
         head = f"{letter}{at:%m%d %H:%M:%S.%f} {os.getpid():>7} {record.filename}:{record.lineno}]"

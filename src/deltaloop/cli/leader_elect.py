@@ -1,8 +1,8 @@
-"""``deltaloop leader-elect``: client-go's example program, and a command that runs only while it leads.
+"""``deltaloop leader-elect``: client-go's example program, or a command that runs only while leading.
 
-Alone it contends, prints its milestones, and ends when it is stopped or loses its leadership, with exit code 0, as the
-example does. With a command it contends again after a loss; the command is kept by lease_keeper.py, which ends it
-before the lease can expire even if this process is killed or paused.
+Like the example, it exits with code 0 when it is stopped or loses leadership. With a command, it contends again after a
+loss. lease_keeper.py runs the command and ends it before the lease can expire, even if this process is killed or
+paused.
 """
 
 from __future__ import annotations
@@ -111,13 +111,13 @@ class LeaderElectCommand:
 
     Attributes:
         name: Name of the lock's object.
-        namespace: Namespace of the Lease.
-        identity: Name of this candidate, unlike that of every other.
-        kubeconfig: File; None looks where kubectl does, then into the pod.
-        context: Context of the kubeconfig; None takes its current one.
-        lock: One of ``LOCKS``.
-        election: How long a lease lasts, and how often it is renewed.
-        command: Program and arguments to run while leading; empty runs none.
+        namespace: Namespace of the lock's object.
+        identity: Unique name of this candidate.
+        kubeconfig: Kubeconfig file. None uses the configuration that kubectl would use, or the pod's.
+        context: Context of the kubeconfig. None uses the current context.
+        lock: Key of ``LOCKS``.
+        election: Durations of the election.
+        command: Program and arguments to run while leading. Empty runs none.
     """
 
     name: str
@@ -153,18 +153,16 @@ LOCKS: Final[dict[str, Callable[[Client, LeaderElectCommand], Lock]]] = {
 
 
 def print_as_klog(verbosity: int) -> None:
-    """Send the log to standard error in klog's form."""
+    """Send the log to standard error in klog's format."""
     logging.basicConfig(handlers=[KlogHandler(sys.stderr, verbosity=verbosity)], level=logging.WARNING, force=True)
     logging.getLogger("deltaloop").setLevel(logging.DEBUG)
 
 
 async def elect(command: LeaderElectCommand) -> int:
-    """Contend and lead until stopped; return the exit code.
-
-    SIGINT and SIGTERM end it: the work is stopped, the lock released. The exit code is the command's, or 0.
+    """Contend and lead until SIGINT or SIGTERM, release the lock, and return the command's exit code or 0.
 
     Raises:
-        DeltaloopError: If there is no configuration to be had.
+        DeltaloopError: If the configuration is missing or invalid.
     """
     async with make_client(kubeconfig=command.kubeconfig, context=command.context, namespace=None) as client:
         lead = _Lead(command, LOCKS[command.lock](client, command))
@@ -194,7 +192,7 @@ async def elect(command: LeaderElectCommand) -> int:
 
 @final
 class _Lead:
-    """The terms of one candidate."""
+    """Terms of one candidate."""
 
     def __init__(self, command: LeaderElectCommand, lock: Lock) -> None:
         self.exit_code = 0
@@ -230,12 +228,12 @@ class _Lead:
             _log.info("new leader elected: %s", identity, extra=_AS_IT_IS)
 
     async def _keep(self, term: Term) -> None:
-        """Run the command until it ends; a cancellation stops it first, and waits for its end."""
+        """Run the command until it ends. A cancellation stops the command and waits for its end."""
         lines, ours = os.pipe()
         stop_at, kill_at = self._deadlines(term)
         try:
-            # In groups of their own, so that a Ctrl-C comes to this process alone.
-            keeper = subprocess.Popen(  # noqa: ASYNC220, S603 - it takes a moment; the command is the user's
+            # In a separate process group, so that Ctrl-C only reaches this process.
+            keeper = subprocess.Popen(  # noqa: ASYNC220, S603 - blocks only briefly; the user chose the command
                 [
                     sys.executable,
                     "-I",
@@ -257,7 +255,8 @@ class _Lead:
             await asyncio.shield(ended)
         except asyncio.CancelledError:
             renewals.cancel()
-            # With the lock in other hands they may have begun. Otherwise there is time until the lease can expire.
+            # If another candidate holds the lock, it may be working already. Otherwise there is time until the lease
+            # expires.
             _say(ours, "kill" if term.loss in (LossReason.TAKEN, LossReason.GONE) else "stop")
             while not ended.done():
                 await _wait_through(ended)
@@ -284,7 +283,7 @@ class _Lead:
 
 
 async def _wait_through(future: asyncio.Future[int]) -> None:
-    """Wait for a future through another cancellation: the command's end is near, and must be seen."""
+    """Wait for the command's end, even if this is canceled again."""
     try:
         await asyncio.shield(future)
     except asyncio.CancelledError:
@@ -295,4 +294,4 @@ def _say(lines: int, text: str) -> None:
     try:
         os.write(lines, f"{text}\n".encode())
     except BrokenPipeError:
-        return  # the keeper has ended, and so has the command
+        return  # the keeper and the command have ended

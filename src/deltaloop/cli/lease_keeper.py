@@ -1,12 +1,12 @@
-"""Runs a command that must not outlive a lease, whatever happens to the elector: it may be killed, or paused.
+"""Runner of a command that must not outlive a lease, even if the elector is killed or paused.
 
-``deltaloop leader-elect -- COMMAND`` starts this file as a program of its own, with the standard library only, so that
-it is small and starts at once. It gets two deadlines on the clock that runs during suspend: SIGTERM to the command's
-process group at the first, SIGKILL at the second. Each renewal of the lease moves them, by a line through a pipe. When
-the pipe ends, because the elector is gone, the first deadline is now.
+``deltaloop leader-elect -- COMMAND`` starts this file as a separate program, which only uses the standard library so
+that it is small and starts quickly. It gets two deadlines on the clock that runs during suspend. At the first it sends
+SIGTERM to the command's process group, at the second SIGKILL. Each renewal moves them, with a line through a pipe. If
+the pipe closes because the elector has ended, it sends SIGTERM immediately.
 
-The lines: ``renewed STOP_AT KILL_AT``, ``stop`` (SIGTERM now), ``kill`` (SIGKILL now). It ends with the command's exit
-code, or 128 and the number of the signal that ended it, as a shell does.
+The lines are ``renewed STOP_AT KILL_AT``, ``stop`` (SIGTERM now) and ``kill`` (SIGKILL now). It exits with the
+command's exit code, or like a shell with 128 plus the number of the signal that ended it.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _PR_SET_PDEATHSIG = 1
 
 
 def now() -> float:
-    """Return seconds on the clock that runs during suspend; the elector's ``boot_time``."""
+    """Return the seconds of the clock that runs during suspend, like the elector's ``boot_time``."""
     if sys.platform == "linux":
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.clock_gettime(time.CLOCK_MONOTONIC) if sys.platform == "darwin" else time.monotonic()
 
 
 class Keeper:
-    """One command and its deadlines."""
+    """Command with its deadlines."""
 
     def __init__(self, command: list[str], lines: int, stop_at: float, kill_at: float) -> None:
-        """Start the command; ``lines`` is the pipe's reading end."""
+        """Start the command. ``lines`` is the reading end of the pipe."""
         self._lines = lines
         self._stop_at = stop_at
         self._kill_at = kill_at
@@ -45,12 +45,12 @@ class Keeper:
         self._stopping = False
         self._killed = False
         self._ended, ended = os.pipe()
-        # The first thread makes the child, so that the child ends with this process (Linux).
+        # Start it in the main thread, because PDEATHSIG refers to the thread that forks (Linux).
         self._child = subprocess.Popen(command, process_group=0, close_fds=True, preexec_fn=_end_with_the_parent)  # noqa: PLW1509, S603
         threading.Thread(target=self._wait, args=(ended,), daemon=True).start()
 
     def run(self) -> int:
-        """Keep the deadlines until the command has ended; return its exit code."""
+        """Enforce the deadlines until the command has ended, and return its exit code."""
         sources = [self._lines, self._ended]
         while True:
             instant = now()
@@ -66,7 +66,7 @@ class Keeper:
             if self._lines in ready and not self._read():
                 sources.remove(self._lines)
         code = self._child.returncode
-        self._signal(signal.SIGKILL)  # what it has left behind in its group
+        self._signal(signal.SIGKILL)  # remaining processes of its group
         return code if code >= 0 else 128 - code
 
     def _wait(self, ended: int) -> None:
@@ -119,11 +119,11 @@ def _end_with_the_parent() -> None:
 
 
 def _let_pass(_: int, __: FrameType | None) -> None:
-    """Let a signal pass: the elector says when to stop. SIG_IGN would be passed on to the command."""
+    """Ignore a signal, because the elector decides when to stop. The command would inherit SIG_IGN."""
 
 
 def main() -> None:
-    """Keep the command of the command line."""
+    """Run the command from the command line."""
     lines, stop_at, kill_at, command = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _let_pass)

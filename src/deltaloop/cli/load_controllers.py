@@ -1,4 +1,4 @@
-"""Finds the controllers and webhooks that a ``module[:object]`` means."""
+"""Loader of controllers and webhooks from ``module[:object]``."""
 
 from __future__ import annotations
 
@@ -34,25 +34,24 @@ _DECLARED: Final = (Controller, AdmissionWebhook, ConversionFunction)
 
 @final
 class LoadError(InvalidArgumentError):
-    """A ``module[:object]`` cannot be used; the message says which part, and what to do.
+    """A ``module[:object]`` cannot be used. The message contains the reason and a fix.
 
     Attributes:
-        target: What was given.
+        target: Given target.
     """
 
     def __init__(self, target: str, problem: str) -> None:
-        """Keep what was given."""
         super().__init__(f"{target!r}: {problem}")
         self.target = target
 
 
 class LoadedModule(NamedTuple):
-    """What a module declares.
+    """Declarations of a module.
 
     Attributes:
-        module: The module.
-        controllers: What ``@dl.controller`` made.
-        webhooks: What ``@dl.validate``, ``@dl.mutate`` and ``@dl.convert`` made.
+        module: Module.
+        controllers: Results of ``@dl.controller``.
+        webhooks: Results of ``@dl.validate``, ``@dl.mutate`` and ``@dl.convert``.
     """
 
     module: ModuleType
@@ -61,19 +60,20 @@ class LoadedModule(NamedTuple):
 
 
 def target_name(target: str) -> str:
-    """Return the default name of a program: the name of its module."""
+    """Return the default name of a program, which is the name of its module."""
     return program_name(target.partition(":")[0])
 
 
 def load_declared(target: str) -> LoadedModule:
-    """Import a module and return the controllers and webhooks that are meant; there is one at least.
+    """Import a module and return its controllers and webhooks.
 
     Args:
-        target: ``package.module`` or ``path/to/file.py``, which mean all that is in it; ``module:name`` means one
+        target: ``package.module`` or ``path/to/file.py`` for all controllers and webhooks, or ``module:name`` for one
             object: a controller, a webhook, a list of them, or a function without arguments that returns either.
 
     Raises:
-        LoadError: If the module or the object is missing, the object is none of these, or there is nothing.
+        LoadError: If the module or the object does not exist, the object has another type, or there are no controllers
+            and webhooks.
     """
     name, colon, attribute = target.partition(":")
     if not name or (colon and not attribute):
@@ -89,24 +89,24 @@ def load_declared(target: str) -> LoadedModule:
 
 
 def declared_in(module: ModuleType) -> LoadedModule:
-    """Return the controllers and webhooks in a module; there may be none."""
+    """Return the controllers and webhooks of a module, possibly none."""
     return _sorted(module, dict.fromkeys(value for value in vars(module).values() if isinstance(value, _DECLARED)))
 
 
 def load_controllers(target: str) -> tuple[Controller, ...]:
-    """Import a module and return the controllers that are meant; the arguments are those of ``load_declared``.
+    """Import a module and return its controllers. See ``load_declared`` for the target.
 
     Raises:
-        LoadError: If there is none.
+        LoadError: If there is no controller.
     """
     return load_program(target)[1]
 
 
 def load_program(target: str) -> tuple[ModuleType, tuple[Controller, ...]]:
-    """Import a module and return it, with the controllers that are meant, as ``load_controllers`` does.
+    """Import a module and return it together with its controllers. See ``load_declared`` for the target.
 
     Raises:
-        LoadError: As there.
+        LoadError: If there is no controller.
     """
     found = load_declared(target)
     if not found.controllers:
@@ -115,14 +115,14 @@ def load_program(target: str) -> tuple[ModuleType, tuple[Controller, ...]]:
 
 
 def import_module(target: str, name: str) -> ModuleType:
-    """Import a module by its name or its file.
+    """Import a module by name or file.
 
     Args:
-        target: What was given, for messages.
+        target: Given target, for messages.
         name: ``package.module`` or ``path/to/file.py``.
 
     Raises:
-        LoadError: If there is no such module, or it cannot be imported.
+        LoadError: If the module does not exist or cannot be imported.
     """
     if name.endswith(".py"):
         return _import_file(target, Path(name))
@@ -140,7 +140,7 @@ def import_module(target: str, name: str) -> ModuleType:
 
 
 def _not_imported(target: str, module: str, error: Exception) -> DeltaloopError:
-    """Return the error of a module that cannot be imported, with the lines of the program that led to it."""
+    """Return the error of a failed import, with the lines of the program that caused it."""
     places = "".join(f"\n  {place}" for place in own_frames(error) if "importlib" not in place)
     if isinstance(error, DeltaloopError):
         error.add_note(f"raised by {module}:{places}")
@@ -166,11 +166,10 @@ def _import_file(target: str, file: Path) -> ModuleType:
 
 
 def _look_in(folder: str) -> None:
-    """Let the program's own folder be looked in: after the standard library, before what is installed.
+    """Add the program's folder to ``sys.path``, after the standard library and before installed packages.
 
-    Much is imported when it is first needed. With the folder in front, as ``python FILE`` has it, a file there that is
-    named like a module of the standard library would be run in its place; and a folder that the program is not in has
-    nothing to be looked for in.
+    ``python FILE`` adds it to the front. Then a file that is named like a module of the standard library would replace
+    it, because many modules are imported lazily.
     """
     if folder in sys.path:
         return
@@ -185,15 +184,15 @@ def _look_in(folder: str) -> None:
 
 
 def named_object(target: str, module: ModuleType, attribute: str) -> object:
-    """Return an object of a module by its name, dots included.
+    """Return an object of a module by its name, which can contain dots.
 
     Args:
-        target: What was given, for messages.
-        module: Where it is.
-        attribute: The name.
+        target: Given target, for messages.
+        module: Module.
+        attribute: Name of the object.
 
     Raises:
-        LoadError: If there is none.
+        LoadError: If it does not exist.
     """
     value: object = module
     for part in attribute.split("."):

@@ -1,4 +1,4 @@
-"""Flags for the log."""
+"""Flags for logging."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run the ``deltaloop`` command: errors become one line and an exit code."""
+"""Entry point of the ``deltaloop`` command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Run the command line. Expected errors become one line on standard error.
+    """Run the command line, and print expected errors as one line on standard error.
 
     Exit codes: 0 success, 1 failure, 2 invalid input, 130 interrupted.
     """
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _leave_at_once(_: int, __: FrameType | None) -> NoReturn:
-    """Exit on Ctrl-C while modules are imported: nothing has started that must be stopped."""
+    """Exit on Ctrl-C during imports, when there is nothing to stop yet."""
     os._exit(130)
 
 

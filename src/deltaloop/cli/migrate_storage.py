@@ -48,13 +48,13 @@ def migrate_storage(
 
 
 async def migrate_all(client: Client, names: list[str], *, concurrency: int, show: Callable[[str], object]) -> bool:
-    """Migrate definitions one after another, and close the client; tell whether nothing is left to do.
+    """Migrate CRDs one after another, close the client, and return whether all were migrated.
 
     Args:
-        client: Asks and writes.
-        names: Of the definitions.
-        concurrency: How many objects are written at a time.
-        show: Gets each line.
+        client: Client for reads and writes.
+        names: Names of the CRDs.
+        concurrency: Number of concurrent writes.
+        show: Function called with each output line.
     """
     from deltaloop.webhooks import StorageMigration, migrate_storage
 

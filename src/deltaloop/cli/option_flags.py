@@ -1,4 +1,4 @@
-"""Flags made from a class of options: name, type, default and help are those of the field."""
+"""Flags from the fields of an options class, with their names, types, defaults and documentation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ATTRIBUTE: Final = re.compile(r"^    (\w+): (.*(?:\n     .*)*)", re.MULTILINE)
 
 
 def with_flags_of(cls: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace the keyword arguments ``**`` of a command by flags for the other fields of a dataclass."""
+    """Replace the ``**flags`` of a command with flags for the other fields of a dataclass."""
 
     def declare(function: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(function, eval_str=True)
@@ -47,12 +47,12 @@ def with_flags_of(cls: type[Any]) -> Callable[[Callable[..., None]], Callable[..
 
 
 def values_of(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of options from those of flags: a flag that can be repeated gives a list."""
+    """Convert flag values to option values. Lists of repeatable flags become tuples."""
     return {name: tuple(cast("list[Any]", each)) if isinstance(each, list) else each for name, each in flags.items()}
 
 
 def option_of(cls: type[Any], name: str) -> Any:
-    """Return the flag of a field of a dataclass."""
+    """Return the flag of a dataclass field."""
     field = next(each for each in fields(cls) if each.name == name)
     kind: Any = _flag_type(cls, field)
     flag = flag_name(name)
@@ -69,7 +69,7 @@ def flag_name(option: str) -> str:
 
 
 def help_of(cls: type[Any], name: str) -> str:
-    """Return the help of an option: its line in the docstring of its class, with flags instead of options."""
+    """Return the help of an option from the docstring of its class, with flags instead of option names."""
     documented = _documented(inspect.getdoc(cls) or "")
     text = documented.get(name, "").removeprefix("Whether to ")
 
@@ -85,7 +85,7 @@ def _documented(docstring: str) -> dict[str, str]:
 
 
 def _flag_type(cls: type[Any], field: Field[Any]) -> Any:
-    """Return the type of a flag: a tuple of any length is a flag that can be repeated."""
+    """Return the type of a flag. Tuples of any length become repeatable flags."""
     hint = get_type_hints(cls)[field.name]
     return list[get_args(hint)[0]] if get_origin(hint) is tuple else hint  # type: ignore[misc]
 

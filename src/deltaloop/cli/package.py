@@ -1,4 +1,4 @@
-"""``deltaloop package``: write manifests or a Helm chart of a program."""
+"""``deltaloop package``: write the manifests or a Helm chart of a program."""
 
 from __future__ import annotations
 
@@ -62,5 +62,5 @@ def package(
 
 
 def _below(folder: Path, texts: dict[str, T]) -> dict[str, T]:
-    """Return texts by the paths that people know them by."""
+    """Prefix the paths with the folder."""
     return {str(folder / path): text for path, text in texts.items()}

@@ -1,4 +1,4 @@
-"""``deltaloop run``: load a module and call ``dl.run``."""
+"""``deltaloop run``: load a module and run its controllers and webhooks."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def run(
 
 
 def program(target: str, flags: Mapping[str, Any]) -> Coroutine[Any, Any, None]:
-    """Load a module; return the coroutine that runs its controllers and webhooks.
+    """Load a module, and return the coroutine that runs its controllers and webhooks.
 
     Raises:
-        RunOptionError: If a flag is invalid, or two flags do not fit together.
+        RunOptionError: If a flag is invalid, or two flags cannot be combined.
         LoadError: If the module has no controller and no webhook.
     """
     name: Any = flags.get("webhook_name") or target_name(target)

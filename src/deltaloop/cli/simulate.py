@@ -1,4 +1,4 @@
-"""``deltaloop simulate``: run a module's scenario under faults, and print the failures."""
+"""``deltaloop simulate``: run a module's scenario with faults, and print the failures."""
 
 from __future__ import annotations
 
@@ -84,18 +84,18 @@ def simulate(
     seed = seed if said is None else said
     options = SimulationOptions(seed=seed, runs=runs, seconds=seconds, combinations=combinations, faults=kinds)
     telling = Telling(output=output, html=html, test=write_test)
-    importable = write_test is not None  # a test has to import it
+    importable = write_test is not None  # a test must be able to import it
     scenario = scenario_of(target, manifests) if manifests else load_scenario(target, may_be_made=not importable)
     if not run_simulation(scenario, options, schedule, typer.echo, telling):
         raise typer.Exit(1)
 
 
 def with_fixed_hash_seed(environment: Mapping[str, str], *, replace_process: Callable[..., object] = os.execve) -> None:
-    """Start this process anew with a fixed hash seed, unless it has one: it decides in which order sets are walked.
+    """Restart this process with a fixed hash seed, unless it has one, because the seed affects the order of sets.
 
     Args:
-        environment: Of this process.
-        replace_process: Puts another program in the place of this one.
+        environment: Environment of this process.
+        replace_process: Function that replaces this process.
     """
     if environment.get(_HASH_SEED, "random") == "random":
         replace_process(sys.executable, sys.orig_argv, {**environment, _HASH_SEED: "0"})
@@ -105,13 +105,13 @@ def load_scenario(target: str, *, may_be_made: bool = True) -> Scenario:
     """Import a module and return its scenario.
 
     Args:
-        target: ``package.module`` or ``path/to/file.py``, whose scenario has the name ``scenario``; or ``module:name``.
-            Of a module without one that has controllers and kinds as classes a scenario is made, as of manifests.
-        may_be_made: Whether that is enough.
+        target: ``package.module`` or ``path/to/file.py`` with a function named ``scenario``, or ``module:name``. For a
+            module without ``scenario``, a scenario is generated from its controllers and the classes of its kinds.
+        may_be_made: Whether a generated scenario is allowed.
 
     Raises:
-        LoadError: If there is none, or it is no ``async def`` with one parameter.
-        InvalidArgumentError: If no scenario can be made of the classes.
+        LoadError: If there is no scenario, or it is not an ``async def`` with one parameter.
+        InvalidArgumentError: If no scenario can be generated from the classes.
     """
     name, colon, attribute = target.partition(":")
     if not name or (colon and not attribute):
@@ -134,16 +134,16 @@ def load_scenario(target: str, *, may_be_made: bool = True) -> Scenario:
 
 
 def scenario_of(target: str, paths: Sequence[Path]) -> Scenario:
-    """Import a module, and make a scenario for its controllers.
+    """Import a module, and generate a scenario for its controllers.
 
     Args:
-        target: What ``deltaloop run`` takes.
+        target: Target as for ``deltaloop run``.
         paths: YAML or JSON files with samples and other objects. A CRD in a file replaces that of the module's class.
 
     Raises:
         LoadError: If there is no controller.
         ManifestError: If a file cannot be read.
-        InvalidArgumentError: If no scenario can be made of the files.
+        InvalidArgumentError: If no scenario can be generated from the files.
     """
     objects = [manifest.fields for path in paths for manifest in read_manifests(path)]
     module, controllers = load_program(target)
@@ -153,19 +153,19 @@ def scenario_of(target: str, paths: Sequence[Path]) -> Scenario:
 
 
 def _others(module: ModuleType) -> str:
-    """Name what may be meant."""
+    """Suggest other scenarios for an error message."""
     names = [name for name, value in vars(module).items() if inspect.iscoroutinefunction(value)]
     return f"; write MODULE:SCENARIO, with one of {', '.join(sorted(names))}" if names else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telling:
-    """In which forms a report is given out.
+    """Formats of a report.
 
     Attributes:
-        output: On standard output: ``text``, ``json`` or ``github``.
-        html: File of a page; None is none.
-        test: File of tests that make each failure's run again; None is none.
+        output: Format on standard output: ``text``, ``json`` or ``github``.
+        html: File for an HTML page, or None.
+        test: File for tests that repeat the failed runs, or None.
     """
 
     output: str = "text"
@@ -180,19 +180,19 @@ def run_simulation(
     say: Callable[[str], None],
     telling: Telling,
 ) -> bool:
-    """Run a scenario, say what was found, and tell whether nothing is wrong.
+    """Run a scenario, print the report, and return whether there are no failures.
 
     Args:
-        scenario: What to run.
+        scenario: Scenario to run.
         options: Seed and budget.
-        replay: The faults of the only run; None is to search.
-        say: Prints a line.
-        telling: In which forms.
+        replay: Faults of a single run. None explores.
+        say: Function that prints a text.
+        telling: Formats of the report.
 
     Raises:
-        BrokenReferenceError: If the scenario goes wrong without any fault.
+        BrokenReferenceError: If the scenario fails without faults.
         OSError: If a file cannot be written.
-        KeyboardInterrupt: Once what was found until then has been said.
+        KeyboardInterrupt: If it was interrupted, after the report of the results so far.
     """
     simulation = Simulation(scenario, options)
     try:
@@ -232,16 +232,15 @@ def _explored(simulation: Simulation) -> tuple[SimulationReport, str]:
 
 
 class Progress:
-    """Counter of runs and failures on a terminal, written at most once a second."""
+    """Counter of runs and failures on a terminal, written at most once per second."""
 
     def __init__(self, terminal: TextIO, clock: Callable[[], float]) -> None:
-        """Write to a terminal."""
         self._terminal = terminal
         self._clock = clock
         self._written_at = clock()
 
     def __call__(self, runs: int, failures: int) -> None:
-        """Write the numbers, if a second has passed."""
+        """Write the numbers if a second has passed."""
         now = self._clock()
         if now - self._written_at >= 1.0:
             self._written_at = now
@@ -256,7 +255,7 @@ def _text_of(report: SimulationReport) -> str:
 
 
 def _only(simulation: Simulation, schedule: Schedule) -> tuple[SimulationReport, str]:
-    """Make one run; return what was found, and the text of it."""
+    """Run one schedule, and return the report and its text."""
     run = simulation.run(schedule)
     failure = simulation.judge(schedule, run)
     report = SimulationReport(

@@ -1,4 +1,4 @@
-"""Run a coroutine until it ends, or a signal cancels it."""
+"""Run a coroutine until it ends or a signal cancels it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def run_until_signal(work: Coroutine[Any, Any, T], *, interrupted: int) -> T:
-    """Run a coroutine. SIGINT and SIGTERM cancel it, and exit with the code ``interrupted`` once it has cleaned up."""
+    """Run a coroutine. SIGINT and SIGTERM cancel it, wait for its cleanup, and exit with the code ``interrupted``."""
     received: list[int] = []
 
     async def until_signal() -> T:

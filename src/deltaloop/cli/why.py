@@ -1,4 +1,4 @@
-"""``deltaloop why``: ask a running program for an object's last reconciles."""
+"""``deltaloop why``: query a running program for the latest reconciles of an object."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ _MOST: Final = 10 * 2**20
 
 
 class NoExplanationError(DeltaloopError):
-    """A program cannot be asked; the message says where, and what to do."""
+    """A program cannot be queried. The message contains the address and a fix."""
 
 
 class Explanation(NamedTuple):
-    """What a program says of an object.
+    """Response of a program about an object.
 
     Attributes:
-        reconciles: Its last reconciles, the latest first; empty if it knows of none.
-        standby_of: Who leads, if the program does not, or "" if that is not known; None if it leads, or need not.
+        reconciles: Latest reconciles, newest first. Empty if there are none.
+        standby_of: Leader if the program is a standby, or an empty string if the leader is unknown. None if the program
+            leads or uses no leader election.
     """
 
     reconciles: list[dict[str, Any]]
@@ -78,22 +79,22 @@ def why(
 
 
 def ask(address: str, *, kind: str, namespace: str, name: str) -> Explanation:
-    """Ask a running program for an object's last reconciles.
+    """Query a running program for the latest reconciles of an object.
 
     Args:
-        address: Of its health server: ``HOST:PORT``, or a URL.
-        kind: As people write it; empty if the object is one that is reconciled.
-        namespace: Of the object.
-        name: Of the object.
+        address: ``HOST:PORT`` or URL of its health server.
+        kind: Kind in any spelling. Empty means the kind that is reconciled.
+        namespace: Namespace of the object.
+        name: Name of the object.
 
     Raises:
-        NoExplanationError: If nobody answers there, or something else does.
+        NoExplanationError: If there is no response, or not one of a health server.
     """
     base = address if "://" in address else f"http://{address}"
     if not base.startswith(("http://", "https://")):
         raise NoExplanationError(f"{address!r} is no address of a health server; write HOST:PORT or a URL")
     query = urllib.parse.urlencode({"kind": kind, "namespace": namespace, "name": name})
-    # No proxy stands between this machine and itself.
+    # Never use a proxy for the local machine.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(f"{base.rstrip('/')}{EXPLAIN_PATH}?{query}", timeout=_TIMEOUT) as answer:
@@ -119,7 +120,7 @@ def ask(address: str, *, kind: str, namespace: str, name: str) -> Explanation:
 
 
 def standby_note(leader: str) -> str:
-    """Say for people that the program which was asked does not lead."""
+    """Return the note for users that the program does not lead."""
     who = f"{leader} does" if leader else "it has not seen who does"
     return one_line(f"this replica does not lead ({who}), and only the leader reconciles; ask the leader's --address")
 
@@ -134,10 +135,10 @@ def _refused(base: str, code: int, body: bytes) -> NoExplanationError:
 
 
 def lines(reconciles: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Say for people what was found; what answered may be anything.
+    """Format the reconciles for users. The response is untrusted.
 
     Raises:
-        NoExplanationError: If it is not what a health server says.
+        NoExplanationError: If it is not a response of a health server.
     """
     try:
         yield from map(one_line, _lines(reconciles))

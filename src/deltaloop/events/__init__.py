@@ -1,12 +1,7 @@
-"""Events: short notes about objects for people, kept by the API server for about an hour.
+"""Event recorder for Kubernetes Events, which inform users about objects and expire after about an hour.
 
-This room owns the recorder: merging in ``core/`` (core/v1: count repeats, combine similar ones, limit the rest;
-events.k8s.io/v1: series), delivery with retries, and the bounded queue in between. Recording never blocks and never
-fails the work.
-
-Not here: watching events (cache), the clients (client).
-
-A name is imported when it is first used: a program pays for what it needs.
+The recorder merges repeated events, retries failed requests, and drops events if its queue is full. Recording an event
+never blocks and never fails because of the server. Names are imported lazily.
 """
 
 from deltaloop._internal.lazy_names import lazy_names

@@ -1,4 +1,4 @@
-"""A watcher that writes each recorded event to the log."""
+"""Watcher that logs each recorded event."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _log: Final = logging.getLogger("deltaloop.events")
 
 
 def log_event(event: EventDraft) -> None:
-    """Log one event at INFO; for ``EventRecorder(watchers=[log_event])``.
+    """Log one event at INFO, for ``EventRecorder(watchers=[log_event])``.
 
     Source: client-go tools/record/event.go (``StartStructuredLogging``).
     """

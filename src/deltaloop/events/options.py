@@ -1,4 +1,4 @@
-"""What an ``EventRecorder`` is told, and what it needs of a client."""
+"""Options of ``EventRecorder``, and the client interface that it requires."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from deltaloop.events.core.series import SeriesOptions
 
 
 class EventClient(Protocol):
-    """What the recorder needs of a client."""
+    """Client interface that the recorder requires."""
 
     async def create(
         self,
@@ -44,17 +44,17 @@ class EventClient(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRecorderOptions:
-    """Options of an ``EventRecorder``; the defaults are client-go's.
+    """Options of an ``EventRecorder``. The defaults are those of client-go.
 
     Attributes:
-        api: Which API the events are written in. ``EVENTS_V1`` changes over to ``CORE_V1`` where it is not served.
-        queue_size: Events that may wait to be sent; more are dropped.
-        max_tries: Tries for one event that gets no answer.
-        retry_delay: Seconds between two tries; core/v1 waits a random part of it first, events.k8s.io up to a quarter
-            longer each time.
-        close_timeout: Seconds that leaving the context takes at most.
-        correlation: How core/v1 events are counted, combined and limited by the spam filter.
-        series: How events.k8s.io/v1 events are counted as a series.
+        api: API for writing events. ``EVENTS_V1`` falls back to ``CORE_V1`` if the server does not serve it.
+        queue_size: Maximum number of queued events. Further events are dropped.
+        max_tries: Maximum number of attempts for one event if the server does not respond.
+        retry_delay: Seconds between two attempts. For core/v1, the first delay is a random part of it. For
+            events.k8s.io, each delay is up to a quarter longer.
+        close_timeout: Timeout in seconds for leaving the context manager.
+        correlation: Options for counting, combining and limiting core/v1 events.
+        series: Options for the series of events.k8s.io/v1 events.
     """
 
     api: EventApi = EventApi.CORE_V1
@@ -66,7 +66,7 @@ class EventRecorderOptions:
     series: SeriesOptions = field(default_factory=SeriesOptions)
 
     def __post_init__(self) -> None:
-        """Refuse an API that there is not, and numbers that make no limit; the API's name as text does, too."""
+        """Accept the API's name as a string, and check the options."""
         object.__setattr__(self, "api", EventApi(self.api))
         check_types(self)
         require_positive(

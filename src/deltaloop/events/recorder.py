@@ -1,9 +1,6 @@
-"""The event recorder: takes events from any thread and sends them in one background task.
+"""Event recorder that accepts events from all threads and sends them in one background task.
 
-What becomes of an event is decided in core/merging.py (core/v1: core/correlation.py counts, combines, drops;
-events.k8s.io/v1: core/series.py makes series) and core/delivery.py (create, patch, try again, give up); its fields are
-in core/event_object.py. Events are for people: recording one never blocks and never stops the work, and events are
-dropped, with a line in the log, rather than kept without bound.
+Recording an event never blocks. Events are dropped with a warning instead of being queued without limit.
 """
 
 from __future__ import annotations
@@ -50,26 +47,28 @@ _QUIET: Final = frozenset({Outcome.SENT, Outcome.EXISTS, Outcome.NAMESPACE_TERMI
 
 @final
 class EventRecorder:
-    """Records events about objects as Events.
+    """Recorder of Kubernetes Events.
 
-    An async context manager; the events are sent while it is open. Events recorded before it is entered wait; those
-    after it was left are dropped with a line in the log. Leaving makes one try for each event that waits and each
-    count that is not on the server, within ``close_timeout`` seconds in all; cancellation then drops the rest.
+    It is an async context manager and sends events while it is open. Events that you record earlier are queued, and
+    events that you record later are dropped with a warning. On exit, it makes one attempt for each queued event and
+    unwritten count, within ``close_timeout`` seconds in total. A cancellation drops the rest.
 
     Args:
-        client: Sends the Events, usually a ``Client``.
-        component: Who reports, such as the controller's name; for events.k8s.io a qualified name.
-        instance: Which one of them, such as the pod's name; for events.k8s.io the component and the host by default.
-        options: Which of the two Event APIs, bounds, tries and correlation.
-        watchers: Called with each event as it is recorded, merged or not, sent or not, in the thread that records it;
-            they must not block, and what they raise is logged.
-        clock: Seconds that never go back, for the limits. In virtual time: the loop's clock.
-        wall_clock: Aware time that is written into the events.
-        random: Draws numbers in [0, 1), for the waits.
+        client: Client that sends the Events, usually a ``Client``.
+        component: Reporting component, for example the controller's name. For events.k8s.io, it must be a qualified
+            name.
+        instance: Reporting instance, for example the pod's name. For events.k8s.io, the default consists of the
+            component and the host name.
+        options: Options such as the API, limits and retries.
+        watchers: Functions called with each recorded event, in the recording thread, even if the event is merged or
+            dropped. They must not block. Their exceptions are logged.
+        clock: Monotonic clock in seconds for limits. In virtual time, pass the loop's clock.
+        wall_clock: Function that returns the aware time for the events.
+        random: Function that returns random numbers in [0, 1) for the delays.
 
     Raises:
-        InvalidArgumentError: If the component is empty, or component or instance cannot be one in the API of the
-            options (an instance of events.k8s.io has at most 128 bytes).
+        InvalidArgumentError: If the component is empty, or the component or the instance is invalid in the selected
+            API. An instance in events.k8s.io has at most 128 bytes.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class EventRecorder:
         self._wall_clock = wall_clock
         self._random = random
         self._merger = EventMerger(self._options.api, self._options.correlation, self._options.series)
-        # Re-entrant: a destructor or a signal handler may record an event while this very thread has the lock.
+        # Reentrant, because a destructor or a signal handler can record an event while this thread holds the lock.
         self._lock = fork_safe(threading.RLock(), self._in_child)
         self._waiting: deque[tuple[EventDraft, float]] = deque()
         self._last_nanoseconds = 0
@@ -112,10 +111,10 @@ class EventRecorder:
         self._closing = asyncio.Event()
 
     def _in_child(self, held: bool) -> None:
-        """Drop events with a warning after a fork, if the loop that sends them is the parent's."""
-        del held  # what it guards are single steps
+        """Drop events with a warning after a fork, because the event loop belongs to the parent process."""
+        del held  # the lock only guards atomic steps
         if self._loop is not None:
-            self._closed = True  # and it stays entered: entering it once more is refused
+            self._closed = True  # and it cannot be entered again
 
     def event(
         self,
@@ -129,24 +128,24 @@ class EventRecorder:
         annotations: Mapping[str, str] | None = None,
         component: str = "",
     ) -> None:
-        """Record that something happened to an object.
+        """Record an event about an object.
 
-        Returns at once; from any thread.
+        It does not block and is thread-safe.
 
         Args:
-            obj: The object (a ``Resource``, a mapping, or of a class), or a reference to it. Events about objects
-                without a namespace go to ``default``.
+            obj: Object (a ``Resource``, a mapping or an instance of a kind's class) or a reference to it. Events about
+                cluster-scoped objects are stored in ``default``.
             event_type: ``Normal`` or ``Warning``.
-            reason: Why, as one word in CamelCase that a program can switch on.
-            message: What happened, for people; secrets that are recognised are hidden, and 1024 characters are kept.
-            action: What was done or tried, as one word in CamelCase; events.k8s.io demands one, and takes the reason
-                if there is none.
-            related: Another object that has to do with it.
-            annotations: Annotations of the Event object; secrets in their values that are recognised are hidden.
-            component: Who reports; the recorder's by default. ``for_component`` says it once for many events.
+            reason: Machine-readable reason as one word in CamelCase.
+            message: Description for users. Recognized secrets are redacted, and it is truncated to 1024 characters.
+            action: Action as one word in CamelCase. events.k8s.io requires one and uses the reason by default.
+            related: Related object.
+            annotations: Annotations of the Event object. Recognized secrets in their values are redacted.
+            component: Reporting component. By default, the recorder's component. Use ``for_component`` to set it for
+                many events.
 
         Raises:
-            InvalidArgumentError: If the type is unknown, or the server would refuse reason, action, component or
+            InvalidArgumentError: If the type is unknown, or if the server would reject the reason, action, component or
                 annotations.
             MalformedObjectError: If the object has no name.
         """
@@ -183,13 +182,13 @@ class EventRecorder:
             _log.warning("an event was dropped", extra=_names(draft, why=why, dropped=dropped))
 
     def for_component(self, component: str) -> ComponentRecorder:
-        """Return a recorder for another component that shares this one's queue, task and limits.
+        """Return a recorder for another component that shares the queue, task and limits of this one.
 
         Args:
-            component: Who reports, such as another controller of the same program.
+            component: Reporting component, for example another controller of the same program.
 
         Raises:
-            InvalidArgumentError: If the component is empty, or cannot be one in the API of the options.
+            InvalidArgumentError: If the component is empty or invalid in the selected API.
 
         Source: client-go's ``EventBroadcaster.NewRecorder``; controller-runtime's ``GetEventRecorderFor``.
         """
@@ -197,13 +196,13 @@ class EventRecorder:
         return ComponentRecorder(self, component)
 
     async def flush(self, timeout: float) -> bool:
-        """Wait until everything recorded so far has been sent or given up, the counts of series included.
+        """Wait until all recorded events and counts were sent or given up.
 
         Args:
-            timeout: Seconds to wait at most.
+            timeout: Timeout in seconds.
 
         Returns:
-            False if events were still waiting then; they stay queued.
+            False if some events are still queued at the timeout.
 
         Raises:
             RuntimeError: If the recorder is not open.
@@ -224,12 +223,12 @@ class EventRecorder:
 
     @property
     def api(self) -> EventApi:
-        """The API in which events are written now."""
+        """API that the recorder currently uses."""
         return self._merger.api
 
     @property
     def dropped(self) -> int:
-        """How many events were dropped, because the queue was full or the recorder closed."""
+        """Number of events that were dropped because the queue was full or the recorder was closed."""
         return self._dropped
 
     def __len__(self) -> int:
@@ -239,7 +238,7 @@ class EventRecorder:
         if self._loop is not None:
             raise RuntimeError("an EventRecorder is entered once")
         loop = asyncio.get_running_loop()
-        self._loop = loop  # what was recorded before is found by the first step of the sender
+        self._loop = loop  # the first step of the sender processes earlier events
         self._sender = loop.create_task(self._send_all(), name=f"events of {self.component}")
         return self
 
@@ -262,13 +261,13 @@ class EventRecorder:
                 self._waiting.clear()
                 _log.warning("events were not sent before the end", extra={"dropped": left, "counts": counts})
         if not self._sender.cancelled():
-            self._sender.result()  # a bug of ours is shown, not hidden
+            self._sender.result()  # raises if the sender failed because of a bug in deltaloop
 
     def _moment(self) -> tuple[datetime, float, int]:
-        """Return the time, twice, and a number of nanoseconds that no event has yet. Called with the lock held."""
+        """Return the wall-clock and monotonic times, and unique nanoseconds. The caller must hold the lock."""
         at, now = self._wall_clock(), self._clock()
         given = int(at.timestamp() * 1e6) * 1000
-        # Without a call in between: at a call this very thread may be interrupted, and record another event.
+        # No call in between, because a call could be interrupted by code that records another event in this thread.
         last = self._last_nanoseconds
         self._last_nanoseconds = nanoseconds = given if given > last else last + 1
         return at, now, nanoseconds
@@ -277,7 +276,7 @@ class EventRecorder:
         return self._given_instance or default_instance(self._options.api, component, platform.node())
 
     def _take(self, draft: EventDraft, now: float) -> int:
-        """Queue an event; return 0, or how many were dropped so far. Called with the lock held."""
+        """Queue an event and return 0, or return the total number of dropped events. The caller must hold the lock."""
         if self._closed or len(self._waiting) >= self._options.queue_size:
             self._dropped += 1
             return self._dropped
@@ -286,7 +285,7 @@ class EventRecorder:
         return 0
 
     def _wake(self) -> None:
-        """Tell the sender that there is work; called with the lock held."""
+        """Wake the sender. The caller must hold the lock."""
         if self._loop is None:
             return
         try:
@@ -298,7 +297,7 @@ class EventRecorder:
         for watcher in self._watchers:
             try:
                 watcher(draft)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it must not stop the work
+            except Exception as error:  # noqa: BLE001 - a watcher must not stop the work
                 message, extra = "a watcher of events raised", _names(draft)
                 self._errors.log(_log, logging.ERROR, message, error, now=time.monotonic(), extra=extra)
 
@@ -363,7 +362,7 @@ class EventRecorder:
                 continue
             try:
                 await self._request(effect, api, event)
-            except Exception as caught:  # noqa: BLE001 - the core tells what it means
+            except Exception as caught:  # noqa: BLE001 - Delivery classifies the error
                 error = caught
                 delivery.failed(caught, random=self._random(), closing=self._closing.is_set())
             else:
@@ -400,7 +399,7 @@ class EventRecorder:
 
 
 def _shown(text: object) -> str:
-    """Hide what is secret, and write a question mark for what is no Unicode, such as a file's name in an exception."""
+    """Redact secrets and replace lone surrogates, for example from a file name in an exception."""
     return _unicode(str(redact(text)))
 
 
@@ -414,16 +413,15 @@ def _names(event: EventDraft, **more: object) -> dict[str, object]:
 
 @final
 class ComponentRecorder:
-    """Records Events as one component; ``EventRecorder.for_component`` makes it.
+    """Recorder for one component, created by ``EventRecorder.for_component``.
 
     Attributes:
-        component: The reporting component, such as ``kubelet`` (``reportingComponent``, ``source.component``).
+        component: Reporting component, for example ``kubelet`` (``reportingComponent``, ``source.component``).
     """
 
     __slots__ = ("_recorder", "component")
 
     def __init__(self, recorder: EventRecorder, component: str) -> None:
-        """Report through ``recorder``."""
         self._recorder = recorder
         self.component: str = component
 
@@ -438,7 +436,7 @@ class ComponentRecorder:
         related: object | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Record that something happened to an object; as ``EventRecorder.event``, from any thread."""
+        """Record an event about an object. See ``EventRecorder.event``. Thread-safe."""
         self._recorder.event(
             obj,
             event_type,
@@ -451,13 +449,13 @@ class ComponentRecorder:
         )
 
     async def flush(self, timeout: float) -> bool:
-        """Wait until everything recorded so far has been sent or given up; as ``EventRecorder.flush``.
+        """Wait until all recorded events and counts were sent or given up. See ``EventRecorder.flush``.
 
         Args:
-            timeout: Seconds to wait at most.
+            timeout: Timeout in seconds.
 
         Returns:
-            False if events were still waiting then; they stay queued.
+            False if some events are still queued at the timeout.
 
         Raises:
             RuntimeError: If the recorder is not open.

@@ -1,12 +1,10 @@
-"""Leader election: of many candidates, at most one works, and another takes over when it is gone.
+"""Leader election: at most one replica works at a time, and another replica takes over when it fails.
 
-This room owns the record that candidates share, the decisions of one candidate (``core/``), the locks that store the
-record, and the elector with its terms. A leader that cannot renew stops before another candidate may lead: its work is
-cancelled, and its guarded client refuses writes, by a clock that also runs while the machine sleeps.
+This package contains the record that candidates share, the decisions of one candidate (``core/``), the locks that store
+the record, and the elector with its terms. A leader that cannot renew its lease stops before another candidate can
+lead.
 
-Not here: what a leader does (runtime), the clients (client), the recorder of events (events; the two meet by protocol).
-
-A name is imported when it is first used: a program pays for what it needs.
+Names are imported lazily.
 """
 
 from deltaloop._internal.lazy_names import lazy_names

@@ -1,7 +1,6 @@
-"""Performs what an election decides (core/election.py): sends the requests, waits, and feeds the answers back.
+"""Asyncio driver of an election.
 
-Everything that keeps a lease alive is here and knows neither terms nor bodies, so that it can run on a loop of its own
-(renewal_thread.py).
+It does not know terms, so it can also run on a separate event loop (renewal_thread.py).
 """
 
 from __future__ import annotations
@@ -38,45 +37,49 @@ _log: Final = logging.getLogger("deltaloop.leaderelection")
 
 
 class Candidate(Protocol):
-    """What a term and its elector need: opened first, closed last, and one of the three coroutines at a time."""
+    """Interface of the candidate that an elector and its terms use.
+
+    Call ``open`` first and ``close`` last, and run only one of the three coroutines ``contend``, ``renew`` and
+    ``give_up`` at a time.
+    """
 
     @property
     def election(self) -> Election:
-        """The decisions; others only read them."""
+        """State of the election. Callers only read it."""
         ...
 
     async def open(self) -> None:
-        """Get ready."""
+        """Prepare the candidate."""
         ...
 
     async def close(self) -> None:
-        """Let everything go that ``open`` made."""
+        """Release the resources that ``open`` acquired."""
         ...
 
     async def contend(self) -> BecameLeader:
-        """Wait until the lock is won."""
+        """Wait until this candidate wins the lock."""
         ...
 
     def begin(self) -> None:
-        """Begin to renew, if that can be done without waiting; ``renew`` follows."""
+        """Start to renew before ``renew`` is called, if that is possible without waiting."""
         ...
 
     async def renew(self) -> LossReason:
-        """Renew until leadership ends by itself."""
+        """Renew until leadership is lost, and return the reason."""
         ...
 
     async def give_up(self, *, release: bool) -> ReleaseOutcome:
-        """Stop being a leader or candidate."""
+        """Stop leading or contending."""
         ...
 
     def record_event(self, message: str) -> None:
-        """Tell the world through the lock."""
+        """Record an event about the lock."""
         ...
 
 
 @final
 class Candidacy:
-    """One candidate's election and its lock, on the loop that calls it."""
+    """Candidate whose requests run on the calling event loop."""
 
     def __init__(
         self,
@@ -90,7 +93,6 @@ class Candidacy:
         on_slow_path: Callable[[], object],
         last_resort: LastResort,
     ) -> None:
-        """Join an election with a lock; the callables are as in ``LeaderElector``."""
         self.election = election
         self._lock = lock
         self._clock = clock
@@ -102,18 +104,18 @@ class Candidacy:
         self._long_lease: tuple[str, float] = "", 0.0
 
     async def open(self) -> None:
-        """Nothing is needed on the caller's loop."""
+        """The calling event loop needs no preparation."""
 
     async def close(self) -> None:
-        """End the last resort's waiting."""
+        """Cancel the timer of the last resort."""
         self.last_resort.cancel()
 
     def record_event(self, message: str) -> None:
-        """Tell the world through the lock."""
+        """Record an event about the lock."""
         self._lock.record_event(message)
 
     async def contend(self) -> BecameLeader:
-        """Wait until the lock is won. Cancellation leaves the election as it is; ``give_up`` comes next."""
+        """Wait until this candidate wins the lock. After a cancellation, call ``give_up``."""
         self.election.join(self._clock())
         while True:
             effect = self.election.ask(self._clock(), wall=self._wall_clock())
@@ -128,10 +130,10 @@ class Candidacy:
                             return fact
 
     def begin(self) -> None:
-        """Nothing can be done before ``renew``: the caller's loop is the only one."""
+        """Renewing on the calling event loop cannot start early."""
 
     async def renew(self) -> LossReason:
-        """Renew until leadership ends by itself, and return why. Cancellation leaves the lock as it is."""
+        """Renew until leadership is lost, and return the reason. A cancellation does not release the lock."""
         while True:
             effect = self.election.ask(self._clock(), wall=self._wall_clock())
             match effect:
@@ -151,12 +153,12 @@ class Candidacy:
                         _log.debug("renewed the lease", extra=self._names())
 
     async def give_up(self, *, release: bool) -> ReleaseOutcome:
-        """Stop being a leader or candidate, and release the lock if it may be held.
+        """Stop leading or contending, and release the lock if this candidate may hold it.
 
-        Takes at most the renew deadline. Cancellation leaves the lock to expire.
+        It takes at most the renew deadline. After a cancellation, the lock expires.
 
         Args:
-            release: False leaves the lock to expire, too.
+            release: Whether to release the lock. If False, the lock expires.
         """
         self.last_resort.cancel()
         self.election.release(self._clock(), give_up=release)
@@ -203,7 +205,7 @@ class Candidacy:
                 return self._failed(request, error)
             _log.debug("the lock has changed", extra=self._names(request=type(request).__name__))
             return election.conflicted(self._clock(), random=self._random())
-        except Exception as error:  # noqa: BLE001 - whatever a lock raises, the lease counts down
+        except Exception as error:  # noqa: BLE001 - retry after any error of the lock
             return self._failed(request, error)
         if isinstance(request, Read):
             facts = election.observed(state, self._clock(), random=self._random())

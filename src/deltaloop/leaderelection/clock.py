@@ -1,4 +1,4 @@
-"""The clock by which leadership is counted."""
+"""Clock for leader election."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import time
 
 
 def boot_time() -> float:
-    """Return seconds since the machine started, with the time that it spent suspended.
+    """Return the seconds since boot, including the time during which the machine was suspended.
 
-    A leader that slept through its lease must know it when it wakes; ``time.monotonic`` stands still during suspend on
-    Linux and on macOS. Linux has CLOCK_BOOTTIME; CLOCK_MONOTONIC of macOS runs during sleep. Elsewhere this is
-    ``time.monotonic``.
+    A leader must notice that its lease expired while the machine was suspended. ``time.monotonic`` stops during suspend
+    on Linux and macOS, so this function uses ``CLOCK_BOOTTIME`` on Linux and ``CLOCK_MONOTONIC`` on macOS. On other
+    platforms, it returns ``time.monotonic()``.
     """
     if sys.platform == "linux":
         return time.clock_gettime(time.CLOCK_BOOTTIME)

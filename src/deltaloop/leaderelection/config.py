@@ -1,4 +1,4 @@
-"""The options of leader election, and the hooks through which it reports."""
+"""Options and metrics hooks of leader election."""
 
 from __future__ import annotations
 
@@ -12,55 +12,57 @@ from deltaloop.leaderelection.core.timing import ElectionTiming
 
 
 class LeaderElectionMetrics(Protocol):
-    """Hooks for metrics; ``name`` is the elector's.
+    """Hooks for metrics.
 
-    They must not block.
+    They must not block. ``name`` is the name of the elector.
 
     Source: client-go tools/leaderelection/metrics.go (``leader_election_master_status``,
     ``leader_election_slowpath_total``).
     """
 
     def leader_on(self, name: str) -> None:
-        """This process leads from now on."""
+        """Record that this process leads."""
         ...
 
     def leader_off(self, name: str) -> None:
-        """This process does not lead any more."""
+        """Record that this process does not lead."""
         ...
 
     def slow_path_exercised(self, name: str) -> None:
-        """A renewal at the first try failed, so the leader reads the lock."""
+        """Record that the first attempt of a renewal failed, so the leader reads the lock."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderElectionConfig:
-    """Options of a ``LeaderElector``; the durations are those of Kubernetes' own components, in seconds.
+    """Options of a ``LeaderElector``.
 
-    Callbacks are plain functions on the event loop; they must not block, and what they raise is logged. Work belongs
-    into ``elector.run`` or a term's body instead.
+    The default durations are those of the Kubernetes components. Callbacks are plain functions that run on the event
+    loop and must not block. Their exceptions are logged. Do the work in ``elector.run`` or inside a term, not in
+    callbacks.
 
     Attributes:
-        lease_duration: How long others wait, after the last change that they saw, before they take over.
-        renew_deadline: How long a leader leads without a successful renewal, from the start of the last one.
-        retry_period: Time from one try to the next; candidates lengthen it by up to 1.2 times itself.
-        release_on_cancel: Give the lock up when a term ends, so that the next leader need not wait for it to expire.
-        rejoin: Contend again after leadership was lost; False ends ``terms()``, as client-go does.
-        name: Name in logs and metrics; the lock's description by default.
-        on_started_leading: Called when a term is entered.
-        on_stopped_leading: Called when an entered term's body has ended, before the lock is released.
-        on_new_leader: Called with the identity when another leader is seen than before, the own one included.
-        warning_interval: A term's body that does not end after leadership was lost is named in the log this often.
-        renew_in_thread: Renew on a thread, event loop and connection of their own, so that a slow step of the work
-            costs nothing; as long as the work's loop answers within the renew deadline. Only if the lock can be moved
-            there (the locks of this package over a client of this package). False renews on the loop of the work.
-        exit_after_loss: Seconds after leadership was lost at which the process is ended (exit code 70) if the work
-            has still not ended; None never does. 0 or more. A loop that is blocked can only be ended by
-            ``renew_in_thread``.
+        lease_duration: Seconds that other candidates wait after the last change that they observed before they take
+            over.
+        renew_deadline: Seconds for which a leader leads after it sent its last successful renewal.
+        retry_period: Seconds between two attempts. Candidates add a random delay of up to 1.2 times this value.
+        release_on_cancel: Whether to release the lock at the end of a term, so that the next leader does not wait until
+            the lease expires.
+        rejoin: Whether to contend again after leadership is lost. If False, ``terms()`` ends, as in client-go.
+        name: Name in logs and metrics. By default, the description of the lock.
+        on_started_leading: Function called when a term is entered.
+        on_stopped_leading: Function called when the body of a term has ended, before the lock is released.
+        on_new_leader: Function called with the identity of each new leader, including this candidate.
+        warning_interval: Seconds between log messages about a body that does not end after leadership was lost.
+        renew_in_thread: Whether to renew on a separate thread, event loop and connection, so that slow steps of the
+            work do not delay renewals. The work's event loop must still respond within the renew deadline. The option
+            requires a lock of deltaloop with a client of deltaloop. Other locks renew on the work's event loop.
+        exit_after_loss: Seconds after a loss of leadership until the process exits with code 70, if the work has not
+            ended by then. None disables the exit. If the event loop is blocked, this requires ``renew_in_thread``.
 
     Raises:
-        InvalidArgumentError: If the durations do not fit together: all greater than 0, and
-            ``lease_duration > renew_deadline > 1.2 * retry_period``.
+        InvalidArgumentError: If a duration is not positive, or unless ``lease_duration > renew_deadline > 1.2 *
+            retry_period``.
     """
 
     lease_duration: float = 15.0
@@ -77,7 +79,6 @@ class LeaderElectionConfig:
     exit_after_loss: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse durations that do not fit together."""
         check_types(self)
         require_positive("LeaderElectionConfig", warning_interval=self.warning_interval)
         if self.exit_after_loss is not None:
@@ -85,7 +86,7 @@ class LeaderElectionConfig:
         self.timing()
 
     def timing(self) -> ElectionTiming:
-        """Return the durations that the decisions need."""
+        """Return the durations of the election."""
         return ElectionTiming(
             lease_duration=self.lease_duration, renew_deadline=self.renew_deadline, retry_period=self.retry_period
         )

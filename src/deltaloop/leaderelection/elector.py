@@ -1,13 +1,13 @@
-"""The elector: contends for a lock and hands out one term for each time it is won (core/election.py decides).
+"""Elector that contends for a lock and returns a term for each win.
 
     elector = LeaderElector(LeaseLock(client, namespace="default", name="example", identity=unique_name))
     async for term in elector.terms():
         async with term:
             await work(term.client)
 
-Nothing of an elector runs between the terms: while ``terms()`` waits, the lock is contended for; while a term's body
-runs, its lease is renewed. Both happen on a thread of their own (renewal_thread.py), or on the caller's loop where the
-lock cannot be moved.
+An elector has no background task between terms. It contends while ``terms()`` waits, and renews while the body of a
+term runs. Both happen on a separate thread (renewal_thread.py), or on the caller's event loop if the lock cannot be
+moved.
 """
 
 from __future__ import annotations
@@ -50,19 +50,20 @@ def _moved(lock: MovableLock) -> AbstractAsyncContextManager[Lock]:
 
 @final
 class LeaderElector:
-    """One candidate.
+    """Candidate for leadership.
 
-    Terms are taken by one task at a time; the properties may be read from any thread.
+    Only one task at a time may wait for terms. The properties are thread-safe.
 
     Args:
-        lock: Where the record is; not shared with another elector.
-        config: Durations, callbacks, and what happens at the end.
-        client: Client that ``term.client`` guards; the lock's own by default.
+        lock: Lock that stores the record. Do not share it with another elector.
+        config: Durations, callbacks and the behavior at the end.
+        client: Client that ``term.client`` guards. By default, the client of the lock.
         metrics: Hooks for metrics.
-        clock: Seconds by which leadership is counted; has to run during suspend. In virtual time: the loop's clock.
-        wall_clock: Aware time that is written into the lock, for people to read.
-        random: Draws numbers in [0, 1), for jitter.
-        end_process: The last resort (``exit_after_loss``); called on any thread, and not expected to return.
+        clock: Clock in seconds that measures leadership. It must run during suspend. In virtual time, pass the loop's
+            clock.
+        wall_clock: Function that returns the aware time for the record, which is only informational.
+        random: Function that returns random numbers in [0, 1) for jitter.
+        end_process: Function called for ``exit_after_loss``, on any thread. It should not return.
     """
 
     def __init__(
@@ -93,38 +94,38 @@ class LeaderElector:
 
     @property
     def name(self) -> str:
-        """The elector's name in logs and metrics."""
+        """Name of the elector in logs and metrics."""
         return self._reports.name
 
     @property
     def identity(self) -> str:
-        """This candidate's name."""
+        """Identity of this candidate."""
         return self.lock.identity
 
     @property
     def is_leader(self) -> bool:
-        """Whether this candidate leads now, by its own deadline; what the lock says does not matter."""
+        """Whether this candidate leads, according to its own deadline and not to the record in the lock."""
         return self._election.is_leading(self._clock())
 
     @property
     def leader(self) -> str:
-        """The leader by the last observation of the lock; empty if there is none, or nothing was seen yet."""
+        """Last observed leader, or an empty string if there is none or the lock was not read yet."""
         return self._election.leader
 
     @property
     def term(self) -> Term | None:
-        """The term that stands, until its lock is released; None if there is none."""
+        """Current term until its lock is released, or None."""
         term = self._term
         return term if term is not None and not term.over else None
 
     def check(self, tolerance: float = 0.0) -> None:
-        """Tell a health probe that a term still runs although its lease has long expired; from any thread.
+        """Check for a health probe that no term is running with an expired lease. Thread-safe.
 
-        Returns if there is no term, or its lease was renewed within the lease duration + ``tolerance`` seconds.
-        Otherwise the work ignores its cancellation or the loop is stuck, and the process is better restarted.
+        The check passes if there is no term, or if the lease was renewed within the lease duration plus ``tolerance``
+        seconds. If it fails, the work ignores its cancellation or the event loop is blocked, so restart the process.
 
         Raises:
-            LeadershipLostError: In that case.
+            LeadershipLostError: If the check fails.
 
         Source: client-go tools/leaderelection/{leaderelection,healthzadaptor}.go, ``Check``.
         """
@@ -141,23 +142,23 @@ class LeaderElector:
             )
 
     def terms(self) -> Terms:
-        """Iterate over the terms that this candidate wins; ends after a loss if the configuration has no ``rejoin``.
+        """Iterate over the terms that this candidate wins, until leadership is lost if ``rejoin`` is False.
 
-        Each step waits until the lock is won. Cancelling it gives up what may have been won meanwhile. A term has to be
-        over before the next is asked for; one that was not entered is abandoned.
+        Each step waits until the lock is won. Canceling it releases a lock that was won in the meantime. A term must be
+        over before you request the next one. Terms that were not entered are abandoned.
         """
         return Terms(self)
 
     async def run(self, work: Callable[[Term], Awaitable[T]]) -> T:
-        """Run ``work`` while leading, again after every loss, until it returns or raises; hand that on.
+        """Run ``work`` while leading, again after each loss, and return its result.
 
-        Cancellation cancels the work, waits until it has ended, releases the lock (``release_on_cancel``) and goes on.
+        A cancellation cancels the work, waits for its end and releases the lock (``release_on_cancel``).
 
         Args:
-            work: Called with the term; cancelled when leadership is lost.
+            work: Function called with the term. It is canceled when leadership is lost.
 
         Raises:
-            LeadershipLostError: If leadership was lost and the configuration has no ``rejoin``.
+            LeadershipLostError: If leadership was lost and ``rejoin`` is False.
         """
         async for term in self.terms():
             async with term:
@@ -169,10 +170,10 @@ class LeaderElector:
         )
 
     async def acquire(self) -> Term:
-        """Contend until the lock is won, and return the term; ``terms()`` does this again and again.
+        """Contend until the lock is won, and return the term. ``terms()`` calls this repeatedly.
 
         Raises:
-            RuntimeError: If a term still stands, or another task contends.
+            RuntimeError: If an entered term is not over, or another task contends.
         """
         if self._contending:
             raise RuntimeError(f"another task contends for {self.lock.describe()} with this elector already")
@@ -200,7 +201,7 @@ class LeaderElector:
         try:
             return await self._candidacy.contend()
         except BaseException:
-            # A write that was cancelled on its way may have won the lock.
+            # A write that was canceled in flight may have won the lock.
             try:
                 await self._candidacy.give_up(release=self.config.release_on_cancel)
             finally:
@@ -262,10 +263,9 @@ class LeaderElector:
 
 @final
 class Terms:
-    """The terms of an elector, one after the other; made by ``LeaderElector.terms``."""
+    """Async iterator over the terms of an elector, created by ``LeaderElector.terms``."""
 
     def __init__(self, elector: LeaderElector) -> None:
-        """Iterate over an elector's terms."""
         self._elector = elector
         self._last: Term | None = None
 

@@ -1,9 +1,9 @@
-"""The guard of a term: it refuses writes once leadership may have ended (core/election.py has ``guard_until``).
+"""Reject writes after leadership may have ended.
 
-Cancelling the work is not enough: a thread cannot be cancelled, a coroutine may swallow it, and a process that was
-suspended does not even know. So every write through ``term.client`` asks the clock first, right before it is sent
-(``Client.with_write_check``). What remains is a process that is paused between this check and the send; the fencing
-token is for that.
+Canceling the work is not sufficient: threads cannot be canceled, a coroutine can suppress the cancellation, and a
+process that was suspended does not know that its lease expired. Therefore ``term.client`` checks the clock immediately
+before it sends a write (``Client.with_write_check``). A process can still be paused between the check and the send. The
+fencing token covers that case.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from deltaloop.api.errors import DeltaloopError
 
 
 class LeadershipLostError(DeltaloopError):
-    """This process does not lead any more, so it must not act as the leader; let the work end, and contend again.
+    """This process does not lead any more and must not act as the leader.
+
+    Let the work end, and contend again.
 
     Attributes:
-        lock: The lock, as ``namespace/name`` of its object.
-        identity: The identity of this candidate, as in the lock's ``holderIdentity``.
-        fencing_token: The token of the term that has ended; empty if there was none.
+        lock: Lock, as ``namespace/name`` of its object.
+        identity: Identity of this candidate, as in the lock's ``holderIdentity``.
+        fencing_token: Token of the ended term, or an empty string if there was none.
     """
 
     def __init__(self, message: str, *, lock: str, identity: str, fencing_token: str = "") -> None:
-        """Keep which leadership is meant."""
         super().__init__(message)
         self.lock = lock
         self.identity = identity
@@ -33,9 +34,9 @@ class LeadershipLostError(DeltaloopError):
 
 @final
 class LeadershipGuard:
-    """Tells whether one term still stands; from any thread.
+    """Thread-safe check that a term has not ended.
 
-    Closed for good when the term has ended.
+    After the end of the term, it stays closed.
     """
 
     __slots__ = ("_clock", "_closed", "_deadline", "fencing_token", "identity", "lock")
@@ -43,14 +44,14 @@ class LeadershipGuard:
     def __init__(
         self, deadline: Callable[[], float], clock: Callable[[], float], *, lock: str, identity: str, fencing_token: str
     ) -> None:
-        """Make the guard of a term.
+        """Create the guard of a term.
 
         Args:
-            deadline: Returns until when leadership stands at present, on ``clock``.
-            clock: Seconds; runs during suspend.
-            lock: The lock, as ``namespace/name`` of its object.
-            identity: The identity of this candidate, as in the lock's ``holderIdentity``.
-            fencing_token: The fencing token of the term; it grows from term to term.
+            deadline: Function that returns the current end of leadership on ``clock``.
+            clock: Clock in seconds that runs during suspend.
+            lock: Lock, as ``namespace/name`` of its object.
+            identity: Identity of this candidate, as in the lock's ``holderIdentity``.
+            fencing_token: Fencing token of the term. It increases from term to term.
         """
         self._deadline = deadline
         self._clock = clock
@@ -61,14 +62,14 @@ class LeadershipGuard:
 
     @property
     def is_open(self) -> bool:
-        """Whether writes are allowed now."""
+        """Whether writes are allowed."""
         return not self._closed and self._clock() < self._deadline()
 
     def check(self, action: str) -> None:
-        """Return if ``action`` is allowed now.
+        """Check that ``action`` is allowed.
 
         Raises:
-            LeadershipLostError: If it is not.
+            LeadershipLostError: If it is not allowed.
         """
         if not self.is_open:
             raise LeadershipLostError(
@@ -79,11 +80,11 @@ class LeadershipGuard:
             )
 
     def close(self) -> None:
-        """Refuse everything from now on."""
+        """Reject all further writes."""
         self._closed = True
 
     def caused(self, error: BaseException | None) -> bool:
-        """Tell whether an error is this guard's refusal, or a group of nothing else; none is neither."""
+        """Return whether this guard raised the error, or all errors of the group."""
         if isinstance(error, BaseExceptionGroup):
             group = cast("BaseExceptionGroup[BaseException]", error)
             return all(self.caused(inner) for inner in group.exceptions)

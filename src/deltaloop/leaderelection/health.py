@@ -1,4 +1,4 @@
-"""The health check of an elector, as a health server calls it: a leader whose lease has long expired is not well."""
+"""Health check of an elector."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ DEFAULT_TOLERANCE: Final = 20.0
 
 @final
 class LeaderHealthCheck:
-    """A check to hand to a health server before there is an elector.
+    """Health check that you can create before the elector.
 
-    From any thread.
+    It is thread-safe.
 
     Args:
-        tolerance: Seconds that a term may go on after its lease has expired, without being renewed; 20 as in the
+        tolerance: Seconds for which a term may run after its lease has expired. The default of 20 is that of the
             scheduler and the controller manager of Kubernetes.
 
     Source: client-go tools/leaderelection/healthzadaptor.go, ``HealthzAdaptor``.
@@ -31,14 +31,14 @@ class LeaderHealthCheck:
         self._elector: LeaderElector | None = None
 
     def set_elector(self, elector: LeaderElector) -> None:
-        """Check this elector from now on."""
+        """Set the elector to check."""
         self._elector = elector
 
     def check(self) -> None:
-        """Return if there is no elector, it does not lead, or its lease is fresh enough.
+        """Check that the elector does not exist, does not lead, or has a valid lease.
 
         Raises:
-            LeadershipLostError: If a term runs on although its lease has expired for longer than the tolerance.
+            LeadershipLostError: If a term is running although its lease expired longer ago than the tolerance.
         """
         if self._elector is not None:
             self._elector.check(self.tolerance)

@@ -1,4 +1,4 @@
-"""The last resort against work that goes on after leadership was lost: the end of the process."""
+"""Exit of the process if the work continues after leadership was lost."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _LOG_PATIENCE: Final = 1.0
 
 
 def end_process() -> None:
-    """End the process at once with exit code 70: no cleanup, no ``atexit``, because the work does not answer."""
-    # The work may have stopped inside the log, holding its lock; the timer does not need it.
+    """Exit immediately with code 70, without cleanup and ``atexit``, because the work does not respond."""
+    # The work may hang while it holds the logging lock. The timer does not need that lock.
     timer = threading.Timer(_LOG_PATIENCE, os._exit, (LEADERSHIP_LOST_EXIT_CODE,))
     timer.daemon = True
     timer.start()
@@ -29,21 +29,21 @@ def end_process() -> None:
 
 @final
 class LastResort:
-    """Ends the process some time after leadership was lost, unless the work has ended by then."""
+    """Timer that ends the process some time after leadership was lost, unless it is canceled."""
 
     def __init__(self, after: float | None, end: Callable[[], object]) -> None:
-        """Wait ``after`` seconds, for ever if None, and call ``end``."""
+        """Create the timer. ``after`` is in seconds, and None disables it."""
         self._after = after
         self._end = end
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Leadership is lost; begin to wait on the loop that runs."""
+        """Start the timer on the running event loop."""
         if self._after is not None and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._after, self._end)
 
     def cancel(self) -> None:
-        """The work has ended."""
+        """Cancel the timer because the work has ended."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,7 +1,7 @@
-"""What a lock is: where the leader election record is stored. The locks themselves: object_lock.py, multi_lock.py.
+"""Interface of locks, which store the leader election record.
 
-A lock of your own implements ``Lock``: any store will do that can refuse a write whose version is not the present one,
-and that answers reads with what was written last.
+You can implement ``Lock`` with any store that rejects writes with an outdated version and always returns the latest
+write.
 
 Source: client-go tools/leaderelection/resourcelock/{interface,leaselock}.go.
 """
@@ -19,25 +19,25 @@ from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState
 
 
 class Lock(Protocol):
-    """A stored record with optimistic concurrency.
+    """Stored record with optimistic concurrency.
 
-    ``timeout`` is in seconds; a call that takes longer is cancelled.
+    ``timeout`` is in seconds. The elector cancels calls that take longer.
     """
 
     @property
     def identity(self) -> str:
-        """The candidate that uses this lock; unique among all candidates, never empty."""
+        """Identity of the candidate that uses this lock. It must be unique among all candidates and not empty."""
         ...
 
     async def get(self, *, timeout: float) -> LockState | None:
-        """Read the record and its version; None if it does not exist."""
+        """Read the record and its version. None means that it does not exist."""
         ...
 
     async def create(self, record: LeaderElectionRecord, *, timeout: float) -> LockState:
         """Store the first record.
 
         Raises:
-            ConflictError: If there is one already.
+            ConflictError: If the record exists.
         """
         ...
 
@@ -45,34 +45,34 @@ class Lock(Protocol):
         """Replace the record if its version is still ``version``.
 
         Raises:
-            ConflictError: If it is not.
-            NotFoundError: If the record is gone.
+            ConflictError: If the version differs.
+            NotFoundError: If the record does not exist.
         """
         ...
 
     def record_event(self, message: str) -> None:
-        """Tell the world about a change, such as ``became leader``; must not block and must not raise."""
+        """Record an event such as ``became leader``. It must not block or raise."""
         ...
 
     def describe(self) -> str:
-        """Name the lock in logs and errors, such as ``namespace/name``."""
+        """Return the name of the lock for logs and errors, for example ``namespace/name``."""
         ...
 
 
 @runtime_checkable
 class MovableLock(Protocol):
-    """A lock that can be used on another event loop; its elector then renews on a thread of its own."""
+    """Lock that can run on another event loop, so that its elector can renew on a separate thread."""
 
     def on_own_connection(self) -> AbstractAsyncContextManager[Lock] | None:
-        """Return a context that gives the same lock with connections of its own, for the loop that enters it.
+        """Return a context manager for the same lock with separate connections, for the event loop that enters it.
 
-        None if there is no way to make other connections; the elector then stays on the loop of its work.
+        None means that separate connections are not possible. The elector then stays on the event loop of the work.
         """
         ...
 
 
 class LeaseClient(Protocol):
-    """What a lock needs of a client.
+    """Client interface that locks require.
 
     ``timeout`` is in seconds.
     """
@@ -109,12 +109,12 @@ class LeaseClient(Protocol):
         *,
         timeout: float | None = None,
     ) -> Resource:
-        """Replace one object, if its resource version is the present one."""
+        """Replace one object if its resource version is current."""
         ...
 
 
 class LockEventRecorder(Protocol):
-    """What a lock needs of an event recorder; ``deltaloop.events.EventRecorder`` fits."""
+    """Event recorder interface that locks require, for example ``deltaloop.events.EventRecorder``."""
 
     def event(self, obj: ObjectReference, event_type: str, reason: str, message: str, /) -> None:
         """Record an event about an object, without blocking."""

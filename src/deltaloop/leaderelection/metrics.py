@@ -1,4 +1,4 @@
-"""Upstream's two metrics of leader election, counted behind the hooks of ``LeaderElectionMetrics``.
+"""Upstream's two metrics of leader election.
 
 Source: k8s.io/component-base metrics/prometheus/clientgo/leaderelection/metrics.go.
 """
@@ -11,37 +11,36 @@ from typing import Final, final
 from deltaloop._internal.fork_safety import fork_safe
 
 MASTER_STATUS: Final = "leader_election_master_status"
-"""Gauge with the label ``name``: 1 while this process leads, 0 otherwise."""
+"""Gauge with the label ``name``: 1 while this process leads, otherwise 0."""
 
 SLOWPATH_TOTAL: Final = "leader_election_slowpath_total"
-"""Counter with the label ``name``: renewals whose first try failed, so that the lock was read."""
+"""Counter with the label ``name``: renewals whose first attempt failed, so that the leader read the lock."""
 
 
 @final
 class LeaderElectionCounters:
-    """Keeps the numbers of all electors of a process, for ``LeaderElector(metrics=...)``; safe for all threads."""
+    """Thread-safe counters for all electors of a process, for ``LeaderElector(metrics=...)``."""
 
     def __init__(self) -> None:
-        """Begin with no elector."""
         self._mutex = fork_safe(threading.Lock())
         self._numbers: dict[tuple[str, str], float] = {}
 
     def leader_on(self, name: str) -> None:
-        """This process leads from now on."""
+        """Record that this process leads."""
         self._set(name, 1.0)
 
     def leader_off(self, name: str) -> None:
-        """This process does not lead any more."""
+        """Record that this process does not lead."""
         self._set(name, 0.0)
 
     def slow_path_exercised(self, name: str) -> None:
-        """A renewal at the first try failed, so the leader reads the lock."""
+        """Record that the first attempt of a renewal failed, so the leader reads the lock."""
         with self._mutex:
             key = (SLOWPATH_TOTAL, name)
             self._numbers[key] = self._numbers.get(key, 0.0) + 1.0
 
     def samples(self) -> dict[tuple[str, str], float]:
-        """Return the numbers by metric and elector's name."""
+        """Return the values by metric and elector name."""
         with self._mutex:
             return dict(self._numbers)
 

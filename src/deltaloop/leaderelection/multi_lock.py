@@ -1,4 +1,4 @@
-"""A lock in two locks at once, for moving from one kind to another (core/combined.py)."""
+"""Lock that consists of two locks, to migrate from one kind to another (core/combined.py)."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from deltaloop.leaderelection.lock import Lock, MovableLock
 
 @final
 class MultiLock:
-    """Holds two locks, and holds nothing unless it holds both.
+    """Combination of two locks, which is held only if both are held.
 
-    A candidate that knows only one of them is kept out, and keeps us out. If the two name different leaders, the leader
-    is ``leaderelection.k8s.io/unknown``, and all candidates wait until neither changes. A write that succeeds for the
-    primary and fails for the secondary raises; no candidate leads by it, and the next read sees what there is.
+    A candidate that uses only one of the locks excludes this candidate, and vice versa. If the locks name different
+    leaders, the leader is ``leaderelection.k8s.io/unknown``, and all candidates wait until neither lock changes. If
+    only the write of the primary succeeds, the write raises and the candidate does not lead. The next read shows the
+    actual state.
 
     Args:
-        primary: The lock that is written first: the kind to move away from.
-        secondary: The lock that is written second: the kind to move to.
+        primary: Lock that is written first, which is the kind to migrate from.
+        secondary: Lock that is written second, which is the kind to migrate to.
 
     Raises:
-        InvalidArgumentError: If the two have different identities.
+        InvalidArgumentError: If the locks have different identities.
     """
 
     def __init__(self, primary: Lock, secondary: Lock) -> None:
@@ -40,32 +41,29 @@ class MultiLock:
 
     @property
     def identity(self) -> str:
-        """This candidate's name."""
+        """Identity of this candidate."""
         return self.primary.identity
 
     async def get(self, *, timeout: float) -> LockState | None:
-        """Read both; None if neither exists.
-
-        Raises what either raises.
-        """
+        """Read both locks. None means that neither exists."""
         primary = await self.primary.get(timeout=timeout)
         return combined_state(primary, await self.secondary.get(timeout=timeout))
 
     async def create(self, record: LeaderElectionRecord, *, timeout: float) -> LockState:
-        """Create both.
+        """Create both locks.
 
         Raises:
-            ConflictError: If one exists; the primary may have been created.
+            ConflictError: If one exists. The primary may have been created.
         """
         primary = await self.primary.create(record, timeout=timeout)
         return _both(primary, await self.secondary.create(record, timeout=timeout))
 
     async def update(self, record: LeaderElectionRecord, version: str, *, timeout: float) -> LockState:
-        """Write both, each if its version still stands; create one that was missing.
+        """Write both locks if their versions are current, and create a missing one.
 
         Raises:
-            ConflictError: If one has changed; the primary may have been written.
-            NotFoundError: If one is gone.
+            ConflictError: If one has changed. The primary may have been written.
+            NotFoundError: If one does not exist any more.
         """
         first, second = split_version(version)
         primary = await _write(self.primary, record, first, timeout)
@@ -77,11 +75,11 @@ class MultiLock:
         self.secondary.record_event(message)
 
     def describe(self) -> str:
-        """Return the primary's name."""
+        """Return the name of the primary."""
         return self.primary.describe()
 
     def on_own_connection(self) -> AbstractAsyncContextManager[MultiLock] | None:
-        """Return a context with the same locks over connections of their own; None if one of them cannot move."""
+        """Return a context manager for the same locks with separate connections, or None if one of them cannot move."""
         if not isinstance(self.primary, MovableLock) or not isinstance(self.secondary, MovableLock):
             return None
         primary, secondary = self.primary.on_own_connection(), self.secondary.on_own_connection()

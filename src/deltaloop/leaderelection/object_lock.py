@@ -1,8 +1,7 @@
-"""Locks in an object of the API: Lease (core/record.py), and ConfigMap and Endpoints (core/annotation.py).
+"""Locks in API objects: Lease, ConfigMap and Endpoints.
 
-The Lease is the one to use. The other two exist for moving away from them together with ``MultiLock``: old
-candidates know nothing else. Every write to an Endpoints object goes to every node, and every write to a ConfigMap to
-whoever watches it.
+Use a Lease. The other two exist only to migrate from them with ``MultiLock``, for old candidates. They are expensive,
+because each write to an Endpoints object goes to every node, and each write to a ConfigMap to all its watchers.
 
 Source: client-go tools/leaderelection/resourcelock/leaselock.go; v0.26 configmaplock.go, endpointslock.go.
 """
@@ -37,23 +36,22 @@ _log: Final = logging.getLogger("deltaloop.leaderelection")
 
 
 class ObjectLock(ABC):
-    """A lock in one object.
+    """Lock in one object.
 
-    One candidate has one of its own; not shared between electors. Labels, annotations and fields that this version
-    does not know are kept on update; ``labels`` are added. A ``deltaloop.client.Client`` is used with the
-    connections that it keeps for leader election.
+    Do not share a lock between electors. Updates keep labels, annotations and unknown fields, and add ``labels``. A
+    ``deltaloop.client.Client`` uses its connections for leader election.
 
     Args:
-        client: Reads and writes the object, usually a ``Client``.
-        namespace: The namespace of the object that is the lock.
-        name: The name of the object that is the lock.
-        identity: This candidate's name; unique among all candidates, such as the host's name with a random suffix.
-            A second process with the same identity takes the lock over at once.
-        labels: Labels that are added to the object whenever it is written.
-        recorder: Where ``became leader`` and ``stopped leading`` go as events about the object.
+        client: Client that reads and writes the object, usually a ``Client``.
+        namespace: Namespace of the lock's object.
+        name: Name of the lock's object.
+        identity: Identity of this candidate, for example the host name with a random suffix. It must be unique, because
+            a second process with the same identity takes over the lock immediately.
+        labels: Labels to add to the object at each write.
+        recorder: Recorder for the events ``became leader`` and ``stopped leading`` about the object.
 
     Raises:
-        InvalidArgumentError: If namespace, name or identity is empty.
+        InvalidArgumentError: If the namespace, the name or the identity is empty.
     """
 
     kind: ClassVar[ResourceType[Resource]]
@@ -72,7 +70,7 @@ class ObjectLock(ABC):
             if not value:
                 raise InvalidArgumentError(f"{type(self).__name__} needs a {option} that is not empty")
         self.client = client
-        # Renewals must not queue behind the lists of the same program.
+        # Renewals must not queue behind list requests of the same program.
         self._objects = client.with_pool(Pool.LEADER_ELECTION) if isinstance(client, Client) else client
         self.namespace = namespace
         self.name = name
@@ -84,15 +82,15 @@ class ObjectLock(ABC):
 
     @property
     def identity(self) -> str:
-        """This candidate's name."""
+        """Identity of this candidate."""
         return self._identity
 
     async def get(self, *, timeout: float) -> LockState | None:
-        """Read the object; None if there is none.
+        """Read the object. None means that it does not exist.
 
         Raises:
-            ApiError, TransportError: What the client raises, except for an object that is not there.
-            MalformedObjectError: If what is there has no resourceVersion.
+            ApiError, TransportError: If the client raises them, except if the object does not exist.
+            MalformedObjectError: If the object has no resourceVersion.
         """
         try:
             found = await self._objects.get(self.kind, self.name, namespace=self.namespace, timeout=timeout)
@@ -105,17 +103,17 @@ class ObjectLock(ABC):
         """Create the object.
 
         Raises:
-            AlreadyExistsError: If there is one; other errors as for ``get``.
+            AlreadyExistsError: If the object exists. Other errors are those of ``get``.
         """
         fields = self._new(record, self._labels)
         return self._keep(await self._objects.create(self.kind, fields, namespace=self.namespace, timeout=timeout))
 
     async def update(self, record: LeaderElectionRecord, version: str, *, timeout: float) -> LockState:
-        """Write the record into the object that was read or written last, if it is still at ``version``.
+        """Write the record into the last known object if it still has ``version``.
 
         Raises:
-            RuntimeError: If this version of the object was not read or written before; a caller's bug.
-            ConflictError: If the object has changed since; other errors as for ``get``.
+            RuntimeError: If this lock did not read or write this version before, which is a bug of the caller.
+            ConflictError: If the object has changed. Other errors are those of ``get``.
         """
         if self._known is None or self._known.resource_version != version:
             raise RuntimeError(
@@ -125,7 +123,7 @@ class ObjectLock(ABC):
         return self._keep(await self._objects.update(self.kind, changed, timeout=timeout))
 
     def record_event(self, message: str) -> None:
-        """Record an event about the object: the identity and what it did."""
+        """Record an event about the object that consists of the identity and ``message``."""
         if self._recorder is not None:
             self._recorder.event(self._reference(), "Normal", "LeaderElection", f"{self._identity} {message}")
 
@@ -134,7 +132,7 @@ class ObjectLock(ABC):
         return f"{self.namespace}/{self.name}"
 
     def on_own_connection(self) -> AbstractAsyncContextManager[Self] | None:
-        """Return a context with the same lock over connections of its own; None if the client is not ours."""
+        """Return a context manager for the same lock with separate connections, or None if that is not possible."""
         client = self.client.with_own_connections() if isinstance(self.client, Client) else None
         return self._moved(client) if client is not None else None
 
@@ -163,7 +161,7 @@ class ObjectLock(ABC):
 
     def _keep(self, found: Resource) -> LockState:
         if not found.resource_version:
-            # An update without one is unconditional: it would replace what another candidate has just written.
+            # An update without a resourceVersion is unconditional and could overwrite another candidate's record.
             raise MalformedObjectError(
                 f"{self.kind.kind} {self.describe()} came without metadata.resourceVersion, so it cannot be a lock: "
                 "use a server, or a proxy, that gives one"
@@ -195,7 +193,7 @@ class ObjectLock(ABC):
 
 @final
 class LeaseLock(ObjectLock):
-    """A lock in a ``coordination.k8s.io/v1`` Lease; the one to use."""
+    """Lock in a ``coordination.k8s.io/v1`` Lease, the recommended kind."""
 
     kind: ClassVar[ResourceType[Resource]] = LEASE
 
@@ -226,9 +224,9 @@ class _AnnotationLock(ObjectLock):
 
 @final
 class ConfigMapLock(_AnnotationLock):
-    """A lock in an annotation of a ConfigMap, as client-go had it until v0.27; everything else in it is kept.
+    """Lock in an annotation of a ConfigMap, as in client-go until v0.27.
 
-    A change of anything else in the object counts as a sign of life of the leader, so use an object of its own.
+    Any other change of the object counts as a renewal, so do not use the object for other purposes.
     """
 
     kind: ClassVar[ResourceType[Resource]] = CONFIG_MAP
@@ -236,6 +234,6 @@ class ConfigMapLock(_AnnotationLock):
 
 @final
 class EndpointsLock(_AnnotationLock):
-    """A lock in an annotation of an Endpoints object, as client-go had it until v0.27; see ``ConfigMapLock``."""
+    """Lock in an annotation of an Endpoints object, as in client-go until v0.27. See ``ConfigMapLock``."""
 
     kind: ClassVar[ResourceType[Resource]] = ENDPOINTS

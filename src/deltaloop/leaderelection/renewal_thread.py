@@ -1,14 +1,12 @@
-"""Keeps a lease alive on a thread, event loop and connection of its own, while the work's loop shows signs of life.
+"""Candidate that renews on a separate thread, event loop and connection while the work's event loop responds.
 
-The work of a leader shares its event loop with everything else, and a step that takes long would cost the lease: a
-renewal that cannot be sent in time is as good as a failed one. So the election runs here (core/election.py), and the
-work's loop only waits. But a thread that renews for work that has stopped for good would keep all candidates from
-leading. So the loop is asked for a sign of life (core/heartbeat.py); when it does not answer within the renew deadline,
-the leader is named in the log with the place where it hangs, its guard is closed, and the lease is left to expire: it
-is not released, because the work may be anywhere.
+A slow step on the work's event loop would delay renewals and lose the lease, so the election runs on this thread. A
+thread that renews for blocked work would keep all other candidates from leading, so it also sends heartbeats to the
+work's loop (core/heartbeat.py). If the loop does not respond within the renew deadline, the thread logs its stack,
+closes the guard and lets the lease expire. It does not release the lock, because the work may still be writing.
 
-One thread lives from the beginning of contending to the end of the term. Every call comes from the work's loop and runs
-here to its end before the next one begins, cancelled ones included.
+The thread lives from the start of contending to the end of the term. Calls come from the work's loop, and each one,
+including a canceled one, finishes on the thread before the next one starts.
 """
 
 from __future__ import annotations
@@ -37,19 +35,19 @@ T = TypeVar("T")
 
 
 class MakeCandidacy(Protocol):
-    """Makes the candidacy that runs on the thread."""
+    """Factory of the candidacy that runs on the thread."""
 
     def __call__(
         self, lock: Lock, *, on_new_leader: Callable[[str], object], on_slow_path: Callable[[], object]
     ) -> Candidacy:
-        """Use this lock and these callbacks."""
+        """Create the candidacy."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Serving:
-    """What a thread has once it can take calls."""
+    """State of a thread that accepts calls."""
 
     candidacy: Candidacy
     loop: asyncio.AbstractEventLoop
@@ -59,7 +57,7 @@ class _Serving:
 
 @final
 class _Running:
-    """One thread, from its start to its end."""
+    """One thread from its start to its end."""
 
     def __init__(self, main: Callable[[_Running], None], name: str) -> None:
         self.thread = threading.Thread(target=main, args=(self,), name=name, daemon=True)
@@ -70,7 +68,7 @@ class _Running:
 
 @final
 class RenewalThread:
-    """A candidate whose election runs on a thread of its own; called from the work's loop."""
+    """Candidate whose election runs on a separate thread. Call it from the work's event loop."""
 
     def __init__(
         self,
@@ -83,16 +81,17 @@ class RenewalThread:
         on_slow_path: Callable[[], object],
         name: str,
     ) -> None:
-        """Make no thread yet.
+        """Create the candidate without starting the thread.
 
         Args:
-            election: The decisions; changed on the thread only.
-            move: Gives the lock for the thread's loop, with connections of its own.
-            make: Makes the candidacy; called on the thread's event loop.
-            clock: Seconds; runs during suspend.
-            on_new_leader: Called on the work's event loop with the identity of the new leader.
-            on_slow_path: Called on the work's event loop for each slow path (``leader_election_slowpath_total``).
-            name: The elector's, for the thread and the log.
+            election: State of the election. Only the thread changes it.
+            move: Function that returns the lock for the thread's loop, with separate connections.
+            make: Factory of the candidacy, called on the thread's event loop.
+            clock: Clock in seconds that runs during suspend.
+            on_new_leader: Function called on the work's event loop with the identity of each new leader.
+            on_slow_path: Function called on the work's event loop for each slow path
+                (``leader_election_slowpath_total``).
+            name: Name of the elector, for the thread and the log.
         """
         self.election = election
         self._move = move
@@ -106,10 +105,10 @@ class RenewalThread:
         self._running: _Running | None = None
         self._renewals: concurrent.futures.Future[LossReason] | None = None
 
-    # On the work's loop
+    # On the work's event loop
 
     async def open(self) -> None:
-        """Start the thread and wait until its lock can be used; cancellation leaves a thread that ``close`` ends."""
+        """Start the thread and wait until its lock is usable. After a cancellation, ``close`` ends the thread."""
         await self.close()
         self._work_loop = asyncio.get_running_loop()
         self._work_thread = threading.get_ident()
@@ -118,43 +117,43 @@ class RenewalThread:
         await asyncio.wrap_future(running.ready)
 
     async def close(self) -> None:
-        """End the thread and wait for its end; after a cancellation it ends by itself."""
+        """Stop the thread and wait for its end. If this is canceled, the thread still ends."""
         running = self._running
         if running is None:
             return
-        # Cancelled before it was ready, it ends by itself; later, it has what it serves with already.
+        # If the thread is not ready yet, canceling ``ready`` ends it. Otherwise ``serving`` is set.
         if not running.ready.cancel() and running.serving is not None:
-            with contextlib.suppress(RuntimeError):  # it has ended already
+            with contextlib.suppress(RuntimeError):  # the loop is closed already
                 running.serving.loop.call_soon_threadsafe(running.serving.stop.set)
         await asyncio.shield(asyncio.wrap_future(running.stopped))
-        running.thread.join()  # it has nothing left to do
+        running.thread.join()  # returns immediately, because the thread has finished
         self._running = None
 
     async def contend(self) -> BecameLeader:
-        """Wait until the lock is won. Cancellation leaves the election as it is; ``give_up`` comes next."""
+        """Wait until this candidate wins the lock. After a cancellation, call ``give_up``."""
         return await self._call(lambda candidacy: candidacy.contend())
 
     def begin(self) -> None:
-        """Begin to renew before ``renew`` waits for the end, so that work that blocks at once is renewed for, too."""
+        """Start to renew before ``renew`` is awaited, in case the work blocks the loop immediately."""
         if self._renewals is None:
             self._renewals = self._submit(self._renew_while_the_work_answers)
 
     async def renew(self) -> LossReason:
-        """Renew until leadership ends by itself, or the calling loop does not answer for the renew deadline."""
+        """Renew until leadership is lost, or until the calling loop has not responded for the renew deadline."""
         self.begin()
         renewals, self._renewals = self._renewals, None
         assert renewals is not None
         return await asyncio.wrap_future(renewals)
 
     async def give_up(self, *, release: bool) -> ReleaseOutcome:
-        """Stop being a leader or candidate, and release the lock if it may be held; at most the renew deadline."""
+        """Stop leading or contending, and release the lock if this candidate may hold it, within the renew deadline."""
         renewals, self._renewals = self._renewals, None
         if renewals is not None:
-            renewals.cancel()  # the body ended before anybody waited for them
+            renewals.cancel()  # the body ended before ``renew`` was called
         return await self._call(lambda candidacy: candidacy.give_up(release=release))
 
     def record_event(self, message: str) -> None:
-        """Tell the world through the lock of the thread, which knows the object that it holds."""
+        """Record an event through the thread's lock, which knows the current object."""
         if self._running is not None and self._running.serving is not None:
             self._running.serving.candidacy.record_event(message)
 
@@ -177,7 +176,7 @@ class RenewalThread:
     def _main(self, running: _Running) -> None:
         try:
             asyncio.run(self._serve(running))
-        except BaseException as error:  # noqa: BLE001 - it goes to whoever waits for the thread
+        except BaseException as error:  # noqa: BLE001 - ``open`` raises it
             if not running.ready.done():
                 running.ready.set_exception(error)
             else:
@@ -230,7 +229,7 @@ class RenewalThread:
             answered.set()
 
         def answer() -> None:
-            with contextlib.suppress(RuntimeError):  # the thread has ended meanwhile
+            with contextlib.suppress(RuntimeError):  # the thread has ended in the meantime
                 loop.call_soon_threadsafe(take)
 
         while True:
@@ -259,5 +258,5 @@ class RenewalThread:
 
     def _hop(self, callback: Callable[[], object]) -> None:
         assert self._work_loop is not None
-        with contextlib.suppress(RuntimeError):  # a loop that is closed answers no more
+        with contextlib.suppress(RuntimeError):  # the loop is closed
             self._work_loop.call_soon_threadsafe(callback)

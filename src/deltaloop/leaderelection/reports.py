@@ -1,6 +1,6 @@
-"""What an elector tells the world: the log, callbacks, metrics, and events through the lock.
+"""Logs, callbacks, metrics and events of an elector.
 
-Whatever a callback or hook raises is logged and goes no further: a broken metric must not cost the lease.
+Exceptions of callbacks and hooks are only logged, because a broken metric must not cost the lease.
 """
 
 from __future__ import annotations
@@ -20,16 +20,15 @@ _log: Final = logging.getLogger("deltaloop.leaderelection")
 
 @final
 class Reports:
-    """The reports of one elector.
+    """Reporter of one elector.
 
     Attributes:
-        record_event: Tells the world through the lock that is in use; set by the elector, which makes that later.
+        record_event: Function that records an event through the current lock. The elector sets it later.
     """
 
     record_event: Callable[[str], None]
 
     def __init__(self, lock: Lock, config: LeaderElectionConfig, metrics: LeaderElectionMetrics | None) -> None:
-        """Report under the configuration's name, or the lock's."""
         self._errors = ErrorSummaries()
         self.name: str = config.name or lock.describe()
         self._lock = lock
@@ -37,16 +36,16 @@ class Reports:
         self._metrics = metrics
 
     def contending(self) -> None:
-        """Contending begins."""
+        """Report the start of contending."""
         _log.info("contending for leadership", extra=self._names())
         self._leader_off()
 
     def won(self, fact: BecameLeader) -> None:
-        """The lock was won."""
+        """Report a won lock."""
         _log.info("won the leader election", extra=self._names(fencing_token=fact.token, transitions=fact.transitions))
 
     def started_leading(self) -> None:
-        """A term was entered."""
+        """Report an entered term."""
         if self._metrics is not None:
             metrics = self._metrics
             self._call("leader_on", lambda: metrics.leader_on(self.name))
@@ -55,12 +54,12 @@ class Reports:
             self._call("on_started_leading", self._config.on_started_leading)
 
     def lost(self, because: LossReason) -> None:
-        """Leadership has ended before the body did; the body is being cancelled."""
+        """Report that leadership was lost and that the body is being canceled."""
         _log.warning("lost leadership; the work is being cancelled", extra=self._names(because=str(because)))
         self._leader_off()
 
     def stopped_leading(self, *, was_lost: bool) -> None:
-        """The body has ended; the lock is released next."""
+        """Report the end of the body, before the lock is released."""
         if not was_lost:
             self._leader_off()
         self._call("record_event", lambda: self.record_event("stopped leading"))
@@ -68,25 +67,25 @@ class Reports:
             self._call("on_stopped_leading", self._config.on_stopped_leading)
 
     def still_running(self, task: str, because: LossReason) -> None:
-        """The body goes on although leadership is lost."""
+        """Report a body that continues after leadership was lost."""
         _log.warning(
             "leadership is lost, but the work goes on: it swallows its cancellation, or takes long to clean up",
             extra=self._names(task=task, because=str(because)),
         )
 
     def ended(self, because: str, outcome: ReleaseOutcome) -> None:
-        """A term is over."""
+        """Report the end of a term."""
         _log.info("stopped leading", extra=self._names(because=because, lock_was=str(outcome)))
 
     def new_leader(self, identity: str) -> None:
-        """Another leader than before was seen."""
+        """Report a new leader."""
         _log.info("new leader", extra=self._names(leader=identity))
         callback = self._config.on_new_leader
         if callback is not None:
             self._call("on_new_leader", lambda: callback(identity))
 
     def slow_path(self) -> None:
-        """A renewal at the first try failed, so the leader reads the lock."""
+        """Report that the first attempt of a renewal failed, so the leader reads the lock."""
         if self._metrics is not None:
             metrics = self._metrics
             self._call("slow_path_exercised", lambda: metrics.slow_path_exercised(self.name))
@@ -99,7 +98,7 @@ class Reports:
     def _call(self, name: str, callback: Callable[[], object]) -> None:
         try:
             callback()
-        except Exception as error:  # noqa: BLE001 - whatever a hook raises must not cost the lease
+        except Exception as error:  # noqa: BLE001 - an error of a hook must not cost the lease
             message, extra = "a leader election callback raised; going on", self._names(callback=name)
             self._errors.log(_log, logging.ERROR, message, error, now=time.monotonic(), extra=extra)
 

@@ -1,4 +1,4 @@
-"""``run_or_die``: an elector for a program that is nothing without its leadership, and is restarted when it ends."""
+"""``run_or_die``, for programs that exit and are restarted when they lose leadership."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ async def run_or_die(
     metrics: LeaderElectionMetrics | None = None,
     watchdog: LeaderHealthCheck | None = None,
 ) -> T:
-    """Run ``work`` once this process leads, and hand its result on; a loss of leadership is an error.
+    """Run ``work`` after this process becomes the leader, and return its result.
 
-    The process does not contend again after a loss, whatever the configuration's ``rejoin`` says: let the error end it.
-    Cancellation cancels the work, waits until it has ended, releases the lock and goes on.
+    The process does not contend again after it loses leadership, regardless of ``rejoin`` in the configuration. Let the
+    error end the process. A cancellation cancels the work, waits for its end and releases the lock.
 
     Args:
-        lock: The lock to contend for, such as a ``LeaseLock``.
-        work: Called with the term; cancelled when leadership is lost.
+        lock: Lock to contend for, for example a ``LeaseLock``.
+        work: Function called with the term. It is canceled when leadership is lost.
         config: Durations and callbacks, as in client-go.
-        client: Client that ``term.client`` guards; the lock's own by default.
+        client: Client that ``term.client`` guards. By default, the client of the lock.
         metrics: Hooks for metrics.
-        watchdog: A health check that watches the elector from now on.
+        watchdog: Health check that watches the elector.
 
     Raises:
         LeadershipLostError: If leadership was lost.
 
-    Source: client-go tools/leaderelection/leaderelection.go, ``RunOrDie``; there the end of ``Run`` says nothing.
+    Source: client-go tools/leaderelection/leaderelection.go, ``RunOrDie``, where ``Run`` returns without a result.
     """
     chosen = config if config is not None else LeaderElectionConfig()
     elector = LeaderElector(lock, replace(chosen, rejoin=False), client=client, metrics=metrics)

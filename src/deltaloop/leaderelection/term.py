@@ -1,8 +1,7 @@
-"""One term of leadership as a scope: losing the lease cancels the body, and the lock is released after it has ended.
+"""Term of leadership as an async context manager that cancels its body when the lease is lost.
 
-The scope works as ``asyncio.timeout`` does: the task that entered it is cancelled, and the cancellation becomes a clean
-exit from the block if it was ours and nobody else asked for one, too. (When leadership ends is decided in
-core/election.py.)
+It works like ``asyncio.timeout``: it cancels the task that entered it, and suppresses the cancellation at the end of
+the block if no other cancellation was requested.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from deltaloop.leaderelection.reports import Reports
 
 
 class TermEnd(StrEnum):
-    """Why a term has ended.
+    """Reason for the end of a term.
 
-    The last four are losses: leadership ended before the body did.
+    The last four values are losses: leadership ended before the body did.
     """
 
     COMPLETED = "completed"
@@ -45,21 +44,24 @@ _ENDS: Final = {
 
 @final
 class Term:
-    """One lease won.
+    """One period of leadership.
 
-    Enter it once, with ``async with``, in the task that does the work. The lease is renewed while the body runs, in
-    its cleanup, too. When it is lost, the body is cancelled; once the body has ended, the block is left without an
-    error, ``lost`` is set and ``ended_because`` says why. A refusal of this term's guard that leaves the body
-    (alone, or in a group of such) counts as the same. If the body ends first, or is cancelled from outside, the
-    lock is released (``release_on_cancel``) and its result, error or cancellation goes on; releasing takes at most
-    the renew deadline, and a second cancellation ends it.
+    Enter it once with ``async with``, in the task that does the work. deltaloop renews the lease while the body runs,
+    including its cleanup.
+
+    If the lease is lost, the body is canceled. After the body has ended, the block exits without an error, ``lost`` is
+    set and ``ended_because`` has the reason. The same happens if a ``LeadershipLostError`` of this term leaves the
+    body, alone or in a group of such errors.
+
+    If the body ends first or is canceled from outside, the lock is released (``release_on_cancel``), and the result,
+    error or cancellation propagates. Releasing takes at most the renew deadline, and a second cancellation ends it.
 
     Attributes:
-        fencing_token: ``resourceVersion`` that the acquiring write gave the lock. It grows from term to term; whoever
-            is written to can refuse a smaller one than it has seen.
-        transitions: How often leadership changed hands, this time included.
-        lost: Set when leadership has ended before the body did.
-        ended_because: Why the term has ended; None while it has not.
+        fencing_token: ``resourceVersion`` of the write that acquired the lock. It increases from term to term, so a
+            receiving system can reject a smaller token than the largest one that it has seen.
+        transitions: Number of leader changes, including this one.
+        lost: Event that is set when leadership ends before the body does.
+        ended_because: Reason for the end of the term, or None before its end.
     """
 
     def __init__(
@@ -74,7 +76,6 @@ class Term:
         clock: Callable[[], float],
         reports: Reports,
     ) -> None:
-        """Made by a ``LeaderElector``."""
         self.fencing_token: str = guard.fencing_token
         self.transitions = transitions
         self.lost: asyncio.Event = asyncio.Event()
@@ -96,14 +97,14 @@ class Term:
 
     @property
     def client(self) -> Client:
-        """The client whose writes are refused once leadership may have ended; reads always pass.
+        """Client that rejects writes after leadership may have ended.
 
-        A write is refused with ``LeadershipLostError``, right before it would be sent, from the start of the last
-        successful renewal + ``renew_deadline`` on. One that was sent before is not called back. Its connections are
-        those of the client that it was made of: do not close it.
+        It raises ``LeadershipLostError`` immediately before it would send a write, if ``renew_deadline`` has passed
+        since the start of the last successful renewal. It cannot recall writes that were sent before. Reads are always
+        allowed. It shares the connections of the original client, so do not close it.
 
         Raises:
-            RuntimeError: If the elector has no client to guard: its lock has none, and none was given to it.
+            RuntimeError: If neither the elector nor its lock has a client.
         """
         if self._client is None:
             raise RuntimeError("no client to guard: give one to LeaderElector(lock, client=...)")
@@ -111,47 +112,47 @@ class Term:
 
     @property
     def is_leading(self) -> bool:
-        """Whether leadership stands now; from any thread."""
+        """Whether this process leads. Thread-safe."""
         return self._guard.is_open
 
     @property
     def leads_until(self) -> float:
-        """Until when leadership stands without another renewal, on the elector's clock; -inf once it is lost."""
+        """Time until which this process leads without another renewal, on the elector's clock. -inf after a loss."""
         return self._candidacy.election.guard_until
 
     @property
     def lease_until(self) -> float:
-        """Until when no other candidate can lead, on the elector's clock: counted from the last renewal's start."""
+        """Time until which no other candidate can lead, on the elector's clock, counted from the last renewal."""
         election = self._candidacy.election
         return election.renewed_at + election.timing.lease_duration
 
     @property
     def loss(self) -> LossReason | None:
-        """Why leadership has ended before the body did; None if it has not."""
+        """Reason why leadership ended before the body, or None."""
         return self._loss
 
     @property
     def entered(self) -> bool:
-        """Whether the body was begun."""
+        """Whether the term was entered."""
         return self._task is not None
 
     @property
     def over(self) -> bool:
-        """Whether the term has ended and the lock is no longer its."""
+        """Whether the term has ended and its lock was given up."""
         return self._over
 
     def ensure_leading(self, action: str = "the action") -> None:
-        """Return if leadership stands; for writes that do not go through ``client``.
+        """Check that this process leads, for writes that do not use ``client``.
 
-        From any thread.
+        It is thread-safe.
 
         Raises:
-            LeadershipLostError: If it does not.
+            LeadershipLostError: If this process does not lead.
         """
         self._guard.check(action)
 
     def keep_lock(self) -> None:
-        """Let the lock expire when the term ends, instead of releasing it: work that cannot be stopped may go on."""
+        """Let the lock expire after the term instead of releasing it, because some work may still be running."""
         self._release = False
 
     async def __aenter__(self) -> Self:
@@ -184,7 +185,7 @@ class Term:
         return caused
 
     async def abandon(self) -> None:
-        """End a term that was never entered, and release its lock."""
+        """End a term that was not entered, and release its lock."""
         if self._task is not None or self._over:
             raise RuntimeError("only a term that was not entered is abandoned")
         self._guard.close()
@@ -203,7 +204,7 @@ class Term:
             self._reports.ended(str(self.ended_because), outcome)
             await self._candidacy.close()
         if self._renewals is not None and not self._renewals.cancelled():
-            self._renewals.result()  # a bug of ours is shown, not hidden
+            self._renewals.result()  # raises if the renewals failed because of a bug in deltaloop
 
     async def _keep(self) -> None:
         try:
@@ -232,7 +233,7 @@ class Term:
         self._reports.lost(because)
 
     def _take_back_cancellation(self, exc: BaseException | None) -> bool:
-        """Undo our cancellation; tell whether the exception is only our doing."""
+        """Undo the cancellation of this term, and return whether the exception comes only from this term."""
         assert self._task is not None
         if self._cancelled:
             asked = self._task.uncancel()

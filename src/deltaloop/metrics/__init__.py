@@ -1,7 +1,7 @@
-"""Prometheus behind the hooks of the other rooms: numbers come out under upstream's names.
+"""Prometheus adapters for the metrics hooks of other packages, with upstream's metric names.
 
-This room owns the adapters from hook protocols to prometheus-client, one module for each room that has hooks. It needs
-the extra ``metrics``, and imports it when an adapter is made, not before.
+Each module adapts the hooks of one package. The adapters need the extra ``metrics`` and import prometheus-client only
+when they are created.
 """
 
 from deltaloop.metrics.cache import InformerMetrics as InformerMetrics

@@ -1,31 +1,31 @@
-"""The metrics of informer caches: upstream's names where upstream has some, our own for what it never measured.
+"""Metrics of informer caches.
 
-    reflector_lists_total                          counter     complete lists, in pages or streamed
-    reflector_streamed_lists_total                 counter     those of them that were streamed (WatchList)
-    reflector_list_duration_seconds                histogram   from a list's first request to its last object
-    reflector_items_per_list                       histogram   objects in a list
+    reflector_lists_total                          counter     complete lists, paged or streamed
+    reflector_streamed_lists_total                 counter     streamed lists (WatchList)
+    reflector_list_duration_seconds                histogram   time from a list's first request to its last object
+    reflector_items_per_list                       histogram   objects per list
     reflector_watches_total                        counter     watches that the server accepted
-    reflector_short_watches_total                  counter     those that ended within a second and brought nothing
-    reflector_watch_duration_seconds               histogram   how long watches lasted
-    reflector_items_per_watch                      histogram   events in a watch
-    reflector_last_resource_version                gauge       the last version that the server has sent
-    informer_queued_items                          gauge       what waits between reflector and cache
-    informer_store_resource_version                gauge       the version that the cache has come to
+    reflector_short_watches_total                  counter     watches of less than a second without an event
+    reflector_watch_duration_seconds               histogram   duration of watches
+    reflector_items_per_watch                      histogram   events per watch
+    reflector_last_resource_version                gauge       last resource version that the server sent
+    informer_queued_items                          gauge       items between reflector and cache
+    informer_store_resource_version                gauge       resource version of the cache
     deltaloop_reflector_events_total               counter     events, by ``type``
-    deltaloop_reflector_event_bytes_total          counter     the size of their objects
+    deltaloop_reflector_event_bytes_total          counter     size of the events' objects
     deltaloop_reflector_failures_total             counter     failures, by ``operation`` and ``error`` (a class)
     deltaloop_informer_objects                     gauge       cached objects
-    deltaloop_informer_bytes                       gauge       their size as JSON
-    deltaloop_informer_last_event_age_seconds      gauge       since the last event
-    deltaloop_informer_last_byte_age_seconds       gauge       since the server last sent anything
-    deltaloop_informer_last_confirmed_age_seconds  gauge       since the server last confirmed the state
-    deltaloop_informer_handler_pending             gauge       what waits for a ``handler``
-    deltaloop_informer_handler_duration_seconds    histogram   how long a ``handler`` took for one notification
-    deltaloop_informer_handler_failures_total      counter     notifications on which a ``handler`` failed
+    deltaloop_informer_bytes                       gauge       size of the cached objects as JSON
+    deltaloop_informer_last_event_age_seconds      gauge       time since the last event
+    deltaloop_informer_last_byte_age_seconds       gauge       time since the server last sent anything
+    deltaloop_informer_last_confirmed_age_seconds  gauge       time since the server last confirmed the state
+    deltaloop_informer_handler_pending             gauge       notifications that wait for a ``handler``
+    deltaloop_informer_handler_duration_seconds    histogram   duration of a notification in a ``handler``
+    deltaloop_informer_handler_failures_total      counter     notifications that failed in a ``handler``
 
-Each has the label ``name``, the informer's: its resource, with namespace and selectors. Versions are their last 15
-digits, as upstream, because a float holds no more. Informers of one name share their numbers: sizes are added, of ages
-the highest counts, of versions the lowest. An age that there is none of yet is left out.
+Each metric has the label ``name`` with the informer's resource, namespace and selectors. As in upstream, versions are
+their last 15 digits, because of the precision of floats. Informers with the same name share their metrics: the sum of
+sizes, the maximum of ages and the minimum of versions. Unknown ages are omitted.
 
 Source: client-go tools/cache/reflector_metrics.go; controller-runtime pkg/metrics/client_go_adapter.go (0.5);
 component-base metrics/prometheus/clientgo/fifo/metrics.go.
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 DURATION_BUCKETS: Final[tuple[float, ...]] = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Upper bounds in seconds, of lists and handlers."""
+"""Upper bounds in seconds for lists and handlers."""
 
 WATCH_BUCKETS: Final[tuple[float, ...]] = (1.0, 5.0, 15.0, 60.0, 120.0, 300.0, 360.0, 420.0, 480.0, 540.0, 600.0, 660.0)
-"""Upper bounds in seconds, of watches: the server is asked to end one after 300 to 600."""
+"""Upper bounds in seconds for watches, whose requested timeouts are 300 to 600 seconds."""
 
 ITEM_BUCKETS: Final[tuple[float, ...]] = (0.0, 1.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0)
-"""Upper bounds of how many objects or events."""
+"""Upper bounds for numbers of objects or events."""
 
 _NAME: Final = ("name",)
 _HANDLER: Final = ("name", "handler")
@@ -111,23 +111,22 @@ _DIGITS: Final = 15
 
 @final
 class InformerMetrics(RegisteredCollector):
-    """Implements ``deltaloop.cache.CacheMetrics``, and answers the scrapes of a Prometheus registry.
+    """Prometheus collector that implements ``deltaloop.cache.CacheMetrics``.
 
-    ``InformerFactory(client, options=InformerOptions(metrics=InformerMetrics()))``. One object serves all informers of
-    a program. All methods may be called from any thread. A scrape looks at each cached
-    object, to say how large they are.
+    Use it as ``InformerFactory(client, options=InformerOptions(metrics=InformerMetrics()))``, with one collector for
+    all informers of a program. It is thread-safe. Each scrape visits all cached objects to measure their size.
     """
 
     def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
-        """Register with a registry.
+        """Register the collector.
 
         Args:
-            registry: Where the numbers are read; None for prometheus-client's default one. It holds one object of this
-                class at most.
+            registry: Prometheus registry. If it is None, prometheus-client's default applies. It can contain only one
+                collector of this class.
 
         Raises:
             MissingExtraError: If prometheus-client is not installed.
-            ValueError: By prometheus-client, if the registry has these names already.
+            ValueError: If the registry already contains metrics with these names.
         """
         self._counts: dict[str, Counter[tuple[str, ...]]] = {name: Counter() for name in _COUNTERS}
         self._observed: dict[str, dict[tuple[str, ...], Histogram]] = {name: {} for name in _HISTOGRAMS}
@@ -135,12 +134,12 @@ class InformerMetrics(RegisteredCollector):
         super().__init__("Prometheus metrics of informer caches", registry)
 
     def started(self, resource: str, *, levels: Callable[[], CacheLevels]) -> None:
-        """Ask ``levels`` at each scrape from now on."""
+        """Call ``levels`` at each scrape."""
         with self._lock:
             self._levels.setdefault(resource, []).append(levels)
 
     def stopped(self, resource: str, *, levels: Callable[[], CacheLevels]) -> None:
-        """Ask ``levels`` no more; what was counted stays."""
+        """Stop calling ``levels``. The counters are kept."""
         with self._lock:
             asked = self._levels.get(resource, [])
             if levels in asked:
@@ -149,7 +148,7 @@ class InformerMetrics(RegisteredCollector):
                 self._levels.pop(resource, None)
 
     def remove(self, resource: str) -> None:
-        """Drop what was counted for an informer that is no more; an unknown name does nothing."""
+        """Remove the metrics of an informer. Unknown names are ignored."""
         with self._lock:
             for counts in self._counts.values():
                 for labels in [labels for labels in counts if labels[0] == resource]:
@@ -159,7 +158,7 @@ class InformerMetrics(RegisteredCollector):
                     del observed[labels]
 
     def listed(self, resource: str, *, seconds: float, items: int, streamed: bool) -> None:
-        """Count a list."""
+        """Record a list."""
         with self._lock:
             self._count("reflector_lists", resource)
             self._count("reflector_streamed_lists", resource, by=int(streamed))
@@ -172,7 +171,7 @@ class InformerMetrics(RegisteredCollector):
             self._count("reflector_watches", resource)
 
     def watch_ended(self, resource: str, *, seconds: float, events: int) -> None:
-        """Measure a watch."""
+        """Record the end of a watch."""
         with self._lock:
             self._count("reflector_short_watches", resource, by=int(seconds < _SHORT and events == 0))
             self._observe("reflector_watch_duration_seconds", seconds, resource)
@@ -190,7 +189,7 @@ class InformerMetrics(RegisteredCollector):
             self._count("deltaloop_reflector_failures", resource, operation, error)
 
     def handled(self, resource: str, *, handler: str, seconds: float, waiting: int, failed: bool) -> None:
-        """Measure a delivery; ``waiting`` is asked for at each scrape instead."""
+        """Record a delivery. It ignores ``waiting``, which each scrape reads from the levels."""
         del waiting
         with self._lock:
             self._observe("deltaloop_informer_handler_duration_seconds", seconds, resource, handler)
@@ -206,11 +205,11 @@ class InformerMetrics(RegisteredCollector):
         observed[labels].observe(value)
 
     def collect(self) -> Iterator[Metric]:
-        """Yield all numbers; prometheus-client asks at each scrape."""
+        """Yield all metrics for a scrape."""
         with self._lock:
             asked = {resource: [*levels] for resource, levels in self._levels.items()}
         yield from super().collect()
-        # Without the lock: it looks at each cached object, and the hooks must not wait for that.
+        # Without the lock, because this visits each cached object and the hooks must not wait for it.
         yield from _gauges(asked)
 
     def _families(self, *, empty: bool) -> Iterator[Metric]:
@@ -241,7 +240,7 @@ def _gauges(asked: Mapping[str, Iterable[Callable[[], CacheLevels]]]) -> Iterato
 
 
 def _samples(resource: str, levels: list[CacheLevels]) -> Iterator[tuple[str, tuple[str, ...], float]]:
-    """Give the gauges of all informers of one name."""
+    """Yield the gauges of all informers with one name."""
     own = (resource,)
     yield "informer_queued_items", own, sum(each.queued for each in levels)
     yield "deltaloop_informer_objects", own, sum(each.items for each in levels)

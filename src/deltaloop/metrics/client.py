@@ -1,12 +1,12 @@
-"""The metrics of requests, with the names, texts, labels and buckets of upstream's clients.
+"""Metrics of requests, with the names, texts, labels and buckets of upstream's clients.
 
-    rest_client_requests_total                  counter     code, method, host   answers, and tries without one
-    rest_client_request_duration_seconds        histogram   verb, host           how long tries lasted
-    rest_client_rate_limiter_duration_seconds   histogram   verb, host           waits for the client's own limit
-    rest_client_request_retries_total           counter     code, verb, host     tries that were repeated
+    rest_client_requests_total                  counter     code, method, host   responses, and failed attempts
+    rest_client_request_duration_seconds        histogram   verb, host           duration of attempts
+    rest_client_rate_limiter_duration_seconds   histogram   verb, host           delays by the client's rate limit
+    rest_client_request_retries_total           counter     code, verb, host     attempts that were repeated
 
-Dashboards made for controller-runtime read them as they are. The number of series stays small, whatever a server
-answers: no label has anything of an object or path in it, and a code that HTTP does not know is ``<invalid>``.
+They work with dashboards for controller-runtime. The number of series is bounded, because labels never contain names of
+objects or paths, and invalid HTTP codes become ``<invalid>``.
 
 Source: component-base metrics/prometheus/restclient/metrics.go; controller-runtime pkg/metrics/client_go_adapter.go.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 BUCKETS: Final[tuple[float, ...]] = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
-"""Upper bounds in seconds, of both histograms."""
+"""Upper bounds in seconds for both histograms."""
 
 _NO_ANSWER: Final = "<error>"
 _INVALID: Final = "<invalid>"
@@ -32,22 +32,22 @@ _INVALID: Final = "<invalid>"
 
 @final
 class RestClientMetrics(RegisteredCollector):
-    """Implements ``deltaloop.client.ClientMetrics``, and answers the scrapes of a Prometheus registry.
+    """Prometheus collector that implements ``deltaloop.client.ClientMetrics``.
 
-    ``ClientOptions(metrics=RestClientMetrics())``. One object serves all clients of a program, the label ``host`` tells
-    their servers apart. All methods may be called from any thread.
+    Use it as ``ClientOptions(metrics=RestClientMetrics())``, with one collector for all clients of a program. The label
+    ``host`` identifies the server. It is thread-safe.
     """
 
     def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
-        """Register with a registry.
+        """Register the collector.
 
         Args:
-            registry: Where the numbers are read; None for prometheus-client's default one. It holds one object of this
-                class at most.
+            registry: Prometheus registry. If it is None, prometheus-client's default applies. It can contain only one
+                collector of this class.
 
         Raises:
             MissingExtraError: If prometheus-client is not installed.
-            ValueError: By prometheus-client, if the registry has these names already.
+            ValueError: If the registry already contains metrics with these names.
         """
         self._requests: dict[tuple[str, str, str], int] = {}
         self._retries: dict[tuple[str, str, str], int] = {}
@@ -56,19 +56,19 @@ class RestClientMetrics(RegisteredCollector):
         super().__init__("Prometheus metrics of clients", registry)
 
     def request_done(self, *, code: str, method: str, host: str) -> None:
-        """Count an answer by its HTTP status, or ``<error>`` for none."""
+        """Count a response by its HTTP status, or ``<error>`` without a response."""
         self._count(self._requests, (_known(code), method, host))
 
     def request_duration(self, seconds: float, *, verb: str, host: str) -> None:
-        """Measure one try."""
+        """Record the duration of one attempt."""
         self._observe(self._durations, (verb, host), seconds)
 
     def rate_limiter_duration(self, seconds: float, *, verb: str, host: str) -> None:
-        """Measure how long a try waited for the client's own limit."""
+        """Record the delay of an attempt by the client's rate limit."""
         self._observe(self._waits, (verb, host), seconds)
 
     def request_retried(self, *, code: str, verb: str, host: str) -> None:
-        """Count a try that is repeated, by what the try before it ended with."""
+        """Count a retry by the result of the previous attempt."""
         self._count(self._retries, (_known(code), verb, host))
 
     def _count(self, numbers: dict[tuple[str, str, str], int], labels: tuple[str, str, str]) -> None:
@@ -113,7 +113,7 @@ class RestClientMetrics(RegisteredCollector):
 
 
 def _known(code: str) -> str:
-    # The code may come out of a Status that anything on the way can have written.
+    # The code can come from a Status that any proxy may have written.
     if code == _NO_ANSWER or (len(code) == 3 and code.isascii() and code.isdigit() and "100" <= code < "600"):
         return code
     return _INVALID

@@ -1,7 +1,6 @@
-"""What all adapters of this room share: a place in a Prometheus registry, and scrapes that read one moment.
+"""Base class of the Prometheus collectors.
 
-The numbers are kept in our own objects, and a scrape reads them: prometheus-client's own counters would add a
-``_created`` series to each name, which upstream does not have.
+It keeps its own numbers, because prometheus-client's counters add ``_created`` series, which upstream does not have.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ if TYPE_CHECKING:
 
 
 class RegisteredCollector(ABC):
-    """Answers the scrapes of a Prometheus registry. Made to be a base class; ``_lock`` guards the numbers."""
+    """Base class for collectors in a Prometheus registry. ``_lock`` protects the numbers."""
 
     def __init__(self, what: str, registry: CollectorRegistry | None) -> None:
-        """Register; ``_families(empty=True)`` is asked for the names in here, so it must work by then.
+        """Register the collector, which calls ``_families(empty=True)``.
 
         Args:
-            what: What is measured, for the error.
-            registry: Where the numbers are read; None for prometheus-client's default one.
+            what: Description of the metrics for the error message.
+            registry: Prometheus registry. If it is None, prometheus-client's default applies.
 
         Raises:
             MissingExtraError: If prometheus-client is not installed.
-            ValueError: By prometheus-client, if the registry has these names already.
+            ValueError: If the registry already contains metrics with these names.
         """
         try:
             from prometheus_client import REGISTRY
@@ -43,19 +42,19 @@ class RegisteredCollector(ABC):
         self._registry.register(cast("Collector", self))
 
     def close(self) -> None:
-        """Leave the registry, so that another object can take the names."""
+        """Unregister the collector, so that another one can use the names."""
         self._registry.unregister(cast("Collector", self))
 
     def describe(self) -> Iterator[Metric]:
-        """Yield the names without numbers; prometheus-client asks when this registers."""
+        """Yield the metrics without numbers, for the registration."""
         return self._families(empty=True)
 
     def collect(self) -> Iterator[Metric]:
-        """Yield all numbers, all of one moment; prometheus-client asks at each scrape."""
+        """Yield all metrics for a scrape, as a consistent snapshot."""
         with self._lock:
             families = list(self._families(empty=False))
         yield from families
 
     @abstractmethod
     def _families(self, *, empty: bool) -> Iterator[Metric]:
-        """Yield the metrics, with their numbers or without any; the lock is held if with."""
+        """Yield the metrics, with numbers unless ``empty``. The caller holds the lock if there are numbers."""

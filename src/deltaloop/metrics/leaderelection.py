@@ -1,9 +1,9 @@
-"""The metrics of leader election, with upstream's names, texts and label.
+"""Metrics of leader election, with upstream's names, texts and label.
 
-    leader_election_master_status    gauge     1 while this process leads, 0 otherwise
-    leader_election_slowpath_total   counter   renewals whose first try failed, so that the lock was read
+    leader_election_master_status    gauge     1 while this process leads, otherwise 0
+    leader_election_slowpath_total   counter   renewals whose first attempt failed, so that the leader read the lock
 
-Each has the one label ``name``, the elector's. The numbers are kept by ``LeaderElectionCounters``.
+The label ``name`` contains the name of the elector.
 
 Source: component-base metrics/prometheus/clientgo/leaderelection/metrics.go; controller-runtime
 pkg/metrics/leaderelection.go.
@@ -24,36 +24,36 @@ if TYPE_CHECKING:
 
 @final
 class LeaderMetrics(RegisteredCollector):
-    """Implements ``deltaloop.leaderelection.LeaderElectionMetrics``, and answers the scrapes of a Prometheus registry.
+    """Prometheus collector that implements ``deltaloop.leaderelection.LeaderElectionMetrics``.
 
-    ``LeaderElector(lock, metrics=LeaderMetrics())``. One object serves all electors of a program. All methods may be
-    called from any thread.
+    Use it as ``LeaderElector(lock, metrics=LeaderMetrics())``, with one collector for all electors of a program. It is
+    thread-safe.
     """
 
     def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
-        """Register with a registry.
+        """Register the collector.
 
         Args:
-            registry: Where the numbers are read; None for prometheus-client's default one. It holds one object of this
-                class at most.
+            registry: Prometheus registry. If it is None, prometheus-client's default applies. It can contain only one
+                collector of this class.
 
         Raises:
             MissingExtraError: If prometheus-client is not installed.
-            ValueError: By prometheus-client, if the registry has these names already.
+            ValueError: If the registry already contains metrics with these names.
         """
         self._counters = LeaderElectionCounters()
         super().__init__("Prometheus metrics of leader election", registry)
 
     def leader_on(self, name: str) -> None:
-        """This process leads from now on."""
+        """Record that this process leads."""
         self._counters.leader_on(name)
 
     def leader_off(self, name: str) -> None:
-        """This process does not lead, or not any more."""
+        """Record that this process does not lead."""
         self._counters.leader_off(name)
 
     def slow_path_exercised(self, name: str) -> None:
-        """A renewal at the first try failed, so the leader reads the lock."""
+        """Record that the first attempt of a renewal failed, so the leader reads the lock."""
         self._counters.slow_path_exercised(name)
 
     def _families(self, *, empty: bool) -> Iterator[Metric]:

@@ -1,7 +1,7 @@
-"""The page of a program's metrics: deltaloop's own, and beside them those that its author made with prometheus-client.
+"""Metrics page with deltaloop's metrics and those that the author created with prometheus-client.
 
-It is a valid exposition whatever the author's metrics do: names that collide are refused when the page is made; what
-collides later, or raises, is left out and logged, at most once a minute as a warning. It needs prometheus-client.
+The page is always a valid exposition. Name collisions at the start raise an error. Metrics that collide later or raise
+an error are omitted and logged, with at most one warning per minute.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("deltaloop.metrics")
 
 _STANDARD: Final = (type(GC_COLLECTOR), type(PLATFORM_COLLECTOR), type(PROCESS_COLLECTOR))
-"""Measure the process itself: in two registries they say the same, so the first is enough."""
+"""Collectors for the process itself. They are equal in all registries, so the page contains only the first of them."""
 
 
 @final
 class MetricsPage:
-    """Renders registries as one page. Calls must not overlap."""
+    """Renderer of several registries as one page. Calls must not overlap."""
 
     def __init__(self, own: CollectorRegistry, others: Sequence[CollectorRegistry]) -> None:
-        """Check the names of what is registered by now.
+        """Check the registered names.
 
         Args:
-            own: Wins where names collide later.
-            others: Come after it, in this order.
+            own: Registry with priority in later name collisions.
+            others: Further registries, in order.
 
         Raises:
-            InvalidArgumentError: If two metrics have a name in common.
+            InvalidArgumentError: If two metrics have the same name.
         """
         self._own = own
         self._others = tuple(dict.fromkeys(others))
@@ -57,7 +57,7 @@ class MetricsPage:
                     raise _collision_error(owner, *collision)
 
     def render(self) -> bytes:
-        """Return the page in Prometheus' text format."""
+        """Return the page in the Prometheus text format."""
         taken: dict[str, str] = {}
         own = list(self._own.collect())
         for family in own:
@@ -78,7 +78,7 @@ class MetricsPage:
                     yield page
                 elif not isinstance(collector, _STANDARD):
                     self._left_out(owner, _collision_error(owner, *collision))
-        except Exception as error:  # noqa: BLE001 - one metric that fails must not hide all others
+        except Exception as error:  # noqa: BLE001 - a failing metric must not hide the others
             self._left_out(owner, error)
 
     def _left_out(self, owner: str, error: Exception) -> None:
@@ -95,7 +95,7 @@ class MetricsPage:
 
 @final
 class _Families:
-    """What was collected, for prometheus-client to render."""
+    """Collected metrics as a collector that prometheus-client can render."""
 
     def __init__(self, families: Sequence[Metric]) -> None:
         self._families = families
@@ -105,11 +105,11 @@ class _Families:
 
 
 def _collectors(registry: CollectorRegistry) -> Mapping[Collector, Sequence[str]]:
-    """Return what is registered, with its names; nothing public of a registry says which of them raises."""
+    """Return the registered collectors with their names. A registry's public API does not attribute errors to them."""
     known: object = getattr(registry, "_collector_to_names", None)
     if not isinstance(known, dict):
         return {cast("Collector", registry): ()}
-    collectors = dict(cast("dict[Collector, Sequence[str]]", known))  # a copy: other threads may register
+    collectors = dict(cast("dict[Collector, Sequence[str]]", known))  # a copy, because other threads may register
     target = registry.get_target_info()
     if target:
         info = InfoMetricFamily("target", "Target metadata", value=target)
@@ -118,7 +118,7 @@ def _collectors(registry: CollectorRegistry) -> Mapping[Collector, Sequence[str]
 
 
 def _owner(collector: Collector, names: Sequence[str]) -> str:
-    """Name a metric for its author: by its own name, and by its class."""
+    """Return a metric's name and class for its author."""
     kind = type(collector).__qualname__
     return f"{kind} {names[0]!r}" if names else kind
 

@@ -1,4 +1,4 @@
-"""The metrics of controllers, with controller-runtime's names, texts, labels and buckets, and the page of all metrics.
+"""Metrics of controllers, with controller-runtime's names, texts, labels and buckets, and the page of all metrics.
 
     controller_runtime_reconcile_total                    counter     controller, result
     controller_runtime_reconcile_errors_total             counter     controller
@@ -13,7 +13,7 @@
     deltaloop_hot_loops_total                             counter     controller, cause
     deltaloop_reconciles_slowed_down_total                counter     controller
 
-Upstream's count of panics has no counterpart: what a Python function raises is an error.
+Upstream's counter of panics is missing, because exceptions of Python functions count as errors.
 
 Source: controller-runtime pkg/internal/controller/metrics/metrics.go.
 """
@@ -65,22 +65,22 @@ _GAUGES: Final = {
 
 @final
 class ReconcileMetrics(RegisteredCollector):
-    """Implements ``deltaloop.runtime.ControllerMetrics``, and answers the scrapes of a Prometheus registry.
+    """Prometheus collector that implements ``deltaloop.runtime.ControllerMetrics``.
 
-    One object serves all controllers of a program. All methods may be called from any thread.
+    One collector serves all controllers of a program. It is thread-safe.
     """
 
     def __init__(self, *, queues: WorkQueueMetrics | None = None, registry: CollectorRegistry | None = None) -> None:
-        """Register with a registry.
+        """Register the collector.
 
         Args:
-            queues: Makes the hooks of the controllers' work queues; None counts nothing of them.
-            registry: Where the numbers are read; None for prometheus-client's default one. It holds one object of this
-                class at most.
+            queues: Collector for the controllers' work queues. None disables their metrics.
+            registry: Prometheus registry. If it is None, prometheus-client's default applies. It can contain only one
+                collector of this class.
 
         Raises:
             MissingExtraError: If prometheus-client is not installed.
-            ValueError: By prometheus-client, if the registry has these names already.
+            ValueError: If the registry already contains metrics with these names.
         """
         self._queues = queues
         self._results: dict[tuple[str, str], int] = {}
@@ -99,7 +99,7 @@ class ReconcileMetrics(RegisteredCollector):
         return None if self._queues is None else self._queues.queue(controller)
 
     def reconciled(self, controller: str, result: str, counters: tuple[str, ...], seconds: float) -> None:
-        """Count a reconcile, and measure it."""
+        """Record a reconcile. ``seconds`` is its duration."""
         with self._lock:
             self._results[controller, result] = self._results.get((controller, result), 0) + 1
             for name in counters:
@@ -107,12 +107,12 @@ class ReconcileMetrics(RegisteredCollector):
             self._times.setdefault(controller, Histogram(BUCKETS)).observe(seconds)
 
     def active_workers(self, controller: str, number: int) -> None:
-        """Set how many reconciles run."""
+        """Set the number of running reconciles."""
         with self._lock:
             self._active[controller] = number
 
     def max_concurrent_reconciles(self, controller: str, number: int) -> None:
-        """Set how many may run, and begin the controller's counters at zero, as upstream does."""
+        """Set the number of workers, and initialize the controller's counters with zero, as upstream does."""
         with self._lock:
             self._most[controller] = number
             self._active.setdefault(controller, 0)
@@ -126,22 +126,22 @@ class ReconcileMetrics(RegisteredCollector):
                 self._counts.setdefault((name, controller), 0)
 
     def triggered(self, controller: str, source: str, verb: str) -> None:
-        """Count a reason to run."""
+        """Count a trigger."""
         with self._lock:
             self._triggers[controller, source, verb] = self._triggers.get((controller, source, verb), 0) + 1
 
     def lingering(self, controller: str, number: int) -> None:
-        """Set how many reconciles were told to stop and have not ended."""
+        """Set the number of reconciles that were stopped but have not ended."""
         with self._lock:
             self._lingering[controller] = number
 
     def hot_loop(self, controller: str, cause: str) -> None:
-        """Count a key that keeps itself busy."""
+        """Count a hot key."""
         with self._lock:
             self._hot_loops[controller, cause] = self._hot_loops.get((controller, cause), 0) + 1
 
     def slowed_down(self, controller: str) -> None:
-        """Count a reconcile that was put off for that."""
+        """Count a reconcile that was delayed because its key was hot."""
         with self._lock:
             self._slowed_down[controller] = self._slowed_down.get(controller, 0) + 1
 
@@ -207,26 +207,26 @@ class ReconcileMetrics(RegisteredCollector):
 
 @final
 class ProgramMetrics:
-    """All metrics of one program: controllers, queues, caches, requests, leader election, and those of its author.
+    """All metrics of one program, including those of its author.
 
     Attributes:
-        controllers: For ``Manager(metrics=...)``.
-        caches: For ``InformerOptions(metrics=...)``.
-        requests: For ``ClientOptions(metrics=...)``.
-        elections: For ``LeaderElector(metrics=...)``.
-        reviews: For ``Manager(webhook_metrics=...)``.
+        controllers: Collector for ``Manager(metrics=...)``.
+        caches: Collector for ``InformerOptions(metrics=...)``.
+        requests: Collector for ``ClientOptions(metrics=...)``.
+        elections: Collector for ``LeaderElector(metrics=...)``.
+        reviews: Collector for ``Manager(webhook_metrics=...)``.
     """
 
     def __init__(self, *, registries: Iterable[CollectorRegistry] | None = None) -> None:
-        """Make a registry of deltaloop's own metrics.
+        """Create a registry for deltaloop's metrics.
 
         Args:
-            registries: Where the author's metrics are, which are on the page beside deltaloop's; None for
-                prometheus-client's default one, and an empty list for none.
+            registries: Registries with the author's metrics, which are added to the page. None means
+                prometheus-client's default registry, and an empty list means no registry.
 
         Raises:
             MissingExtraError: If prometheus-client is not installed.
-            InvalidArgumentError: If two metrics have a name in common.
+            InvalidArgumentError: If two metrics have the same name.
         """
         from deltaloop.api.errors import MissingExtraError
 
@@ -250,10 +250,10 @@ class ProgramMetrics:
         self._page = MetricsPage(registry, (REGISTRY,) if registries is None else tuple(registries))
 
     def render(self) -> tuple[bytes, str]:
-        """Return the page of ``/metrics`` in Prometheus' text format, and its content type.
+        """Return the page of ``/metrics`` in the Prometheus text format, and its content type.
 
-        The author's collectors are asked in the caller's thread. One that raises, or that was registered later under a
-        name that is taken, is left out and logged; the page has the rest.
+        The author's collectors run in the caller's thread. Collectors that raise, or whose names collide, are omitted
+        and logged.
         """
         from prometheus_client import CONTENT_TYPE_LATEST
 

@@ -1,7 +1,7 @@
-"""Which metrics of several registries cannot stand on one page.
+"""Name collisions between metrics of several registries.
 
-A family takes more names than its own: a counter ``jobs`` takes ``jobs_total``, too. What prometheus-client refuses in
-one registry is refused here across several.
+A metric family uses further names. For example, a counter ``jobs`` also uses ``jobs_total``. The rules are those of
+prometheus-client for a single registry.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ _SUFFIXES: Final[Mapping[str, tuple[str, ...]]] = {
     "gaugehistogram": ("_bucket", "_gsum", "_gcount"),
     "info": ("_info",),
 }
-"""By the type of a family."""
+"""Suffixes by the type of a family."""
 
 _NOT_IN_NAMES: Final = re.compile("[^a-zA-Z0-9_:]")
 
 
 @final
 class Collision(NamedTuple):
-    """A name that two have.
+    """Name that two metrics use.
 
     Attributes:
-        name: The name, as it would be on the page.
-        owner: Who took it first.
+        name: Name on the page.
+        owner: First owner of the name.
     """
 
     name: str
@@ -36,14 +36,14 @@ class Collision(NamedTuple):
 
 
 def names_of_family(name: str, kind: str) -> tuple[str, ...]:
-    """Return all names that a family takes, by its type such as ``counter``."""
+    """Return all names that a family uses. ``kind`` is its type, for example ``counter``."""
     return (name, *(name + suffix for suffix in _SUFFIXES.get(kind, ())))
 
 
 def take_names(taken: dict[str, str], owner: str, names: Iterable[str]) -> Collision | None:
-    """Add names and their owner to those taken; add none and say which collides if one is taken already.
+    """Add names with their owner, or add none of them and return the first collision.
 
-    The page has an underscore where a name has another character than those of Prometheus' first format.
+    Characters that are not allowed in Prometheus' first format become underscores.
     """
     written = [_NOT_IN_NAMES.sub("_", name) for name in names]
     for name in written:

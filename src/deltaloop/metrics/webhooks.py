@@ -1,4 +1,4 @@
-"""The metrics of webhooks, with upstream's names, texts and labels where upstream has them.
+"""Metrics of webhooks, with upstream's names, texts and labels for the ``controller_runtime`` metrics.
 
     controller_runtime_webhook_latency_seconds           histogram   webhook
     controller_runtime_webhook_requests_total            counter     webhook, code
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     from deltaloop.webhooks.answer import Outcome
 
 BUCKETS: Final[tuple[float, ...]] = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Upper bounds in seconds: those of Go's client by default."""
+"""Upper bounds in seconds, as in Go's client by default."""
 
 
 @final
 class ReviewMetrics(RegisteredCollector):
-    """Implements ``deltaloop.webhooks.WebhookMetrics``, and answers the scrapes of a Prometheus registry.
+    """Prometheus collector that implements ``deltaloop.webhooks.WebhookMetrics``.
 
-    All methods may be called from any thread.
+    It is thread-safe.
     """
 
     def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
-        """Register with a registry.
+        """Register the collector.
 
         Args:
-            registry: Where the numbers are read; None for prometheus-client's default one. It holds one object of this
-                class at most.
+            registry: Prometheus registry. If it is None, prometheus-client's default applies. It can contain only one
+                collector of this class.
 
         Raises:
             MissingExtraError: If prometheus-client is not installed.
-            ValueError: By prometheus-client, if the registry has these names already.
+            ValueError: If the registry already contains metrics with these names.
         """
         self._requests: dict[tuple[str, str], int] = {}
         self._outcomes: dict[tuple[str, str], int] = {}
@@ -53,17 +53,17 @@ class ReviewMetrics(RegisteredCollector):
         super().__init__("Prometheus metrics of webhooks", registry)
 
     def in_flight(self, path: str, number: int) -> None:
-        """Set how many reviews are being answered."""
+        """Set the number of reviews in progress."""
         with self._lock:
             self._in_flight[path] = number
 
     def certificate_valid_until(self, seconds: float) -> None:
-        """Set until when the certificate that is served is valid, in seconds since 1970."""
+        """Set the expiry of the serving certificate, in seconds since 1970."""
         with self._lock:
             self._valid_until = seconds
 
     def answered(self, path: str, code: int, outcome: Outcome, seconds: float) -> None:
-        """Count an answer, and measure it."""
+        """Record a response. ``seconds`` is its latency."""
         with self._lock:
             self._requests[path, str(code)] = self._requests.get((path, str(code)), 0) + 1
             self._outcomes[path, outcome] = self._outcomes.get((path, outcome), 0) + 1

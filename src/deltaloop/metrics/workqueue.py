@@ -1,14 +1,14 @@
-"""The metrics of work queues, with upstream's names, texts, label and buckets.
+"""Metrics of work queues, with upstream's names, texts, label and buckets.
 
     workqueue_depth                               gauge       items that need a run
-    workqueue_adds_total                          counter     adds that gave an item a run
-    workqueue_queue_duration_seconds              histogram   from an item's first add to its run
-    workqueue_work_duration_seconds               histogram   how long runs lasted
-    workqueue_unfinished_work_seconds             gauge       how long all present runs have lasted together
-    workqueue_longest_running_processor_seconds   gauge       how long the longest of them has lasted
-    workqueue_retries_total                       counter     delayed adds that were asked for
+    workqueue_adds_total                          counter     adds that scheduled a run
+    workqueue_queue_duration_seconds              histogram   time from an item's first add to its run
+    workqueue_work_duration_seconds               histogram   duration of runs
+    workqueue_unfinished_work_seconds             gauge       total duration of all current runs
+    workqueue_longest_running_processor_seconds   gauge       duration of the longest current run
+    workqueue_retries_total                       counter     requested delayed adds
 
-Each has the one label ``name``.
+The label ``name`` contains the name of the queue.
 
 Source: component-base metrics/prometheus/workqueue/metrics.go; client-go util/workqueue/metrics.go.
 """
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 BUCKETS: Final[tuple[float, ...]] = tuple(float(f"1e{exponent}") for exponent in range(-8, 2))
-"""Upper bounds in seconds: ten of them, each ten times the one before, from 10 ns to 10 s."""
+"""Upper bounds in seconds: ten powers of ten from 10 ns to 10 s."""
 
 
 @final
 class _QueueSeries:
-    """The numbers of one named queue: the hooks that it calls. Any thread."""
+    """Thread-safe hooks and numbers of one named queue."""
 
     def __init__(self, lock: threading.Lock) -> None:
         self._lock = lock
@@ -75,30 +75,30 @@ class _QueueSeries:
 
 @final
 class WorkQueueMetrics(RegisteredCollector):
-    """Makes the hooks of named queues, and answers the scrapes of a Prometheus registry.
+    """Prometheus collector that provides hooks for named queues.
 
-    ``WorkQueue(name="pods", metrics=metrics.queue("pods"))``. All methods may be called from any thread.
+    Use it as ``WorkQueue(name="pods", metrics=metrics.queue("pods"))``. It is thread-safe.
     """
 
     def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
-        """Register with a registry.
+        """Register the collector.
 
         Args:
-            registry: Where the numbers are read; None for prometheus-client's default one. It holds one object of this
-                class at most.
+            registry: Prometheus registry. If it is None, prometheus-client's default applies. It can contain only one
+                collector of this class.
 
         Raises:
             MissingExtraError: If prometheus-client is not installed.
-            ValueError: By prometheus-client, if the registry has these names already.
+            ValueError: If the registry already contains metrics with these names.
         """
         self._queues: dict[str, _QueueSeries] = {}
         super().__init__("Prometheus metrics of work queues", registry)
 
     def queue(self, name: str) -> _QueueSeries:
-        """Return the hooks of the queue with this name; queues of one name share their numbers, as upstream.
+        """Return the hooks for a queue name. As in upstream, queues with the same name share their metrics.
 
         Raises:
-            ValueError: If the name is empty: upstream measures named queues only.
+            ValueError: If the name is empty.
         """
         if not name:
             raise ValueError("a work queue without a name has no metrics; name it")
@@ -106,7 +106,7 @@ class WorkQueueMetrics(RegisteredCollector):
             return self._queues.setdefault(name, _QueueSeries(self._lock))
 
     def remove(self, name: str) -> None:
-        """Drop the numbers of a queue that is no more; an unknown name does nothing."""
+        """Remove the metrics of a queue. Unknown names are ignored."""
         with self._lock:
             self._queues.pop(name, None)
 

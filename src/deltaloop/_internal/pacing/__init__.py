@@ -1,7 +1,6 @@
-"""When to try again: backoff with jitter, and token buckets.
+"""Backoff with jitter, token buckets and option checks.
 
-Ground that four rooms share. Everything here is pure: ``now`` is seconds on the caller's clock, ``random`` a number in
-[0, 1) that the caller drew.
+All functions are pure: ``now`` is in seconds on the caller's clock, and ``random`` is a number in [0, 1).
 """
 
 from deltaloop._internal.pacing.backoff import LONGEST_ASKED as LONGEST_ASKED

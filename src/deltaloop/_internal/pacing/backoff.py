@@ -1,9 +1,8 @@
-"""Exponential backoff with jitter, and the rule when it starts again from the beginning.
+"""Exponential backoff with jitter.
 
-A delay is ``d + random * jitter * d`` where ``d`` grows from ``initial`` by ``factor`` up to ``cap``. It starts over
-once ``reset_after`` seconds have passed without a call. client-go 0.36 measures that time from the last reset instead,
-so a server that fails for longer than two minutes is asked at the quickest rate again and again; 0.26 to 0.35 measured
-it from the last call, and so do we (docs/reference/differences.md).
+A delay is ``d + random * jitter * d``, where ``d`` grows from ``initial`` by ``factor`` up to ``cap``. It restarts
+after ``reset_after`` seconds without a call, as in client-go 0.26 to 0.35. client-go 0.36 measures this time from the
+last reset, which restarts the backoff repeatedly during an outage of more than two minutes (docs/reference/differences.md).
 
 Source: apimachinery pkg/util/wait/backoff.go; client-go tools/cache/reflector.go for the numbers of reflectors.
 """
@@ -18,9 +17,7 @@ from deltaloop._internal.pacing.checks import require_not_negative, require_posi
 
 
 def jitter(delay: float, factor: float, *, random: float) -> float:
-    """Lengthen a delay by up to ``factor`` times itself: by 0 at ``random=0``, by nearly all of it towards 1.
-
-    In seconds, as ``delay`` is.
+    """Extend a delay in seconds randomly by up to ``factor`` times its length.
 
     Source: apimachinery pkg/util/wait ``Jitter``.
     """
@@ -28,25 +25,26 @@ def jitter(delay: float, factor: float, *, random: float) -> float:
 
 
 LONGEST_ASKED: Final = 60.0
-"""Seconds that a server may have us wait by its ``Retry-After``.
+"""Maximum delay in seconds that a server can request with ``Retry-After``.
 
-The flow control of kube-apiserver asks for 32 s at most (apiserver pkg/util/flowcontrol/dropped_requests_tracker.go).
-What asks for a day is something in between, or a mistake, and a client that sleeps so long looks dead."""
+The flow control of kube-apiserver requests at most 32 s (apiserver pkg/util/flowcontrol/dropped_requests_tracker.go).
+Much longer delays come from a proxy or a mistake, and a client that obeys them looks dead.
+"""
 
 
 def retry_after_delay(seconds: float | None) -> float:
-    """Return how many seconds to wait at least because a server asks for it: none for None, and a minute at most."""
+    """Return the delay in seconds that a server requested, at most a minute. None means no delay."""
     return 0.0 if seconds is None else min(seconds, LONGEST_ASKED)
 
 
 class Backoff(Options, frozen=True, kw_only=True):
-    """The numbers of an exponential backoff, in seconds; the defaults are those of client-go's reflector.
+    """Options of an exponential backoff. The defaults are those of client-go's reflector.
 
     Attributes:
-        initial: Seconds of the first delay.
-        factor: By how much each delay is longer than the one before.
-        cap: Most seconds of a delay, before jitter is added.
-        jitter: How much may be added, as a part of the delay.
+        initial: First delay in seconds.
+        factor: Factor between two delays.
+        cap: Maximum delay in seconds, before jitter.
+        jitter: Maximum random extension, relative to the delay.
         reset_after: Seconds without a call after which the delay is ``initial`` again.
     """
 
@@ -57,7 +55,6 @@ class Backoff(Options, frozen=True, kw_only=True):
     reset_after: float = 120.0
 
     def __post_init__(self) -> None:
-        """Refuse numbers that make no backoff."""
         check_types(self)
         require_positive("Backoff", initial=self.initial, cap=self.cap, reset_after=self.reset_after)
         require_not_negative("Backoff", jitter=self.jitter)
@@ -67,22 +64,22 @@ class Backoff(Options, frozen=True, kw_only=True):
 
 @final
 class BackoffManager:
-    """The state of one backoff: which delay is next."""
+    """State of one backoff."""
 
     __slots__ = ("_base", "_last_call_at", "backoff")
 
     def __init__(self, backoff: Backoff | None = None) -> None:
-        """Begin with the first delay.
+        """Start with the first delay.
 
         Args:
-            backoff: Its numbers; those of ``Backoff`` if there are none.
+            backoff: Options. None means the defaults of ``Backoff``.
         """
         self.backoff: Backoff = backoff if backoff is not None else Backoff()
         self._base = 0.0
         self._last_call_at: float | None = None
 
     def next_delay(self, now: float, *, random: float) -> float:
-        """Return how long to wait before the next try, and make the one after it longer."""
+        """Return the delay in seconds before the next attempt, and increase the following one."""
         numbers = self.backoff
         if self._last_call_at is None or now - self._last_call_at > numbers.reset_after:
             self._base = numbers.initial
@@ -92,5 +89,5 @@ class BackoffManager:
         return jitter(delay, numbers.jitter, random=random)
 
     def reset(self) -> None:
-        """Begin again from ``initial``, as after a success."""
+        """Restart with ``initial``, for example after a success."""
         self._last_call_at = None

@@ -1,4 +1,4 @@
-"""Checks of options that several rooms share."""
+"""Checks of numeric options."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import math
 
 
 def require_positive(owner: str, **numbers: float) -> None:
-    """Refuse numbers that are not finite and greater than zero.
+    """Check that numbers are finite and positive.
 
     Raises:
-        ValueError: Naming ``owner`` and the option.
+        ValueError: If one is not. The message contains ``owner`` and the option.
     """
     for name, number in numbers.items():
         if not (number > 0 and math.isfinite(number)):
@@ -17,10 +17,10 @@ def require_positive(owner: str, **numbers: float) -> None:
 
 
 def require_not_negative(owner: str, **numbers: float) -> None:
-    """Refuse numbers that are negative, infinite or not numbers.
+    """Check that numbers are finite and not negative.
 
     Raises:
-        ValueError: Naming ``owner`` and the option.
+        ValueError: If one is not. The message contains ``owner`` and the option.
     """
     for name, number in numbers.items():
         if not (number >= 0 and math.isfinite(number)):

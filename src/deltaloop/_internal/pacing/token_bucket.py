@@ -1,16 +1,15 @@
-"""A token bucket that hands out reservations, which can be given back.
+"""Token bucket with reservations that can be returned.
 
-The bucket holds at most ``burst`` tokens and gains ``rate`` of them a second. A reservation takes one at once, if need
-be on credit, and says how long to wait until it is covered. client-go never gives a reservation back, which is how
-delays of hours pile up from adds that were de-duplicated (kubernetes#104554); here it can be done:
+The bucket holds at most ``burst`` tokens and gains ``rate`` tokens per second. A reservation takes one token
+immediately, on credit if necessary, and contains the time at which it is covered. client-go never returns reservations,
+so delays of hours accumulate from deduplicated adds (kubernetes#104554). Here they can be returned:
 
-* on credit, reservations are moments in a row, ``1 / rate`` apart; one that is given back leaves a gap;
-* the next reservation takes the first gap that is still to come: the row stays as it was, no moment is used twice;
-* gaps at the end of the row are taken off it, which gives their tokens back to the bucket.
+- Reservations on credit are times in a row with a distance of ``1 / rate``. A returned reservation leaves a gap.
+- The next reservation takes the first future gap, so no time is used twice.
+- Gaps at the end of the row are removed, which returns their tokens to the bucket.
 
-So in any stretch of ``t`` seconds, whatever is given back, at most ``burst + rate * t`` reservations are covered.
-Adding a token for each reservation given back would break that: a second row would run beside what remains of the
-first.
+In any period of ``t`` seconds, at most ``burst + rate * t`` reservations are covered. Adding a token for each returned
+reservation would break this limit, because a second row would run in parallel with the rest of the first one.
 
 Source: golang.org/x/time/rate (``ReserveN``, ``CancelAt``), as used by client-go util/workqueue.
 """
@@ -27,33 +26,33 @@ from deltaloop._internal.pacing.checks import require_positive
 
 
 class Reservation(msgspec.Struct, frozen=True):
-    """One token taken; it is covered from ``due_at`` on."""
+    """Reserved token, which is covered from ``due_at`` on."""
 
     due_at: float
 
     def delay(self, now: float) -> float:
-        """Seconds until the token is covered."""
+        """Return the seconds until the token is covered."""
         return max(0.0, self.due_at - now)
 
 
 @final
 class TokenBucket:
-    """A bucket of tokens.
+    """Token bucket.
 
-    Not safe for use from several threads; its owner has the lock.
+    It is not thread-safe.
     """
 
     __slots__ = ("_gaps", "_row", "_tokens", "_updated_at", "burst", "rate")
 
     def __init__(self, *, rate: float, burst: int) -> None:
-        """Make a full bucket.
+        """Create a full bucket.
 
         Args:
-            rate: Tokens gained a second.
-            burst: Most tokens that the bucket holds, and how many it begins with.
+            rate: Tokens per second.
+            burst: Maximum and initial number of tokens.
 
         Raises:
-            ValueError: If the rate is not greater than zero, or the burst less than one token.
+            ValueError: If the rate is not positive, or the burst is less than one token.
         """
         require_positive("TokenBucket", rate=rate, burst=burst)
         if burst < 1:
@@ -62,11 +61,11 @@ class TokenBucket:
         self.burst: int = burst
         self._tokens = float(burst)
         self._updated_at: float | None = None
-        self._row: list[float] = []  # moments promised on credit, in order, gaps included
-        self._gaps: list[float] = []  # those of them that were given back, in order; never the last of the row
+        self._row: list[float] = []  # due times on credit, in order, including gaps
+        self._gaps: list[float] = []  # returned due times, in order, never the last of the row
 
     def reserve(self, now: float) -> Reservation:
-        """Take one token, on credit if there is none, and return when it is covered."""
+        """Reserve one token, on credit if necessary."""
         self._advance(now)
         if self._gaps:
             return Reservation(self._gaps.pop(0))
@@ -79,14 +78,12 @@ class TokenBucket:
         return Reservation(due_at)
 
     def refund(self, reservation: Reservation, now: float) -> None:
-        """Return a reservation that is not needed after all; one whose time has come was used and stays taken.
-
-        Giving the same one back twice does nothing the second time.
+        """Return an unused reservation. Reservations that are already due, or were returned before, are ignored.
 
         Args:
-            reservation: What ``reserve`` returned. One that is due at infinity stands for the latest reservation,
-                covered or not: for callers who find at once that they did not need it.
-            now: Seconds on the caller's clock.
+            reservation: Result of ``reserve``. A reservation that is due at infinity stands for the latest one, covered
+                or not, for callers that do not need it immediately after the call.
+            now: Time in seconds on the caller's clock.
         """
         self._advance(now)
         due_at = reservation.due_at
@@ -104,7 +101,7 @@ class TokenBucket:
         self._tokens = min(float(self.burst), self._tokens + 1.0)
 
     def try_take(self, now: float) -> bool:
-        """Take one token if there is one now."""
+        """Take one token if one is available."""
         self._advance(now)
         if self._tokens < 1.0:
             return False
@@ -113,7 +110,7 @@ class TokenBucket:
 
     @property
     def tokens(self) -> float:
-        """Tokens at the time of the last call; below zero while reservations wait to be covered."""
+        """Number of tokens at the last call. It is negative while reservations are not covered."""
         return self._tokens + len(self._gaps)
 
     def _advance(self, now: float) -> None:
@@ -121,7 +118,7 @@ class TokenBucket:
             self._tokens = min(float(self.burst), self._tokens + (now - self._updated_at) * self.rate)
         if self._updated_at is None or now > self._updated_at:
             self._updated_at = now
-        # An unused gap is lost: what was promised after it needs the tokens that came meanwhile.
+        # Past gaps are lost, because the later reservations need the tokens that were gained in the meantime.
         del self._row[: bisect_right(self._row, now)]
         del self._gaps[: bisect_right(self._gaps, now)]
 

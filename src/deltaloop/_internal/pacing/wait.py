@@ -1,4 +1,4 @@
-"""What a state machine says when there is nothing to do yet."""
+"""Waiting effect of state machines."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ import msgspec
 
 @final
 class Wait(msgspec.Struct, frozen=True):
-    """Nothing to do before ``until``; ask again then."""
+    """Wait until ``until``, then call ``ask`` again."""
 
     until: float

@@ -1,6 +1,6 @@
-"""``deltaloop demo``: the sample controller against the embedded API server, told as a story with checks.
+"""``deltaloop demo``: the sample controller against the embedded API server, with checked steps.
 
-``story`` says what has to happen, ``world`` sees whether it does, ``replicas`` runs the controller's processes,
-``screen`` shows it, ``run`` puts them together. The controller itself is ``examples/sample_controller``,
-which a link brings into this package and so into the wheel.
+``story`` contains the steps, ``world`` checks their results, ``replicas`` runs the controller's processes, ``screen``
+displays them, and ``run`` connects the parts. A link adds the controller, ``examples/sample_controller``, to this
+package and to the wheel.
 """

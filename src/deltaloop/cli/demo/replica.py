@@ -1,7 +1,6 @@
-"""The program of one replica: the sample controller, logging JSON lines, ended with the demo that started it.
+"""Program of one replica: the sample controller with JSON logs.
 
-The demo holds the other end of standard input. When it is gone, however it went, the input ends and so does the
-replica: nothing is left behind.
+The demo holds the other end of standard input. The replica stops when the input ends, so it cannot outlive the demo.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from deltaloop.leaderelection import LeaderElectionConfig
 
 
 def main() -> None:
-    """Run one replica until it is told to stop or the demo is gone."""
+    """Run one replica until it is stopped or the demo has ended."""
     parser = argparse.ArgumentParser(prog="deltaloop-demo-replica")
     parser.add_argument("--kubeconfig", required=True)
     parser.add_argument("--identity", required=True)

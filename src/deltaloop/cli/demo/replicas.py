@@ -1,4 +1,4 @@
-"""The controller's processes: start them, read what they log, end them by their id."""
+"""Processes of the controller."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _STOP_TIMEOUT = 5.0
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One record that a replica logged; ``fields`` has its message, level, logger and extras."""
+    """Log record of a replica. ``fields`` contains its message, level, logger and extras."""
 
     identity: str
     fields: dict[str, Any]
 
     @property
     def message(self) -> str:
-        """The constant message."""
+        """Constant message of the record."""
         return str(self.fields.get("message", ""))
 
 
 @final
 @dataclass(slots=True, eq=False)
 class DemoReplica:
-    """One process of the sample controller."""
+    """Process of the sample controller."""
 
     identity: str
     process: asyncio.subprocess.Process
@@ -56,14 +56,14 @@ class DemoReplica:
         on_end: Callable[[], None],
         log_file: Path | None = None,
     ) -> DemoReplica:
-        """Start a replica in a session of its own, so that a Ctrl-C in the terminal reaches the demo alone.
+        """Start a replica in a new session, so that Ctrl-C in the terminal only reaches the demo.
 
         Args:
             identity: Name of the replica.
-            arguments: What its program is told besides.
-            on_line: Called with each line that it logs.
-            on_end: Called when the process has ended.
-            log_file: Where its lines are kept; None keeps none.
+            arguments: Further arguments of its program.
+            on_line: Function called with each logged line.
+            on_end: Function called when the process has ended.
+            log_file: File for its log lines. None discards them.
         """
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -83,12 +83,12 @@ class DemoReplica:
 
     @property
     def running(self) -> bool:
-        """Whether the process has not ended."""
+        """Whether the process is running."""
         return self.process.returncode is None
 
     @property
     def died(self) -> str:
-        """How the process ended, if nobody asked it to; empty otherwise."""
+        """Description of an unexpected end of the process, or an empty string."""
         if self.running or self._asked_to_end:
             return ""
         last = f"; its last line: {self.lines[-1].message}" if self.lines else ""
@@ -99,16 +99,13 @@ class DemoReplica:
         return next((line for line in reversed(self.lines) if line.message == message), None)
 
     async def kill(self) -> None:
-        """End the process without asking it, as a crash would, and wait until it is gone."""
+        """Kill the process like a crash, and wait for its end."""
         self._asked_to_end = True
         self._signal(signal.SIGKILL)
         await self._finish()
 
     async def stop(self) -> int:
-        """Ask the process to end, wait for it, and return its exit code; one that does not listen is killed.
-
-        Cancelled while it waits, it kills the process.
-        """
+        """Stop the process, wait for its end, and return its exit code. After a timeout or a cancellation, kill it."""
         self._asked_to_end = True
         try:
             self._signal(signal.SIGTERM)
@@ -122,10 +119,10 @@ class DemoReplica:
         return self.process.returncode or 0
 
     def _signal(self, number: signal.Signals) -> None:
-        """Send a signal, if the process still runs.
+        """Send a signal if the process is running.
 
-        ``process.kill`` would look first whether it has ended, and thereby take the exit code away from asyncio's
-        watcher, which warns then.
+        ``process.kill`` would poll the process first and take the exit code from asyncio's watcher, which then logs a
+        warning.
         """
         if self.running:
             with contextlib.suppress(ProcessLookupError):

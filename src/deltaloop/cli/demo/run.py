@@ -1,4 +1,4 @@
-"""``deltaloop demo``: an embedded server, two replicas of the sample controller, and the story that checks them."""
+"""``deltaloop demo``: an embedded server, two replicas of the sample controller, and the checked steps."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ def demo(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoOptions:
-    """How to run the demo.
+    """Options of the demo.
 
     Attributes:
-        keep: Leave server and controller running after the story, until cancelled.
-        port: Port of the server; 0 takes a free one.
-        token: Bearer token of the server; None makes a random one.
-        log_dir: Folder for the logs of the replicas; None keeps none.
-        log_level: Lowest level that the replicas log.
-        time_limit: Seconds after which the story has failed.
+        keep: Whether to leave the server and the controller running after the last step, until canceled.
+        port: Port of the server. 0 selects a free port.
+        token: Bearer token of the server. None generates a random one.
+        log_dir: Folder for the logs of the replicas. None discards them.
+        log_level: Minimum log level of the replicas.
+        time_limit: Timeout for all steps in seconds.
     """
 
     keep: bool = False
@@ -80,9 +80,9 @@ class DemoOptions:
 
 
 async def run_demo(options: DemoOptions, screen: Screen) -> Summary:
-    """Run the demo to its end, show how it went, and return the same.
+    """Run the demo, display its steps, and return the summary.
 
-    Whatever ends it, cancellation included, the server and every process that it started are gone afterwards.
+    At the end, including a cancellation, the server and all started processes have stopped.
     """
     begun = monotonic()
     with tempfile.TemporaryDirectory(prefix="deltaloop-demo-") as folder:

@@ -1,4 +1,4 @@
-"""What a person sees of the demo: one line for each thing that happens, who did it and why."""
+"""Output of the demo: one line per event, with its source and its cause."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _SHOWN: Final = {
 
 
 class Screen(Protocol):
-    """Where the demo tells what happens."""
+    """Output of the demo."""
 
     def say(self, who: str, what: str) -> None:
-        """Show what somebody did."""
+        """Show an action."""
         ...
 
     def change(self, verb: str, obj: Resource) -> None:
@@ -39,20 +39,19 @@ class Screen(Protocol):
         ...
 
     def line(self, line: LogLine) -> None:
-        """Show what a replica logged."""
+        """Show a log line of a replica."""
         ...
 
     def end(self, summary: Summary) -> None:
-        """Show how it all went."""
+        """Show the summary."""
         ...
 
 
 @final
 class Json:
-    """Shows nothing but the summary, as JSON."""
+    """Output that only consists of the summary, as JSON."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
-        """Write with ``write``."""
         self._write = write
 
     def say(self, who: str, what: str) -> None:
@@ -71,15 +70,14 @@ class Json:
 
 @final
 class Terminal:
-    """Shows lines in a terminal, or plain text where there is none."""
+    """Output in a terminal, or as plain text."""
 
     def __init__(self, console: Console | None = None) -> None:
-        """Begin the clock."""
         self._console = console or Console(highlight=False, soft_wrap=True)
         self._begun = monotonic()
 
     def say(self, who: str, what: str) -> None:
-        """Show what somebody did."""
+        """Show an action."""
         style = _STYLES.get(who, "")
         line = Text(f"{monotonic() - self._begun:6.2f}s  ", style="dim")
         line.append(f"{who:<10}", style=style)
@@ -92,7 +90,7 @@ class Terminal:
         self.say("server", f"{kind} {obj.name} {verb} (resourceVersion {obj.resource_version})")
 
     def line(self, line: LogLine) -> None:
-        """Show what a replica logged, as far as it tells the story; warnings and errors always."""
+        """Show the log lines of a replica that belong to the steps, and all warnings and errors."""
         fields = line.fields
         if line.message == "reconciling":
             self.say(line.identity, f"reconciles {fields.get('key')} because of: {_why(fields.get('triggers'))}")
@@ -105,7 +103,7 @@ class Terminal:
             self.say(line.identity, f"{fields['level'].lower()}: {line.message}{about}{': ' if reason else ''}{reason}")
 
     def end(self, summary: Summary) -> None:
-        """Show the steps and the figures."""
+        """Show the steps and the summary."""
         self._console.print()
         for step in summary.steps:
             self._console.print(_step_line(step))

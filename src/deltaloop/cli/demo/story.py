@@ -1,4 +1,4 @@
-"""What has to happen in the demo, step by step. A step acts on the cluster and then waits for what must follow."""
+"""Steps of the demo. Each step acts on the cluster and waits for the expected result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMESPACE = "default"
 
 @dataclass(slots=True)
 class StepResult:
-    """How one step went."""
+    """Result of a step."""
 
     name: str
     ok: bool = False
@@ -29,17 +29,17 @@ class StepResult:
 
 @dataclass(slots=True)
 class Summary:
-    """How the demo went: what ``--json`` prints.
+    """Result of the demo, which ``--output json`` prints.
 
     Attributes:
-        ok: Whether every step happened.
-        seconds: How long it all took.
-        failed: What did not happen; empty if everything did.
-        failover_seconds: From the kill of the leader until the standby held the lease.
-        reconciles: How many reconciles the replicas logged.
-        triggers: What they were triggered by, counted by source, verb and kind.
-        steps: The steps in order.
-        kubeconfig: Where to connect with kubectl while it is kept running.
+        ok: Whether all steps succeeded.
+        seconds: Duration of the demo in seconds.
+        failed: Description of the failure, or an empty string.
+        failover_seconds: Seconds from the kill of the leader until the standby held the lease.
+        reconciles: Number of reconciles that the replicas logged.
+        triggers: Number of triggers by source, verb and kind.
+        steps: Results of the steps, in order.
+        kubeconfig: Path of the kubeconfig while the demo is kept running.
     """
 
     ok: bool = False
@@ -53,7 +53,7 @@ class Summary:
 
 
 def foo(name: str, replicas: int) -> dict[str, Any]:
-    """Return a Foo to create."""
+    """Return a new Foo."""
     return {
         "apiVersion": FOO.api_version,
         "kind": FOO.kind,
@@ -64,7 +64,7 @@ def foo(name: str, replicas: int) -> dict[str, Any]:
 
 @final
 class Story:
-    """The steps. ``say`` is told what the demo itself does, ``start_replica`` starts a controller process."""
+    """Steps of the demo. ``say`` displays an action, and ``start_replica`` starts a controller process."""
 
     def __init__(
         self,
@@ -73,7 +73,6 @@ class Story:
         say: Callable[[str], None],
         start_replica: Callable[[str], Awaitable[DemoReplica]],
     ) -> None:
-        """Prepare the story for a world."""
         self.world = world
         self.summary: Summary = Summary()
         self._say = say
@@ -81,7 +80,7 @@ class Story:
 
     @asynccontextmanager
     async def step(self, name: str) -> AsyncGenerator[StepResult, None]:
-        """Time a step and keep how it went."""
+        """Record the duration and the result of a step."""
         result = StepResult(name)
         self.summary.steps.append(result)
         begun = monotonic()
@@ -95,10 +94,10 @@ class Story:
             result.seconds = round(monotonic() - begun, 3)
 
     async def tell(self) -> None:
-        """Go through all steps but the last.
+        """Run all steps but the last.
 
         Raises:
-            StepFailedError: At the first step that does not happen.
+            StepFailedError: If a step fails.
         """
         await self._two_replicas()
         await self._foos_become_deployments()
@@ -182,10 +181,10 @@ class Story:
             )
 
     async def stop_replicas(self) -> None:
-        """Stop what still runs, as the last step: gracefully, and the lease is released.
+        """Run the last step, which stops the replicas gracefully and checks that the lease is released.
 
         Raises:
-            StepFailedError: If a replica does not end by itself, or keeps the lease.
+            StepFailedError: If a replica does not stop or does not release the lease.
         """
         world = self.world
         async with self.step("the replicas stop when asked, and the lease is released") as result:
@@ -197,7 +196,7 @@ class Story:
             result.detail = f"{len(codes)} stopped"
 
     async def _in_place(self, name: str, replicas: int) -> Resource:
-        """Wait until a Foo has its Deployment with so many replicas, a status that says so, and an event."""
+        """Wait until a Foo has a Deployment with ``replicas`` replicas, a matching status, and an event."""
         world, key = self.world, f"{NAMESPACE}/{name}"
 
         def deployment() -> Resource | None:
@@ -215,7 +214,7 @@ class Story:
         return found
 
     async def _delete_and_wait(self, name: str) -> str:
-        """Delete a Foo's Deployment and wait until another one, not the same, is there."""
+        """Delete the Deployment of a Foo, and wait for its replacement."""
         world, key = self.world, f"{NAMESPACE}/{name}"
         before = await world.until(f"Deployment {name} is there", lambda: world.deployment_of(key))
         self._say(f"delete Deployment {name} behind the controller's back")

@@ -1,6 +1,6 @@
-"""What the demo sees: its own informers on the server, and what the replicas log.
+"""State that the demo checks, from its own informers and the logs of the replicas.
 
-Every check waits for a state to come about, never for a time to pass.
+Checks wait for a state, never for a fixed time.
 """
 
 from __future__ import annotations
@@ -28,24 +28,22 @@ _holder = field_path("spec.holderIdentity")
 
 
 class StepFailedError(DeltaloopError):
-    """Something that the demo waits for did not happen in time.
+    """An expected result of the demo did not happen in time.
 
     Attributes:
-        awaited: What was waited for.
+        awaited: Expected result.
     """
 
     def __init__(self, awaited: str, why: str) -> None:
-        """Say what was waited for and why it will not come."""
         super().__init__(f"this did not happen: {awaited} ({why})")
         self.awaited = awaited
 
 
 @final
 class World:
-    """The state that the demo checks, kept up to date by informers and by the replicas' logs."""
+    """State that the demo checks, updated by informers and log lines."""
 
     def __init__(self, client: Client) -> None:
-        """Prepare informers on ``client``; ``start`` runs them."""
         self.client = client
         self.replicas: dict[str, DemoReplica] = {}
         self.reconciles: int = 0
@@ -62,28 +60,28 @@ class World:
         await informers.wait_for_sync(timeout=10)
 
     def on_change(self, callback: Callable[[str, Resource], None]) -> None:
-        """Call back with a verb and an object for every change of a Foo or a Deployment."""
+        """Register a callback that is called with a verb and an object for each change of a Foo or a Deployment."""
         self._on_change.append(callback)
 
     def saw_line(self, line: LogLine) -> None:
-        """Take note of a line that a replica logged."""
+        """Process a log line of a replica."""
         if line.message == "reconciling":
             self.reconciles += 1
             self.triggers.update(" ".join(str(text).split(" ")[:3]) for text in line.fields.get("triggers", ()))
         self._changed.set()
 
     def saw_end(self) -> None:
-        """Take note that a replica's process has ended."""
+        """Process the end of a replica's process."""
         self._changed.set()
 
     @property
     def leader(self) -> str:
-        """Identity of the holder of the lease; empty while nobody holds it."""
+        """Holder of the lease, or an empty string."""
         lease = self.leases.find(f"default/{LEASE_NAME}")
         return (_holder.get(lease) or "") if lease is not None else ""
 
     def deployment_of(self, foo_key: str) -> Resource | None:
-        """Return the Deployment that a Foo controls, if it is there."""
+        """Return the Deployment that a Foo controls, or None."""
         foo = self.foos.find(foo_key)
         if foo is None:
             return None
@@ -93,14 +91,14 @@ class World:
         return found
 
     def events_about(self, foo_key: str) -> list[Resource]:
-        """Return the events that were recorded about a Foo."""
+        """Return the recorded events about a Foo."""
         return [event for event in self.events.list() if event["involvedObject"].get("name") == foo_key.split("/")[1]]
 
     async def until(self, awaited: str, look: Callable[[], T | None], *, timeout: float = 12.0) -> T:
-        """Wait until ``look`` returns something other than None, False or an empty value, and return it.
+        """Wait until ``look`` returns a true value, and return it.
 
         Raises:
-            StepFailedError: If that does not happen in ``timeout`` seconds, or a replica that should run has ended.
+            StepFailedError: If ``timeout`` seconds have passed, or a replica has died.
         """
         try:
             async with asyncio.timeout(timeout):

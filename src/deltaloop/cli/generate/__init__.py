@@ -1,4 +1,4 @@
-"""``deltaloop generate``: manifests and types that follow from a program or a definition."""
+"""``deltaloop generate``: manifests and types from a program or a CRD."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""``deltaloop generate crd``: definitions of a module's classes, compared with a file on request."""
+"""``deltaloop generate crd``: CRDs of a module's classes, optionally compared with a file."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ def crd(
 
 
 def load_definitions(target: str) -> list[dict[str, Any]]:
-    """Import a module and return the definitions of the kinds in it, in their order.
+    """Import a module and return the CRDs of its kinds, in order.
 
     Args:
-        target: ``package.module`` or ``path/to/file.py``, which mean all kinds in it; ``module:name`` means the kind of
-            one class, in all versions that are there.
+        target: ``package.module`` or ``path/to/file.py`` for all kinds, or ``module:name`` for the kind of one class,
+            with all versions in the module.
 
     Raises:
-        LoadError: If the module or the class is missing, or there is none.
-        InvalidKindError: If the classes of a kind do not fit together.
+        LoadError: If the module or the class does not exist, or the module has no kind.
+        InvalidKindError: If the classes of a kind are inconsistent.
     """
     name, _, attribute = target.partition(":")
     module = import_module(target, name)
@@ -74,12 +74,12 @@ def load_definitions(target: str) -> list[dict[str, Any]]:
 
 
 def check_definitions(definitions: Sequence[dict[str, Any]], file: Path, target: str) -> list[str]:
-    """Return what keeps a file from having the definitions that classes make, in lines; empty if nothing does.
+    """Return the lines that describe how the CRDs of a file differ from those of the classes.
 
     Args:
-        definitions: What classes make.
-        file: Where they should be; other objects in it do not matter.
-        target: What the classes come from, for what to do.
+        definitions: CRDs of the classes.
+        file: File with CRDs. Other objects in the file are ignored.
+        target: Source of the classes, for the suggested command.
 
     Raises:
         InvalidArgumentError: If the file cannot be read.
@@ -110,9 +110,10 @@ def check_definitions(definitions: Sequence[dict[str, Any]], file: Path, target:
 
 
 def _renamed(written: Mapping[str, Any], definitions: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Return how a definition was called before its class had another name, plural or group, as far as that is clear.
+    """Return the old CRD names by new CRD name, for kinds whose name, plural or group changed.
 
-    It is if one that is gone and one that is new have the same kind, or the same versions with the same fields.
+    A new and a removed CRD match if they have the same kind, or the same versions with the same fields, and if the
+    match is unambiguous.
     """
     made = {text(at(each, "metadata", "name")): each for each in definitions}
     alike = [

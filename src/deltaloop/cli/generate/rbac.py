@@ -1,4 +1,4 @@
-"""``deltaloop generate rbac``: the roles that a module's controllers need."""
+"""``deltaloop generate rbac``: roles for the controllers of a module."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def rbac(
 
 
 def print_roles(controllers: Sequence[Controller], *, name: str, program: Program) -> str:
-    """Return the roles as YAML, with a comment for each name that was guessed."""
+    """Return the roles as YAML, with a comment for each guessed plural."""
     rules, guessed = rules_of(controllers, program=program)
     comments = [
         f"# The plural of {kind} was guessed; a ResourceType in the code says it for sure.\n" for kind in guessed
@@ -102,12 +102,12 @@ def print_roles(controllers: Sequence[Controller], *, name: str, program: Progra
 
 
 def print_recorded(recorded: RecordedAccess, *, name: str, namespace: str | None) -> str:
-    """Return the roles of what a run did as YAML.
+    """Return the roles for a recorded run as YAML.
 
     Args:
-        recorded: What it did.
+        recorded: Recorded access.
         name: Name of the roles.
-        namespace: Make Roles of this namespace of what was done in no particular one.
+        namespace: Namespace of Roles for access without a namespace. None creates ClusterRoles for it.
     """
     comment = "# What one run did; what it did not come to is missing.\n"
     documents: list[Mapping[str, Any]] = list(roles(recorded.rules(), name=name, namespace=namespace))

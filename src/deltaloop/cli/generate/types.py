@@ -43,7 +43,7 @@ def types(
         wanted[output / f"{module.name}.py"] = constants
         wanted[output / f"{module.name}.pyi"] = module_text(module, package="deltaloop.types")
     for path, text in wanted.items():
-        compile(text, str(path), "exec", dont_inherit=True)  # a module that cannot be read is never written
+        compile(text, str(path), "exec", dont_inherit=True)  # never write a module with a syntax error
     other = [path for path, text in wanted.items() if not path.exists() or path.read_text("utf-8") != text]
     if not check:
         output.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def _in_file(path: Path) -> list[dict[str, Any]]:
 
 
 async def of_group(client: Client, group: str) -> list[dict[str, Any]]:
-    """Return the definitions of a group that a server has, and close the client."""
+    """Return a group's CRDs on the server, and close the client."""
     async with client:
         found = await client.list_all("apiextensions.k8s.io/v1/CustomResourceDefinition")
     return [each.to_dict() for each in found if each["spec"]["group"] == group]

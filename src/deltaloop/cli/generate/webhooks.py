@@ -1,4 +1,4 @@
-"""``deltaloop generate webhooks``: configurations by which a cluster calls a module's webhooks."""
+"""``deltaloop generate webhooks``: webhook configurations of a module."""
 
 from __future__ import annotations
 
@@ -60,19 +60,19 @@ def webhooks(
 def address_of(
     target: str, *, name: str, namespace: str, service: str, port: int, url: str, ca: Path | None
 ) -> WebhookAddress:
-    """Return where webhooks are, as flags say it.
+    """Return the address of the webhooks from the flags.
 
     Args:
-        target: The module.
-        name: Of the program; "" is the module's.
-        namespace: Of the Service.
-        service: Its name; "" follows from that of the program.
-        port: Its port.
-        url: In place of a Service.
-        ca: File with authorities.
+        target: Module.
+        name: Name of the program. Empty means the name of the module.
+        namespace: Namespace of the Service.
+        service: Name of the Service. Empty means the default for the program.
+        port: Port of the Service.
+        url: URL instead of a Service.
+        ca: File with CA certificates.
 
     Raises:
-        InvalidArgumentError: If one of them cannot be used.
+        InvalidArgumentError: If a value is invalid.
     """
     bundle = ""
     if ca is not None:
@@ -96,23 +96,21 @@ def address_of(
 
 
 def print_registrations(target: str, address: WebhookAddress, *, name: str, own_namespace: str) -> str:
-    """Return the documents as YAML.
+    """Return the manifests as YAML.
 
-    What a definition says of conversion is printed with the rest of it where the module has classes for all of its
-    versions: who applies a part, by the same tool as the whole, takes the rest away.
-
-    Where a Service is called and no authority is given, the program keeps certificates of its own: the Secret for them
-    comes first.
+    If the module has classes for all versions of a converted kind, the conversion is printed within the whole CRD,
+    because applying a part of a CRD with the same field manager would remove the rest. If the webhooks use a Service
+    without a CA, the program manages its certificates, and the Secret for them comes first.
 
     Args:
-        target: The module.
-        address: Where its webhooks are.
-        name: Of the configurations; "" is the module's.
-        own_namespace: Where the program is.
+        target: Module.
+        address: Address of the webhooks.
+        name: Name of the configurations. Empty means the name of the module.
+        own_namespace: Namespace of the program.
 
     Raises:
         LoadError: If the module has no webhooks.
-        InvalidWebhookError: If they do not fit together.
+        InvalidWebhookError: If the webhooks are inconsistent.
     """
     found, documents = _registered(target, address, name=name, own_namespace=own_namespace)
     if address.service and not address.ca_bundle:
@@ -129,7 +127,7 @@ def _name(document: dict[str, Any]) -> str:
 
 
 def _whole_definitions(target: str, parts: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return definitions of which parts are printed, by name, where all versions that are converted are known."""
+    """Return the whole CRDs by name if the module has classes for all converted versions."""
     declared = load_declared(target)
     conversions = {each.type.group_resource: each for each in WebhookSet(declared.webhooks).conversions}
     said = {_name(part): part["spec"] for part in parts}
@@ -143,19 +141,19 @@ def _whole_definitions(target: str, parts: Sequence[dict[str, Any]]) -> dict[str
 
 
 def certificate_rights(target: str, *, name: str, namespace: str) -> tuple[Permission, ...]:
-    """Return what a program needs to keep the certificates of its webhooks.
+    """Return the permissions that a program needs to manage the certificates of its webhooks.
 
     Args:
-        target: The module.
-        name: Of the configurations; "" is the module's.
-        namespace: Where the program, and the Secret, is.
+        target: Module.
+        name: Name of the configurations. Empty means the name of the module.
+        namespace: Namespace of the program and the Secret.
 
     Raises:
         LoadError: If the module has no webhooks.
-        InvalidWebhookError: If they do not fit together.
+        InvalidWebhookError: If the webhooks are inconsistent.
     """
     check_namespace("--webhooks-namespace", namespace)
-    address = WebhookAddress(namespace=namespace, service="any")  # only names are needed
+    address = WebhookAddress(namespace=namespace, service="any")  # only the names are used
     found, documents = _registered(target, address, name=name, own_namespace=namespace)
     return certificate_access(namespace=namespace, secret=default_service(found), targets=targets_in(documents))
 

@@ -1,4 +1,4 @@
-"""What a cluster needs for a program, made from what it declares: ``deltaloop package``.
+"""Manifests and charts for ``deltaloop package``.
 
-``declared.py`` reads the program, ``files.py`` the disk.
+``declared.py`` reads the program, and ``files.py`` reads and writes files.
 """

@@ -1,4 +1,4 @@
-"""What of a program its package is made of: the kinds of its module, and the roles that its controllers declare."""
+"""Program for ``deltaloop package``: its kinds, controllers, webhooks and settings."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class PackageCommand:
     service_monitor: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be, before the program is loaded."""
+        """Check the options before the program is loaded."""
         check_namespace("--namespace", self.namespace or "")
         check_namespace("--install-namespace", self.install_namespace)
         if not _VERSION.fullmatch(self.version) or len(self.version) > 63:
@@ -75,16 +75,16 @@ class PackageCommand:
 @final
 @dataclass(frozen=True, slots=True)
 class DeclaredProgram:
-    """A program with all that its package needs to know.
+    """Program to package.
 
     Attributes:
-        command: What was asked for.
-        app: Its name.
-        definitions: Definitions of its kinds.
-        controllers: Its controllers.
-        webhooks: Its webhooks.
-        settings: Its own settings.
-        notes: What its author should know.
+        command: Options of the command.
+        app: Name of the program.
+        definitions: CRDs of its kinds.
+        controllers: Controllers.
+        webhooks: Webhooks.
+        settings: Own settings of the program.
+        notes: Notes for its author.
     """
 
     command: PackageCommand
@@ -101,14 +101,13 @@ class DeclaredProgram:
         return write_yaml(manifests(self._program(self.app, namespace)), indents_lists=True)
 
     def chart(self, there: Callable[[Iterable[str]], Mapping[str, str | None]] = lambda _: {}) -> dict[str, str]:
-        """Return its Helm chart: the text of each file.
+        """Return the texts of its Helm chart by path.
 
         Args:
-            there: Function that reads the files of the chart as they are, for the values that its users changed.
+            there: Function that reads the existing files of the chart, for values that users changed.
 
         Raises:
-            InvalidArgumentError: If the image is named by its digest, for which charts have no value, or a value that
-                a user changed does not fit.
+            InvalidArgumentError: If the image has a digest, which charts do not support, or a changed value is invalid.
         """
         if "@" in self.command.image:
             raise InvalidArgumentError(
@@ -122,7 +121,7 @@ class DeclaredProgram:
 
     def _program(self, name: str, namespace: str) -> PackagedProgram:
         command = self.command
-        called = self.app  # and not the release's: ``run`` is told it
+        called = self.app  # the program's name, not the release's, because ``run`` gets it
         address = WebhookAddress(namespace=namespace, service=name)
         documents = registrations(WebhookSet(self.webhooks), address, name=called, own_namespace=namespace)
         secret, certificates = None, tuple[Permission, ...]()
@@ -162,8 +161,8 @@ def declared_program(command: PackageCommand) -> DeclaredProgram:
 
     Raises:
         LoadError: If the module or its controllers are missing.
-        InvalidKindError: If the classes of a kind do not fit together.
-        InvalidArgumentError: If a name is none, or a file of definitions cannot be used.
+        InvalidKindError: If the classes of a kind are inconsistent.
+        InvalidArgumentError: If a name is invalid, or a CRD file cannot be used.
     """
     module, controllers, webhooks = load_declared(command.target)
     app = command.name or target_name(command.target)
@@ -188,7 +187,7 @@ def declared_program(command: PackageCommand) -> DeclaredProgram:
 
 
 def _converted(definition: Manifest, documents: Iterable[Manifest]) -> Manifest:
-    """Return a definition with the conversion that webhooks say of it, if they do."""
+    """Return a CRD with the conversion from the webhooks, if any."""
     for document in documents:
         if document["kind"] == _DEFINITION and document["metadata"]["name"] == at(definition, "metadata", "name"):
             return {**definition, "spec": {**definition["spec"], **document["spec"]}}
@@ -196,7 +195,7 @@ def _converted(definition: Manifest, documents: Iterable[Manifest]) -> Manifest:
 
 
 def split_image(image: str) -> tuple[str, str]:
-    """Return an image's name and its tag; the tag is empty if it has none."""
+    """Return an image's name and tag. The tag can be empty."""
     head, colon, tag = image.rpartition(":")
     return (head, tag) if colon and "/" not in tag else (image, "")
 

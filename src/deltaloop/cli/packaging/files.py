@@ -1,4 +1,4 @@
-"""Writes a package to files, and reads what is there."""
+"""File access for packages."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from deltaloop.api.errors import InvalidArgumentError
 
 
 def written(folder: Path, texts: Iterable[str]) -> dict[str, str | None]:
-    """Return the text of each file that is there, and None for one that is not.
+    """Return the texts of existing files, and None for missing ones.
 
     Args:
-        folder: Where the files are.
-        texts: Their paths in it.
+        folder: Folder of the files.
+        texts: Paths relative to the folder.
 
     Raises:
-        InvalidArgumentError: If one cannot be read.
+        InvalidArgumentError: If a file cannot be read.
     """
     there: dict[str, str | None] = {}
     for path in texts:
@@ -30,10 +30,10 @@ def written(folder: Path, texts: Iterable[str]) -> dict[str, str | None]:
 
 
 def write(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write files, and the folders that they are in; others stay as they are.
+    """Write files and create their folders. Other files are unchanged.
 
     Raises:
-        InvalidArgumentError: If one cannot be written; those before it are.
+        InvalidArgumentError: If a file cannot be written. Earlier files are written.
     """
     for path, text in texts.items():
         file = folder / path

@@ -1,4 +1,4 @@
-"""Writes a new project: its files, and the chart that follows from them."""
+"""Write a new project with its files and chart."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from deltaloop.cli.project.core.naming import FILES, WHEELS, ProjectNames, proje
 from deltaloop.version import VERSION
 
 CHART = "chart"
-"""The folder of a project for its chart."""
+"""Folder for the project's chart."""
 
 
 def make_project(names: ProjectNames, folder: Path, *, wheel: Path | None = None) -> list[str]:
     """Write a project, and return the paths of its files.
 
     Args:
-        names: How its parts are called.
-        folder: Where it goes: a folder that is not there, or is empty.
-        wheel: A wheel of deltaloop, which is copied into the project; None for a package index to have it.
+        names: Names of its parts.
+        folder: Folder of the project, which must not exist or must be empty.
+        wheel: Wheel of deltaloop to copy into the project. None installs deltaloop from a package index.
 
     Raises:
-        InvalidArgumentError: If something is there already, or cannot be read or written.
+        InvalidArgumentError: If the folder is not empty, or a file cannot be read or written.
     """
     if (folder.is_dir() and any(folder.iterdir())) or (folder.exists() and not folder.is_dir()):
         raise InvalidArgumentError(f"{folder} is there already, and is not empty: give another --folder")
@@ -49,7 +49,7 @@ def make_project(names: ProjectNames, folder: Path, *, wheel: Path | None = None
 
 @contextmanager
 def _no_bytecode() -> Generator[None]:
-    """Let what is imported leave no ``__pycache__`` beside it."""
+    """Import modules without writing ``__pycache__``."""
     before = sys.dont_write_bytecode
     sys.dont_write_bytecode = True
     try:
@@ -59,6 +59,6 @@ def _no_bytecode() -> Generator[None]:
 
 
 def read_templates() -> dict[str, str]:
-    """Return the texts that files are made of, by their names."""
+    """Return the template texts by name."""
     there = resources.files("deltaloop.cli.project") / "template"
     return {name: (there / name).read_text(encoding="utf-8") for name in FILES.values()}

@@ -1,17 +1,15 @@
-"""What to do with a core/v1 event: send it, count it into the one that was sent before, or drop it.
+"""Decide whether to create a core/v1 event, count it into an existing one, or drop it.
 
-Theory
-------
-Every event passes three steps; each keeps the last 4096 keys, so that memory is bounded.
+Every event passes three steps. Each step keeps at most ``cache_size`` keys, 4096 by default.
 
-1. Aggregate. Similar events differ in the message only. From the tenth different message within ten minutes of the one
-   before on, they become one event, ``(combined from similar events): <message>``, because what varies in the message
-   (a time, an address) would make each of them new.
-2. Count. An event that was seen before becomes an update of that one: count + 1, the last time, and the message.
-3. Spam filter. Each source may send 25 events of one type about one object, and one more each five minutes. Normal
-   events therefore never use up what the Warnings may send.
+1. **Aggregate.** Similar events differ only in their messages, for example in a time or an address. From the tenth
+   different message on, they become one event, ``(combined from similar events): <message>``. The messages are
+   forgotten after ten minutes without a similar event.
+2. **Count.** An event that was seen before becomes an update with a new count, last time and message.
+3. **Spam filter.** For each source, object and type, the burst is 25 events, and one more is allowed every five
+   minutes. Normal events therefore do not use up the limit for Warnings.
 
-The count moves on even for an event that the filter drops, as upstream.
+As in client-go, the count also includes events that the filter drops.
 
 Source: client-go tools/record/events_cache.go.
 """
@@ -38,12 +36,12 @@ Key: TypeAlias = tuple[str, ...]
 
 
 def object_key(reference: ObjectReference) -> Key:
-    """Return what tells one object from another; not its version, and not the part of it that is meant."""
+    """Return the identity of an object, without its version and field path."""
     return (reference.api_version, reference.kind, reference.namespace, reference.name, reference.uid)
 
 
 def similar_key(event: EventDraft) -> Key:
-    """Return what similar events have in common: all but the message. Source: ``EventAggregatorByReasonFunc``."""
+    """Return the key that similar events share, which excludes the message. Source: ``EventAggregatorByReasonFunc``."""
     related = object_key(event.related) if event.related is not None else ()
     return (event.component, event.instance, *object_key(event.reference), event.type, event.reason, *related)
 
@@ -54,23 +52,23 @@ def combined_message(event: EventDraft) -> str:
 
 
 def spam_key(event: EventDraft) -> Key:
-    """Return what shares one limit of the spam filter: source, object and type. Source: ``getSpamKey``."""
+    """Return the key of a spam limit: source, object and type. Source: ``getSpamKey``."""
     return (event.component, event.instance, *object_key(event.reference), event.type)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrelatorOptions:
-    """The numbers of the correlation of core/v1 events; the defaults are upstream's.
+    """Options for the correlation of core/v1 events. The defaults are those of client-go.
 
     Attributes:
-        cache_size: How many keys each step remembers.
-        similar_limit: From how many different messages on similar events are combined.
+        cache_size: Number of keys that each step keeps.
+        similar_limit: Number of different messages from which similar events are combined.
         similar_interval: Seconds without a similar event after which their messages are forgotten.
-        spam_burst: Events that a source may send about one object at once.
-        spam_rate: Events a second that the bucket of one source gains.
-        similar_key: Returns the key that similar events share, so that they are combined.
-        combined_message: The message of a combined event; it is cut to 1024 characters.
-        spam_key: What shares one limit of the spam filter.
+        spam_burst: Number of events that a source can send about one object at once.
+        spam_rate: Events per second that a source can send about one object after the burst.
+        similar_key: Function that returns the key of similar events.
+        combined_message: Function that returns the message of a combined event. It is truncated to 1024 characters.
+        spam_key: Function that returns the key of a spam limit.
     """
 
     cache_size: int = 4096
@@ -83,7 +81,6 @@ class CorrelatorOptions:
     spam_key: Callable[[EventDraft], Key] = spam_key
 
     def __post_init__(self) -> None:
-        """Refuse numbers that make no limit."""
         check_types(self)
         require_positive(
             "CorrelatorOptions",
@@ -97,10 +94,9 @@ class CorrelatorOptions:
 
 @final
 class EventCorrelator:
-    """The state of one recorder. Not safe for several threads; its owner calls it from one task."""
+    """Correlation state of one recorder. It is not thread-safe."""
 
     def __init__(self, options: CorrelatorOptions | None = None) -> None:
-        """Begin with nothing seen."""
         self._options = options if options is not None else CorrelatorOptions()
         size = self._options.cache_size
         self._similar: Recent[Key, _Similar] = Recent(size)
@@ -108,11 +104,11 @@ class EventCorrelator:
         self._buckets: Recent[Key, TokenBucket] = Recent(size)
 
     def correlate(self, event: EventDraft, now: float) -> Correlated | None:
-        """Decide about one event; None drops it.
+        """Return the event to send, or None to drop it.
 
         Args:
-            event: The event as it happened; its count is 1, or more if it comes from a series.
-            now: Seconds on a clock that never goes back.
+            event: Recorded event. Its count is 1, or more if it comes from a series.
+            now: Monotonic time in seconds.
         """
         combined, key = self._aggregate(event, now)
         counted = self._count(combined, key)
@@ -129,9 +125,9 @@ class EventCorrelator:
         self._similar.put(key, similar)
         if len(messages) < self._options.similar_limit:
             return event, ("one", *similar_key(event), event.reference.field_path, event.message)
-        messages.popitem(last=False)  # do not grow any further
+        messages.popitem(last=False)  # limit the size
         message = self._options.combined_message(event)[:MESSAGE_LIMIT]
-        # Annotations were those of one event; upstream leaves them out here, too.
+        # The annotations belong to a single event. Upstream also omits them.
         return replace(event, message=message, annotations={}), ("combined", *key)
 
     def _count(self, event: EventDraft, key: Key) -> Correlated:

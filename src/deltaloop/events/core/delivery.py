@@ -1,16 +1,16 @@
-"""How one event is delivered: create or patch, try again, or give up.
+"""Delivery of one event: create or patch, retry, or give up.
 
-    PATCH ──404──▶ CREATE          API refusal ──▶ end (trying again would not change the answer)
-      └─────┬─────────┘            no answer   ──▶ wait, then the same request again, 12 tries in all
+    PATCH ──404──▶ CREATE          API error   ──▶ end (a retry would return the same error)
+      └─────┬─────────┘            no response ──▶ wait, then repeat the request, 12 attempts by default
             └──▶ end: sent
 
-Waits have a random part, so that the components of a cluster do not all come back together when the server does: for
-core/v1 the first wait is a random part of the delay, for events.k8s.io each wait is up to a quarter longer. While the
-recorder is closing there is one try and no wait.
+Waits have a random part, so that the components of a cluster do not all retry at the same time. For core/v1, the first
+wait is a random part of the delay. For events.k8s.io, each wait is up to a quarter longer. While the recorder is
+closing, there is one attempt and no wait.
 
-Two answers mean more for events.k8s.io. "Exists already" to the create that follows a patch is a race with an earlier
-create whose answer was lost: the patch is tried again. And a 404 to a create that names no object is no missing
-namespace: the server does not know the API.
+Two errors have a special meaning for events.k8s.io. If a create that follows a patch returns AlreadyExists, an earlier
+create succeeded but its response was lost, so the patch is repeated. If a create returns a 404 that names no object,
+the server does not serve the API. If it names an object, the namespace is missing.
 
 Source: client-go tools/record/event.go and tools/events/event_broadcaster.go (``recordToSink``, ``attemptRecording``,
 ``recordEvent``).
@@ -32,7 +32,7 @@ _TERMINATING: Final = "NamespaceTerminating"
 
 
 class EventWrite(Enum):
-    """The request to make now."""
+    """Next request."""
 
     CREATE = "create"
     PATCH = "patch"
@@ -40,13 +40,13 @@ class EventWrite(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """Wait ``delay`` seconds, or until the recorder is closing, and ask again."""
+    """Wait for ``delay`` seconds or until the recorder is closing."""
 
     delay: float
 
 
 class Outcome(StrEnum):
-    """How a delivery ended."""
+    """Result of a delivery."""
 
     SENT = "sent"
     EXISTS = "exists already"
@@ -62,12 +62,12 @@ Effect: TypeAlias = EventWrite | Sleep | Outcome
 
 @final
 class Delivery:
-    """The delivery of one event."""
+    """Delivery of one event."""
 
     def __init__(
         self, *, is_update: bool, max_tries: int, retry_delay: float, api: EventApi = EventApi.CORE_V1
     ) -> None:
-        """Begin with a patch for a repeat, and with a create otherwise."""
+        """Start with a patch for a repeated event, otherwise with a create."""
         self._is_update = is_update
         self._is_series = api is EventApi.EVENTS_V1
         self._effect: Effect = EventWrite.PATCH if is_update else EventWrite.CREATE
@@ -77,11 +77,11 @@ class Delivery:
         self.tries: int = 0
 
     def ask(self) -> Effect:
-        """Return what to do now."""
+        """Return the next effect."""
         return self._effect
 
     def waited(self) -> None:
-        """Take the news that the wait is over."""
+        """Process the end of a wait."""
         match self._effect:
             case Sleep():
                 self._effect = self._after_wait
@@ -89,21 +89,21 @@ class Delivery:
                 raise RuntimeError("waited() without a wait")
 
     def sent(self) -> None:
-        """Take the server's yes."""
+        """Process a successful request."""
         self._request()
         self._effect = Outcome.SENT
 
     def failed(self, error: Exception, *, random: float, closing: bool) -> None:
-        """Take an error instead of an answer.
+        """Process a failed request.
 
         Args:
-            error: What the client raised.
-            random: A number in [0, 1).
+            error: Exception of the client.
+            random: Random number in [0, 1).
             closing: Whether the recorder is closing.
         """
         step = self._request()
         if isinstance(error, NotFoundError) and step is EventWrite.PATCH:
-            self._effect = EventWrite.CREATE  # it has expired on the server, or it never arrived
+            self._effect = EventWrite.CREATE  # the event expired on the server, or was never created
         elif isinstance(error, AlreadyExistsError) and self._is_update and self._is_series:
             self._try_again(EventWrite.PATCH, random, closing=closing)
         elif isinstance(error, NotFoundError) and self._is_series and not _names_an_object(error):
@@ -135,7 +135,7 @@ class Delivery:
 
 
 def _names_an_object(error: ApiError) -> bool:
-    """Tell "there is no such namespace" from the text or the empty details of a path that nobody serves."""
+    """Distinguish a missing namespace from a path that the server does not serve."""
     details = error.status.details
     return details is not None and bool(details.kind or details.name)
 

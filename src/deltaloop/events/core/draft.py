@@ -1,4 +1,4 @@
-"""An event on its way to the server, and which API it is written in."""
+"""Events before they are sent, and the two Event APIs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from deltaloop.api.times import WallTime
 
 
 class EventApi(StrEnum):
-    """The two APIs for Events.
+    """API for Events.
 
-    They merge repeats by different rules; the server shows both in either.
+    The APIs merge repeated events by different rules. The server shows all Events in both APIs.
 
     Attributes:
-        CORE_V1: ``v1``; repeats are counted and similar ones combined, and a spam filter limits the rest.
-        EVENTS_V1: ``events.k8s.io/v1``; repeats become a series. Where it is not served, ``v1`` is used.
+        CORE_V1: ``v1``. Repeated events are counted, similar events are combined, and a spam filter limits the rest.
+        EVENTS_V1: ``events.k8s.io/v1``. Repeated events become a series. If the server does not serve the API,
+            deltaloop uses ``v1``.
     """
 
     CORE_V1 = "v1"
@@ -26,22 +27,22 @@ class EventApi(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventDraft:
-    """An event on its way to the server.
+    """Event before it is sent.
 
     Attributes:
         name: Name of the Event object.
         namespace: Namespace of the Event object.
-        reference: The object that the event is about (``involvedObject``, ``regarding``).
+        reference: Object that the event is about (``involvedObject``, ``regarding``).
         type: ``Normal`` or ``Warning``.
-        reason: Why, as one word in CamelCase.
-        message: What happened, for people.
-        component: The reporting component, such as ``kubelet`` (``reportingComponent``, ``source.component``).
-        instance: The reporting instance, such as a pod's name (``reportingInstance``, ``source.host``).
-        first_at: When it happened first, by the wall clock.
-        last_at: When it happened last.
-        count: How often the event has happened.
-        related: Another object that has to do with it.
-        action: What was done or tried, as one word in CamelCase.
+        reason: Reason as one word in CamelCase.
+        message: Description for users.
+        component: Reporting component, for example ``kubelet`` (``reportingComponent``, ``source.component``).
+        instance: Reporting instance, for example the name of a pod (``reportingInstance``, ``source.host``).
+        first_at: Wall-clock time of the first occurrence.
+        last_at: Wall-clock time of the last occurrence.
+        count: Number of occurrences.
+        related: Related object.
+        action: Action as one word in CamelCase.
         annotations: Annotations of the Event object.
     """
 
@@ -63,11 +64,11 @@ class EventDraft:
 
 @dataclass(frozen=True, slots=True)
 class Correlated:
-    """An event to send.
+    """Event to send.
 
     Attributes:
-        event: The event as it should stand on the server.
-        is_update: Whether it stands there already, and what changed is to be patched.
+        event: Desired state of the Event on the server.
+        is_update: Whether the Event exists on the server, so that it must be patched.
     """
 
     event: EventDraft

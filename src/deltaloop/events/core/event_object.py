@@ -1,8 +1,8 @@
-"""The Event object in both APIs: its name, its fields, and the patch that counts a repeat.
+"""Names, fields and patches of Event objects in both APIs.
 
 Source: client-go tools/record/event.go and tools/events/event_recorder.go (``makeEvent``), tools/record/util/util.go
 (``GenerateEventName``), tools/events/helper.go (``GetFieldSelector``); API docs core/v1 and events.k8s.io/v1 ``Event``;
-kubernetes pkg/apis/core/validation/events.go for what the server demands.
+kubernetes pkg/apis/core/validation/events.go for the validation rules.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from deltaloop.events.core.draft import EventApi, EventDraft
 
 EVENT_TYPES: Final = ("Normal", "Warning")
 WORD_LIMIT: Final = 128
-"""Bytes, not characters."""
+"""Limit in bytes, not characters."""
 _ANNOTATIONS_LIMIT: Final = 256 * 1024
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _SUBDOMAIN_LIMIT: Final = 253
 
 
 def check_event_type(event_type: str) -> None:
-    """Refuse what the API does not know.
+    """Check the type of an event.
 
     Raises:
-        InvalidArgumentError: If it is neither ``Normal`` nor ``Warning``.
+        InvalidArgumentError: If the type is neither ``Normal`` nor ``Warning``.
     """
     if event_type not in EVENT_TYPES:
         raise InvalidArgumentError(f"{event_type!r} is not a type of events; 'Normal' or 'Warning' is")
 
 
 def check_words(api: EventApi, *, reason: str, action: str) -> None:
-    """Refuse words that events.k8s.io would refuse; core/v1 takes any.
+    """Check words by the rules of events.k8s.io. core/v1 has no rules.
 
     Raises:
-        InvalidArgumentError: If the reason is empty, or one of them has more than 128 bytes.
+        InvalidArgumentError: If the reason is empty, or the reason or the action is longer than 128 bytes.
     """
     if api is EventApi.CORE_V1:
         return
@@ -58,10 +58,10 @@ def check_words(api: EventApi, *, reason: str, action: str) -> None:
 
 
 def check_instance(api: EventApi, instance: str) -> None:
-    """Refuse an instance that events.k8s.io would refuse; core/v1 takes any.
+    """Check the instance. Only events.k8s.io limits its length.
 
     Raises:
-        InvalidArgumentError: If it has more than 128 bytes, or half of a surrogate pair.
+        InvalidArgumentError: If it is longer than 128 bytes or contains lone surrogates.
     """
     _check_unicode("instance", instance)
     if api is EventApi.EVENTS_V1:
@@ -69,10 +69,10 @@ def check_instance(api: EventApi, instance: str) -> None:
 
 
 def check_annotations(annotations: Mapping[str, str]) -> None:
-    """Refuse annotations that a server would refuse with the whole event.
+    """Check annotations by the rules of the server.
 
     Raises:
-        InvalidArgumentError: If a key is not a qualified name, or all together have more than 256 KiB.
+        InvalidArgumentError: If a key is not a qualified name, or the total size exceeds 256 KiB.
     """
     for key in annotations:
         problems = label_key_problems(key.lower())
@@ -102,7 +102,7 @@ def _size(text: str) -> int:
 
 
 def check_component(api: EventApi, component: str) -> None:
-    """Refuse a component that cannot be who the events come from.
+    """Check the reporting component.
 
     Raises:
         InvalidArgumentError: If it is empty or, for events.k8s.io, not a qualified name such as ``example.com/foo``.
@@ -120,7 +120,7 @@ def check_component(api: EventApi, component: str) -> None:
 
 
 def default_instance(api: EventApi, component: str, host: str) -> str:
-    """Return which one of the components reports, if nothing was said: events.k8s.io demands a word.
+    """Return the default instance. events.k8s.io requires one, core/v1 does not.
 
     Source: client-go tools/events/event_broadcaster.go (``NewRecorder``).
     """
@@ -128,19 +128,19 @@ def default_instance(api: EventApi, component: str, host: str) -> str:
 
 
 def event_name(about: str, nanoseconds: int, *, fallback: str) -> str:
-    """Return ``<about>.<nanoseconds in hex>``, or ``fallback`` if that cannot be the name of an object."""
+    """Return ``<about>.<nanoseconds in hex>``, or ``fallback`` if that is not a valid object name."""
     name = f"{about}.{nanoseconds:x}"
     return name if len(name) <= _SUBDOMAIN_LIMIT and _SUBDOMAIN.fullmatch(name) else fallback
 
 
 @dataclass(frozen=True, slots=True)
 class EventBodies:
-    """What goes to the server for one event.
+    """Request bodies for one event.
 
     Attributes:
-        resource_type: The Event kind of the API in use.
-        created: The whole object, to create it.
-        patch: The merge patch that counts a repeat.
+        resource_type: Event kind of the API in use.
+        created: Complete object for a create.
+        patch: Merge patch that updates the count.
     """
 
     resource_type: ResourceType[Resource]
@@ -180,12 +180,12 @@ def event_object(event: EventDraft) -> dict[str, Any]:
 
 
 def count_patch(event: EventDraft) -> dict[str, Any]:
-    """Return the merge patch that counts a repeat into a core/v1 Event."""
+    """Return the merge patch that updates the count of a core/v1 Event."""
     return {"count": event.count, "lastTimestamp": format_time(event.last_at), "message": event.message}
 
 
 def events_v1_object(event: EventDraft) -> dict[str, Any]:
-    """Return the events.k8s.io/v1 Event to create; without an action, which is demanded, the reason stands for it."""
+    """Return the events.k8s.io/v1 Event to create. The reason replaces an empty action, which the API rejects."""
     fields: dict[str, Any] = {
         "apiVersion": EVENTS_V1_EVENT.api_version,
         "kind": EVENTS_V1_EVENT.kind,
@@ -210,11 +210,11 @@ def event_field_selector(about: ObjectReference, *, api: EventApi = EventApi.COR
     """Return the field selector for lists and watches of the Events about one object.
 
     Args:
-        about: The object; what is empty in it (name, kind, API version, uid) is not asked for.
-        api: Which of the two APIs is asked.
+        about: Object. Its empty fields (name, kind, API version, uid) are not selected.
+        api: Event API.
 
     Raises:
-        ValueError: If the API is neither of the two.
+        ValueError: If the API is unknown.
     """
     prefix = "regarding" if EventApi(api) is EventApi.EVENTS_V1 else "involvedObject"
     wanted = {"apiVersion": about.api_version, "kind": about.kind, "name": about.name, "uid": about.uid}
@@ -240,16 +240,16 @@ def _reference(reference: ObjectReference) -> dict[str, Any]:
 
 
 def cut(text: str, limit: int) -> str:
-    """Cut a text to so many bytes, which is how the server counts; half a character is left out."""
+    """Truncate a text to a number of UTF-8 bytes, without splitting a character."""
     return text.encode(errors="replace")[:limit].decode(errors="ignore")
 
 
 def reference_of(obj: object) -> ObjectReference:
-    """Return what an event is about.
+    """Return the reference to the object of an event.
 
     Raises:
-        InvalidArgumentError: If it is nothing that an event can be about.
-        MalformedObjectError: If it has no name.
+        InvalidArgumentError: If the object has an unsupported type.
+        MalformedObjectError: If the object has no name.
     """
     reference = _any_reference(obj)
     if not reference.name:

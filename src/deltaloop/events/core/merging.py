@@ -1,9 +1,9 @@
-"""Merges events by the rules of the API that they are written in, and changes over to core/v1 where that is needed.
+"""Merge events by the rules of their API, with a fallback to core/v1.
 
-A recorder begins with the API it was told. The first answer that says that events.k8s.io is not served ends that for
-good: the event at hand and the counts that were not written yet become core/v1 events.
+If a response shows that the server does not serve events.k8s.io, the recorder uses core/v1 from then on. The current
+event and the counts that were not written yet become core/v1 events.
 
-Source: client-go tools/events/event_broadcaster.go (``NewEventBroadcasterAdapter``, which asks discovery at the start).
+Source: client-go tools/events/event_broadcaster.go (``NewEventBroadcasterAdapter``, which uses discovery at the start).
 """
 
 from __future__ import annotations
@@ -18,20 +18,19 @@ from deltaloop.events.core.series import EventSeriesCache, SeriesOptions
 
 @final
 class EventMerger:
-    """The state of one recorder. Not safe for several threads; its owner calls it from one task."""
+    """Merge state of one recorder. It is not thread-safe."""
 
     def __init__(self, api: EventApi, correlation: CorrelatorOptions, series: SeriesOptions) -> None:
-        """Begin with nothing seen."""
         self.api: EventApi = api
         self._correlator = EventCorrelator(correlation)
         self._series = EventSeriesCache(series)
 
     def record(self, event: EventDraft, now: float) -> list[Correlated]:
-        """Take one event; return what to send, in this order. Nothing: it was counted, or the spam filter dropped it.
+        """Return the events to send, in order. The list is empty if the event was only counted or was dropped.
 
         Args:
-            event: The event as it happened.
-            now: When, in seconds on a clock that never goes back.
+            event: Recorded event.
+            now: Monotonic time of the event in seconds.
         """
         if self.api is EventApi.EVENTS_V1:
             return self._series.record(event, now)
@@ -39,31 +38,31 @@ class EventMerger:
         return [] if correlated is None else [correlated]
 
     def due(self, now: float) -> list[Correlated]:
-        """Return what is to be sent because time has passed."""
+        """Return the events whose time to be sent has come."""
         return self._series.due(now)
 
     def next_due(self) -> float | None:
-        """Return when ``due`` has something to do, or None while there is nothing to wait for."""
+        """Return the time of the next ``due`` event, or None."""
         return self._series.next_due()
 
     def take_unwritten(self, now: float) -> Correlated | None:
-        """Return one count that is not on the server; None if there is none (left)."""
+        """Return one count that is not on the server, or None."""
         return self._series.take_unwritten(now)
 
     @property
     def unwritten(self) -> int:
-        """How many counts are not on the server."""
+        """Number of counts that are not on the server."""
         return self._series.unwritten
 
     def fall_back(self, events: Iterable[Correlated], now: float) -> list[Correlated]:
-        """Change over to core/v1.
+        """Switch to core/v1.
 
         Args:
-            events: The events that could not be sent.
+            events: Events that could not be sent.
             now: Seconds on the clock of ``record``.
 
         Returns:
-            What to send instead, for these events and for the counts that were not written yet.
+            Events to send for ``events`` and for the counts that were not written yet.
         """
         self.api = EventApi.CORE_V1
         left = [each.event for each in events]

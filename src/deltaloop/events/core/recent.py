@@ -1,4 +1,4 @@
-"""A mapping that keeps the keys that were used last."""
+"""Mapping with least-recently-used eviction."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """The last ``size`` keys that were read or written."""
+    """Mapping that keeps the last ``size`` keys that were read or written."""
 
     def __init__(self, size: int) -> None:
-        """Begin empty."""
         self._size = size
         self._entries: OrderedDict[K, V] = OrderedDict()
 
     def get(self, key: K) -> V | None:
-        """Return the value, which counts as a use, or None."""
+        """Return the value and mark it as used, or return None."""
         if key not in self._entries:
             return None
         self._entries.move_to_end(key)
         return self._entries[key]
 
     def put(self, key: K, value: V) -> None:
-        """Store a value; the key that was not used for longest goes if there are too many."""
+        """Store a value, and evict the least recently used keys if the mapping is full."""
         self._entries[key] = value
         self._entries.move_to_end(key)
         while len(self._entries) > self._size:

@@ -1,24 +1,22 @@
-"""What to do with an events.k8s.io/v1 event: send it, or count it into the series of its likes.
+"""Decide whether to create an events.k8s.io/v1 event or to count it into a series.
 
-Theory
-------
-Events are isomorphic if they agree in all but their times, note and name: type, action, reason, who reports, and the
-objects. The first of them is written as it is, and its note stays. The second makes a series of it, which is written at
-once with count 2. From then on repeats are only counted here:
+Events belong to the same series if they differ only in their times, names and notes. The first event is written and
+keeps its note. The second one starts a series and is written immediately with count 2. Further repeats are counted
+locally:
 
     first ──▶ CREATE      second ──▶ PATCH series{2}      third … ──▶ (counted)
-                                         │ 30 minutes since the last write       ──▶ PATCH series{n}: a sign of life,
-                                         │                                           the server forgets after an hour
-                                         │ 6 minutes without a repeat            ──▶ PATCH series{n}, forgotten
-                                         │ flush, or no room for so many series  ──▶ PATCH series{n}, if n is news
+                                         │ 30 minutes since the last write       ──▶ PATCH series{n}, because the
+                                         │                                           server expires it after an hour
+                                         │ 6 minutes without a repeat            ──▶ PATCH series{n}, removed
+                                         │ flush, or cache full                  ──▶ PATCH series{n}, if n is unwritten
 
-An event that stayed alone for 6 minutes is forgotten without a word. What comes after that is a new event.
+An event without a repeat for 6 minutes is removed without a request. A later repeat is a new event.
 
-Time is that of the events: `record` first does what was due before the event came, so that a queue that stood still
-while the server was away ends no series whose repeats are waiting in it.
+Events are processed by their own times: ``record`` first handles the writes that were due before the event. Therefore,
+a queue that was blocked during a server outage does not end a series whose repeats are still in the queue.
 
-Upstream looks each 30 and each 6 minutes at all series; here each series has its own times, so that they are not all
-written in one moment. And an object that only changed its version stays the same object.
+Differences from upstream: each series has its own times, while upstream checks all series every 6 and 30 minutes, which
+writes them all at once. The version of an object is not part of the key.
 
 Source: client-go tools/events/event_broadcaster.go; KEP-383.
 """
@@ -39,12 +37,12 @@ SeriesKey: TypeAlias = tuple[Key, Key, Key]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesOptions:
-    """The numbers of series of events.k8s.io/v1 events; the times are upstream's.
+    """Options for series of events.k8s.io/v1 events. The intervals are those of client-go.
 
     Attributes:
-        refresh_interval: Seconds after which the count of a series that goes on is written again.
-        finish_after: Seconds without a repeat after which a series has ended.
-        cache_size: How many different events are remembered; upstream has no bound.
+        refresh_interval: Seconds after which the count of an active series is written again.
+        finish_after: Seconds without a repeat after which a series ends.
+        cache_size: Number of different events to keep. client-go has no limit.
     """
 
     refresh_interval: float = 1800.0
@@ -52,7 +50,6 @@ class SeriesOptions:
     cache_size: int = 4096
 
     def __post_init__(self) -> None:
-        """Refuse numbers that make no limit."""
         check_types(self)
         require_positive(
             "SeriesOptions",
@@ -63,7 +60,7 @@ class SeriesOptions:
 
 
 def series_key(event: EventDraft) -> SeriesKey:
-    """Return what isomorphic events have in common. Source: ``getKey``; the version of the objects is left out here."""
+    """Return the key of a series. Source: ``getKey``. Unlike upstream, it excludes the versions of the objects."""
     related = event.related
     return (
         (event.type, event.action, event.reason, event.component, event.instance),
@@ -81,26 +78,25 @@ class _Entry:
 
 @final
 class EventSeriesCache:
-    """The series of one recorder. Not safe for several threads; its owner calls it from one task."""
+    """Series of one recorder. It is not thread-safe."""
 
     def __init__(self, options: SeriesOptions | None = None) -> None:
-        """Begin with nothing seen."""
         self._options = options if options is not None else SeriesOptions()
-        self._entries: OrderedDict[SeriesKey, _Entry] = OrderedDict()  # by the last repeat
-        self._written: OrderedDict[SeriesKey, None] = OrderedDict()  # the series, by their last write
-        self._unwritten: OrderedDict[SeriesKey, None] = OrderedDict()  # the series whose count is news
+        self._entries: OrderedDict[SeriesKey, _Entry] = OrderedDict()  # ordered by last repeat
+        self._written: OrderedDict[SeriesKey, None] = OrderedDict()  # series, ordered by last write
+        self._unwritten: OrderedDict[SeriesKey, None] = OrderedDict()  # series whose count is not on the server
 
     def record(self, event: EventDraft, now: float) -> list[Correlated]:
-        """Take one event; return what to send, in this order.
+        """Return the events to send, in order.
 
         Args:
-            event: The event as it happened, with count 1.
-            now: When, in seconds on a clock that never goes back.
+            event: Recorded event with count 1.
+            now: Monotonic time of the event in seconds.
         """
         return [*self.due(now), *self._record(event, now)]
 
     def due(self, now: float) -> list[Correlated]:
-        """Return what is to be sent because time has passed: the ends of series, and signs of life of the others."""
+        """Return the events whose time to be sent has come: ended series, and refreshes of the others."""
         writes = self._finished(now)
         while self._written:
             key = next(iter(self._written))
@@ -110,7 +106,7 @@ class EventSeriesCache:
         return writes
 
     def next_due(self) -> float | None:
-        """Return when ``due`` has something to do, or None while there is nothing to wait for."""
+        """Return the time of the next ``due`` event, or None."""
         if not self._entries:
             return None
         at = next(iter(self._entries.values())).observed_at + self._options.finish_after
@@ -119,12 +115,12 @@ class EventSeriesCache:
         return at
 
     def take_unwritten(self, now: float) -> Correlated | None:
-        """Return one series whose count is not on the server; None if there is none (left)."""
+        """Return one series whose count is not on the server, or None."""
         return self._write(next(iter(self._unwritten)), now) if self._unwritten else None
 
     @property
     def unwritten(self) -> int:
-        """How many series have a count that is not on the server."""
+        """Number of series whose count is not on the server."""
         return len(self._unwritten)
 
     def __len__(self) -> int:

@@ -1,1 +1,1 @@
-"""Pure state machines of this room."""
+"""Pure state machines of leader election."""

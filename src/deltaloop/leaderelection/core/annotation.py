@@ -1,7 +1,7 @@
-"""The record as it stands in an annotation of a ConfigMap or Endpoints object: JSON, byte for byte as Go writes it.
+"""Records in an annotation of a ConfigMap or Endpoints object, as JSON that is identical to the output of Go.
 
-Go's encoder keeps the order of the fields, puts no spaces, and escapes ``<``, ``>``, ``&``, U+2028 and U+2029; times
-have whole seconds and a missing time is null. Candidates compare bytes, so a difference in form would be a change.
+Go's encoder keeps the order of the fields, writes no spaces, and escapes ``<``, ``>``, ``&``, U+2028 and U+2029. Times
+have whole seconds, and a missing time is null. Candidates compare bytes, so a different format would count as a change.
 
 Source: client-go v0.26 tools/leaderelection/resourcelock/{interface,configmaplock,endpointslock}.go; Go's
 encoding/json; apimachinery pkg/apis/meta/v1/time.go.
@@ -27,7 +27,7 @@ _ESCAPES: Final = str.maketrans(
 
 
 def encode_record(record: LeaderElectionRecord) -> str:
-    """Write a record as Go does; fractions of a second are cut off."""
+    """Encode a record as Go does. Fractions of a second are truncated."""
     fields = {
         "holderIdentity": record.holder_identity,
         "leaseDurationSeconds": record.lease_duration_seconds,
@@ -39,10 +39,10 @@ def encode_record(record: LeaderElectionRecord) -> str:
 
 
 def decode_record(text: str) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
-    """Read a record; fields that we do not know are ignored, and null is an empty record, as in Go.
+    """Decode a record, ignoring unknown fields. As in Go, null is an empty record.
 
     Returns:
-        The record, and the names of what cannot be read (see ``record_from_fields``).
+        The record, and the names of unreadable fields (see ``record_from_fields``).
     """
     try:
         found: object = json.loads(text)
@@ -56,7 +56,7 @@ def decode_record(text: str) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
 
 
 def record_from_annotations(annotations: Mapping[str, str]) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
-    """Read the record of an object; an object without one has an empty record: nobody leads."""
+    """Read the record of an object. Without the annotation, the record is empty."""
     text = annotations.get(LEADER_ANNOTATION)
     return (LeaderElectionRecord(), ()) if text is None else decode_record(text)
 
@@ -64,7 +64,7 @@ def record_from_annotations(annotations: Mapping[str, str]) -> tuple[LeaderElect
 def object_with_record(
     fields: Mapping[str, Any], record: LeaderElectionRecord, *, labels: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return a copy of an object that holds ``record``; labels are added, everything else is kept."""
+    """Return a copy of an object with the record and the additional labels."""
     changed: dict[str, Any] = copy.deepcopy(dict(fields))
     metadata: dict[str, Any] = dict(changed.get("metadata") or {})
     metadata["annotations"] = {**(metadata.get("annotations") or {}), LEADER_ANNOTATION: encode_record(record)}
@@ -82,7 +82,7 @@ def new_object(
     name: str,
     labels: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return an object of a kind to create, which holds ``record`` and nothing else."""
+    """Return a new object that contains only the record and the labels."""
     empty = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"namespace": namespace, "name": name}}
     return object_with_record(empty, record, labels=labels)
 

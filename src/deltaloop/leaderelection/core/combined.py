@@ -1,16 +1,16 @@
-"""What two locks say together, for the time in which candidates move from one kind of lock to another.
+"""State of two locks that are used as one, to migrate candidates from one kind of lock to another.
 
-A holder of the combined lock holds both, so it excludes candidates that know only the one and candidates that know
-only the other. The move has three steps: all use the old kind; all use both; all use the new kind.
+The holder of the combined lock holds both locks, so it excludes candidates that know only one of them. A migration has
+three steps: all candidates use the old kind, then all use both, then all use the new kind.
 
-Who leads is only certain if both say the same. If they differ, the leader is unknown, which is nobody's identity: all
-wait until neither has changed for the longer of the two lease durations, and then take both.
+If the two locks name different holders, the leader is unknown. Then all candidates wait until neither lock has changed
+for the longer of the two lease durations, and take both.
 
-The version of the combined state is both versions; an update needs both to stand. A lock that is missing has the empty
-version, and an update creates it.
+The combined version consists of both versions, and an update must match both. A missing lock has an empty version, and
+an update creates it.
 
-Source: client-go tools/leaderelection/resourcelock/multilock.go. In docs/reference/differences.md: a missing
-primary does not hide who holds the secondary, and the longer lease duration counts.
+Source: client-go tools/leaderelection/resourcelock/multilock.go. Differences (see docs/reference/differences.md): the holder of
+the secondary is known even if the primary is missing, and the longer lease duration applies.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SEPARATOR: Final = ","
 
 
 def combined_state(primary: LockState | None, secondary: LockState | None) -> LockState | None:
-    """Return what both say; None if neither exists."""
+    """Return the combined state, or None if neither lock exists."""
     version = _SEPARATOR.join(state.version if state is not None else "" for state in (primary, secondary))
     if primary is None and secondary is None:
         return None
@@ -43,10 +43,10 @@ def combined_state(primary: LockState | None, secondary: LockState | None) -> Lo
 
 
 def split_version(version: str) -> tuple[str, str]:
-    """Return the versions of the primary and of the secondary; empty for one that is missing.
+    """Return the versions of the primary and the secondary. A missing lock has an empty version.
 
     Raises:
-        ValueError: If it is not a combined version; a caller's bug.
+        ValueError: If it is not a combined version, which is a bug of the caller.
     """
     primary, separator, secondary = version.partition(_SEPARATOR)
     if not separator or _SEPARATOR in secondary:
@@ -55,7 +55,7 @@ def split_version(version: str) -> tuple[str, str]:
 
 
 def _later(first: str, second: str) -> str:
-    """Return the token of the later write: resource versions of one server come from one counter."""
+    """Return the token of the later write. The resource versions of a server come from one counter."""
     if first.isdecimal() and second.isdecimal():
         return max(first, second, key=int)
     return first

@@ -1,4 +1,4 @@
-"""What an election asks its driver to do, and what it tells it."""
+"""Effects of an election, and the facts that it reports."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from deltaloop.leaderelection.core.record import LeaderElectionRecord
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Read the lock, within ``timeout`` seconds; feed ``observed`` or ``failed``."""
+    """Read the lock within ``timeout`` seconds, then call ``observed`` or ``failed``."""
 
     timeout: float
 
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create the lock with ``record``; feed ``wrote``, ``conflicted`` (another candidate did) or ``failed``."""
+    """Create the lock, then call ``wrote``, ``conflicted`` (it exists already) or ``failed``."""
 
     record: LeaderElectionRecord
     timeout: float
@@ -27,7 +27,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Write ``record`` if the lock still has ``version``; feed ``wrote``, ``conflicted`` (it has not) or ``failed``."""
+    """Write the record if the lock has ``version``, then call ``wrote``, ``conflicted`` (it changed) or ``failed``."""
 
     record: LeaderElectionRecord
     version: str
@@ -36,14 +36,14 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class StepDown:
-    """Leadership has ended by itself; stop the work, and then call ``release``."""
+    """Stop the work because leadership is lost, then call ``release``."""
 
     because: LossReason
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The candidate has left; ``join`` starts again."""
+    """The candidate has left. ``join`` starts again."""
 
     outcome: ReleaseOutcome
 
@@ -54,11 +54,11 @@ Effect: TypeAlias = Request | Wait | StepDown | Left
 
 @dataclass(frozen=True, slots=True)
 class BecameLeader:
-    """The lock was won.
+    """The candidate won the lock.
 
     Attributes:
-        token: The fencing token that the winning write gave; it grows from leader to leader.
-        transitions: How often leadership changed hands, this time included.
+        token: Fencing token from the winning write. It increases from leader to leader.
+        transitions: Number of leader changes, including this one.
     """
 
     token: str
@@ -67,7 +67,7 @@ class BecameLeader:
 
 @dataclass(frozen=True, slots=True)
 class NewLeader:
-    """The lock names another leader than before; the own identity counts, too."""
+    """The lock names a new leader, which can be this candidate."""
 
     identity: str
 
@@ -76,7 +76,7 @@ Fact: TypeAlias = BecameLeader | NewLeader
 
 
 class LossReason(StrEnum):
-    """Why leadership ended by itself."""
+    """Reason for a loss of leadership."""
 
     RENEW_DEADLINE = "renew deadline"
     TAKEN = "taken by another holder"
@@ -85,7 +85,7 @@ class LossReason(StrEnum):
 
 
 class ReleaseOutcome(StrEnum):
-    """What became of the lock when the candidate left."""
+    """State of the lock after the candidate left."""
 
     RELEASED = "released"
     NOT_HELD = "not held"

@@ -1,35 +1,33 @@
-"""One candidate's decisions: when to read the lock, when to write it, and from when to when it leads.
+"""Decide when one candidate reads and writes the lock, and when it leads.
 
-Theory
-------
-Candidates share one record, written with a precondition on its version, so that of two writers one fails. A leader
-renews it; a candidate takes it over once it has seen no change for a whole lease duration.
+Candidates share one record. Each write has a precondition on the version, so one of two concurrent writes fails. The
+leader renews the record. Another candidate takes over after it has seen no change for a whole lease duration.
 
-    IDLE ──join──▶ CONTENDING ──won──▶ LEADING ──deadline, or the lock is not ours──▶ LOST
-      ▲                │                  │                                            │
-      └── DONE ◀── RELEASING ◀────────────┴──────────────── release ───────────────────┘
+    IDLE ──join──▶ CONTENDING ──won──▶ LEADING ──deadline, or lock lost──▶ LOST
+      ▲                │                  │                                 │
+      └── DONE ◀── RELEASING ◀────────────┴──────────── release ────────────┘
 
-Two leaders at once cannot be, by this chain of inequalities, each of which a seeded bug in the tests breaks:
+Five rules together prevent two leaders at the same time. A seeded bug in the tests breaks each of them.
 
-1. Leadership counts from the START of the last successful write. The server took the write later than that, and others
-   saw it later still. An answer says nothing about when the write happened.
-2. It ends ``renew_deadline`` after that start, whatever the network does (``guard_until``).
-3. Others count ``lease_duration`` from when THEY saw the last change, on their own clock; times in the record were
-   written by another clock and are never used. Any change counts, even one that leaves the record as it is.
-4. ``lease_duration > renew_deadline``. The ratio is what clocks may differ by in rate.
-5. A take-over names the version that was just read, so a renewal on its way makes it fail.
+1. Leadership counts from the START of the last successful write. The server stored the write later, and other
+   candidates observed it even later. The response does not show when the write happened.
+2. Leadership ends ``renew_deadline`` after that start, regardless of the network (``guard_until``).
+3. Other candidates wait for ``lease_duration`` from the moment when THEY observed the last change, on their own clocks.
+   They never use the times in the record, which come from another clock. Every new version counts as a change.
+4. ``lease_duration > renew_deadline``. Their ratio is the tolerated difference between the rates of two clocks.
+5. A takeover specifies the version that the candidate has just read, so a concurrent renewal makes it fail.
 
-The duration that counts is the recorded one, rounded up: candidates may be configured differently.
+The recorded lease duration applies, rounded up, because candidates can have different configurations.
 
-A leader renews with the version that its last write gave (fast path), and reads only after an error. A request gets at
-most half the renew deadline, so that one hanging connection does not use it all, and never more than is left of it.
+A leader renews with the version of its last write (fast path) and reads the lock only after an error. The timeout of a
+request is at most half the renew deadline, so one hanging connection cannot use it up, and at most the remaining time.
 
-Time is the caller's: ``now`` in seconds on a clock that never goes back and that runs during suspend; ``wall`` only to
-be written into the record. Feeding what was not asked for raises ``RuntimeError``.
+``now`` is in seconds on the caller's monotonic clock, which must run during suspend. ``wall`` is only written into the
+record. A response without a request raises ``RuntimeError``.
 
-Source: client-go tools/leaderelection/leaderelection.go (``tryAcquireOrRenew``, ``renew``, ``release``). In
-docs/reference/differences.md: the start of the write counts, a leader that sees the lock in other hands stops at once,
-and a new version alone counts as a change.
+Source: client-go tools/leaderelection/leaderelection.go (``tryAcquireOrRenew``, ``renew``, ``release``). Differences
+(see docs/reference/differences.md): leadership counts from the start of the write, a leader that sees another holder stops
+immediately, and a new version alone counts as a change.
 """
 
 from __future__ import annotations
@@ -62,7 +60,7 @@ _LONG_LEASE: Final = 3600.0
 
 
 class ElectionPhase(Enum):
-    """Where a candidate stands."""
+    """Phase of a candidate."""
 
     IDLE = "idle"
     CONTENDING = "contending"
@@ -79,13 +77,16 @@ class _Step(Enum):
 
 @final
 class Election:
-    """One candidate. One request is out at a time; not safe for several threads, except for reading ``guard_until``."""
+    """Election of one candidate.
+
+    It has at most one pending request. It is not thread-safe, except for reading ``guard_until``.
+    """
 
     def __init__(self, identity: str, timing: ElectionTiming | None = None) -> None:
-        """Make a candidate that has not joined.
+        """Create a candidate that has not joined.
 
         Raises:
-            InvalidArgumentError: If the identity is empty: an empty holder means that nobody leads.
+            InvalidArgumentError: If the identity is empty, because an empty holder means that there is no leader.
         """
         if not identity:
             raise InvalidArgumentError("the identity of a candidate is empty; give one that no other candidate has")
@@ -93,7 +94,7 @@ class Election:
         self.timing: ElectionTiming = timing if timing is not None else ElectionTiming()
         self.phase: ElectionPhase = ElectionPhase.IDLE
         self.guard_until: float = -math.inf
-        """Until when writes as the leader are allowed, on the caller's clock; -inf if not leading. Read by threads."""
+        """Time until which the leader may write, on the caller's clock. -inf if not leading. Threads read it."""
         self.slow_paths: int = 0
         self._observed: LockState | None = None
         self._observed_at = -math.inf
@@ -111,19 +112,19 @@ class Election:
         self._release_until = -math.inf
         self._outcome = ReleaseOutcome.NOT_HELD
 
-    # What is known
+    # State
 
     @property
     def leader(self) -> str:
-        """The leader by the last observation; empty if nobody leads or nothing was seen yet."""
+        """Last observed leader, or an empty string if there is none or the lock was not read yet."""
         return self._observed.record.holder_identity if self._observed is not None else ""
 
     @property
     def long_lease(self) -> float:
-        """Seconds of a lease that another candidate holds, if it is so long that it looks like a mistake; else 0.
+        """Lease duration in seconds of another candidate if it is suspiciously long, otherwise 0.
 
-        The recorded duration counts, as upstream: whoever may write the Lease can keep all others from leading for 68
-        years. That cannot be told from a candidate that wants it so, so it is worth a warning and nothing more.
+        Anyone who can write the Lease can block all other candidates for up to 68 years, because the recorded duration
+        applies, as in client-go. A long lease can be intentional, so it only causes a warning.
         """
         record = self._observed.record if self._observed is not None else None
         if record is None or record.holder_identity in ("", self.identity):
@@ -133,17 +134,17 @@ class Election:
 
     @property
     def renewed_at(self) -> float:
-        """Start of the last successful write as the leader; -inf if there was none."""
+        """Start of the last successful write as the leader, or -inf if there was none."""
         return self._renewed_at
 
     def is_leading(self, now: float) -> bool:
-        """Tell whether this candidate may act as the leader now."""
+        """Return whether this candidate may act as the leader."""
         return now < self.guard_until
 
-    # What the caller wants
+    # Commands of the caller
 
     def join(self, now: float) -> None:
-        """Begin to contend; at once, but not sooner than a retry period after the last attempt began."""
+        """Start to contend, at the earliest one retry period after the last attempt began."""
         if self.phase is not ElectionPhase.IDLE:
             raise RuntimeError(f"join() while {self.phase.value}; release() comes first")
         self.phase = ElectionPhase.CONTENDING
@@ -151,14 +152,14 @@ class Election:
         self._next_at = max(now, self._attempt_at + self.timing.retry_period)
 
     def release(self, now: float, *, give_up: bool = True) -> None:
-        """Leave: stop acting as the leader, and give the lock up if this candidate may hold it.
+        """Stop leading, and release the lock if this candidate may hold it.
 
-        A request that is out is dropped; if it was a write, the lock is read before it is given up. Giving up takes at
-        most the renew deadline and ends when the lease would have expired anyway.
+        A pending request is dropped. If it was a write, the candidate reads the lock before it releases it. Releasing
+        ends after the renew deadline, or earlier if the lease has expired.
 
         Args:
-            now: Seconds on the caller's clock.
-            give_up: False leaves the lock to expire.
+            now: Time in seconds on the caller's clock.
+            give_up: Whether to release the lock. If False, the lock expires.
         """
         if self._pending is not None:
             self._forget_request(now)
@@ -177,26 +178,26 @@ class Election:
             self._step = _Step.UPDATE if holds and self._version_is_current else _Step.READ
 
     def leave(self, now: float) -> None:
-        """Leave at once, without a request; what may be held expires."""
+        """Leave immediately without a request. A lock that this candidate holds expires."""
         self.release(now, give_up=False)
         self._become_idle()
 
     def step_down_if_due(self, now: float) -> LossReason | None:
-        """End leadership if its deadline has passed; return why leadership has ended, or None."""
+        """End leadership if its deadline has passed. Return the reason for the loss, or None."""
         if self.phase is ElectionPhase.LEADING and now >= self.guard_until:
             self._lose(LossReason.RENEW_DEADLINE)
         return self._loss
 
     def loss_due(self, now: float) -> LossReason | None:
-        """Return why leadership has ended, its deadline counted, or None; changes nothing, so any thread may ask."""
+        """Return the reason for the loss of leadership, or None. It changes no state and is thread-safe."""
         if self.phase is ElectionPhase.LEADING and now >= self.guard_until:
             return LossReason.RENEW_DEADLINE
         return self._loss
 
     def lose(self, because: LossReason, now: float) -> LossReason:
-        """End leadership at once for a reason that only the caller knows; return why it has ended.
+        """End leadership immediately for a reason that only the caller knows, and return the reason of the loss.
 
-        A request that is out is dropped. Not leading any more, only the reason is returned.
+        A pending request is dropped. If leadership was lost before, the method returns that reason.
         """
         due = self.step_down_if_due(now)
         if due is not None:
@@ -210,13 +211,13 @@ class Election:
 
     @property
     def attempt_is_over(self) -> bool:
-        """Whether a contender has nothing to do before its next look at the lock."""
+        """Whether a contender is waiting for its next attempt."""
         return self.phase is ElectionPhase.CONTENDING and self._pending is None and self._step is None
 
-    # What to do next
+    # Effects
 
     def ask(self, now: float, *, wall: WallTime) -> Effect:
-        """Return what to do now; a request has to be answered before the next question."""
+        """Return the next effect. The caller must report the result of a request before the next call."""
         if self._pending is not None:
             raise RuntimeError("ask() while a request is out")
         if self.phase is ElectionPhase.IDLE:
@@ -282,10 +283,10 @@ class Election:
             leader_transitions=_stored(transitions),
         )
 
-    # What came of it
+    # Results
 
     def observed(self, state: LockState | None, now: float, *, random: float) -> tuple[Fact, ...]:
-        """Take the answer to a ``Read``: the lock, or None if there is none."""
+        """Process the response to a ``Read``. None means that the lock does not exist."""
         self._take(Read)
         self._write_unknown_at = None
         if state != self._observed:
@@ -294,7 +295,7 @@ class Election:
         holder = self.leader
         if self.phase is ElectionPhase.CONTENDING:
             if holder == self.identity:
-                self._write_unknown_at = now  # by a write without an answer, or an earlier process of the same name
+                self._write_unknown_at = now  # by a write without a response, or by an earlier process
             self._step = self._step_after_read(now)
             if self._step is None:
                 self._retry_contending(now, random)
@@ -323,15 +324,15 @@ class Election:
         return self._observed_at + (recorded if recorded > 0 else self.timing.lease_duration)
 
     def wrote(self, version: str, now: float, *, random: float, token: str = "") -> tuple[Fact, ...]:
-        """Take the answer to a ``Create`` or ``Update``: done, and the lock has this version now.
+        """Process a successful ``Create`` or ``Update``.
 
         Args:
-            version: The lock's ``resourceVersion`` after the write.
-            now: Seconds on the caller's clock.
-            random: A number in [0, 1).
-            token: The fencing token of this write, if that is not the version.
+            version: ``resourceVersion`` of the lock after the write.
+            now: Time in seconds on the caller's clock.
+            random: Random number in [0, 1).
+            token: Fencing token of this write, if it differs from the version.
         """
-        del random  # the next renewal is not jittered; the parameter keeps the three answers alike
+        del random  # renewals have no jitter, but the four result methods share a signature
         request = self._take(Create, Update)
         assert not isinstance(request, Read)
         self._write_unknown_at = None
@@ -347,15 +348,16 @@ class Election:
             return ()
         self._next_at = now
         if not self._extend(now):
-            # The answer came too late to lead by. The lock is ours: the next attempt can be made at once, and a release
-            # has something to give up.
+            # The response came too late to start leading, but this candidate holds the lock. The next attempt can start
+            # immediately, and a release must release the lock.
             self._write_unknown_at = self._pending_at
             return ()
         self.phase = ElectionPhase.LEADING
         return BecameLeader(token or version, request.record.leader_transitions), *self._report(self.identity)
 
     def _extend(self, now: float) -> bool:
-        # It counts from when the request was sent: when the answer came says nothing.
+        # Leadership counts from the sending of the request, because the server may have stored the write at any time
+        # before its response.
         until = self._pending_at + self.timing.renew_deadline
         if now >= until:
             return False
@@ -365,7 +367,7 @@ class Election:
         return True
 
     def conflicted(self, now: float, *, random: float) -> tuple[Fact, ...]:
-        """Take the answer to a ``Create`` or ``Update``: refused, because the lock has changed or is gone."""
+        """Process the rejection of a ``Create`` or ``Update`` because the lock changed or does not exist."""
         self._take(Create, Update)
         self._version_is_current = False
         if self.phase is ElectionPhase.RELEASING:
@@ -375,11 +377,11 @@ class Election:
         return ()
 
     def failed(self, now: float, *, random: float) -> tuple[Fact, ...]:
-        """Take the news that a request got no usable answer: a write may have been carried out nevertheless.
+        """Process a request without a usable response. A write may nevertheless have succeeded.
 
         Args:
-            now: Seconds on the caller's clock.
-            random: A number in [0, 1).
+            now: Time in seconds on the caller's clock.
+            random: Random number in [0, 1).
         """
         self._forget_request(now)
         if self.phase is not ElectionPhase.RELEASING:
@@ -402,7 +404,7 @@ class Election:
         else:
             self._next_at = max(now, self._attempt_at + self.timing.retry_period)
 
-    # Shared by the above
+    # Helpers
 
     def _become_idle(self) -> None:
         self.phase = ElectionPhase.IDLE
@@ -439,5 +441,5 @@ class Election:
 
 
 def _stored(number: int) -> int:
-    """Return the nearest number that every lock can store: servers refuse others, and nobody would lead."""
+    """Limit a number to the range of all locks, because servers reject others and no candidate could lead."""
     return min(max(number, 0), LARGEST_NUMBER)

@@ -1,10 +1,10 @@
-"""When to ask the work's event loop for a sign of life, and when its silence has lasted too long.
+"""Detect an event loop that does not respond.
 
-    idle ──interval since the last answer──▶ asked ──answer──▶ idle
-                                               └──silence for the deadline──▶ silent (for good)
+    idle ──interval after the last response──▶ waiting ──response──▶ idle
+                                                 └──deadline──▶ silent (final)
 
-A loop that runs answers at once, so the time from the question counts, not that from the last answer. Whoever keeps
-renewing a lease for a loop that does not run keeps all other candidates from working.
+A running loop responds immediately, so the silence counts from the heartbeat, not from the last response. Without this
+check, a thread that renews the lease for a blocked loop would keep all other candidates from leading.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from deltaloop._internal.pacing import Wait
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """Ask for a sign of life; feed ``answered`` when it comes."""
+    """Send a heartbeat, and call ``answered`` when the loop responds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """There was no answer for the whole deadline.
+    """The loop did not respond before the deadline.
 
     Attributes:
-        seconds: How long the silence has lasted.
+        seconds: Duration of the silence in seconds.
     """
 
     seconds: float
@@ -36,15 +36,15 @@ HeartbeatEffect: TypeAlias = Beat | Silent | Wait
 
 @final
 class Heartbeat:
-    """The heartbeat of one term; not safe for several threads."""
+    """Heartbeat of one term. It is not thread-safe."""
 
     def __init__(self, now: float, *, interval: float, deadline: float) -> None:
-        """Begin now.
+        """Start the heartbeat.
 
         Args:
-            now: Seconds on the caller's clock.
-            interval: Seconds from an answer to the next question.
-            deadline: Seconds of silence after a question that are too long.
+            now: Time in seconds on the caller's clock.
+            interval: Seconds between a response and the next heartbeat.
+            deadline: Seconds after a heartbeat within which the loop must respond.
         """
         self._interval = interval
         self._deadline = deadline
@@ -53,7 +53,7 @@ class Heartbeat:
         self._silent: Silent | None = None
 
     def ask(self, now: float) -> HeartbeatEffect:
-        """Return what to do now."""
+        """Return the next effect."""
         if self._silent is not None:
             return self._silent
         if self._asked_at is not None:
@@ -68,7 +68,7 @@ class Heartbeat:
         return Beat()
 
     def answered(self, now: float) -> None:
-        """Take the answer; one that comes after the deadline changes nothing."""
+        """Process a response. Responses after the deadline are ignored."""
         if self._asked_at is None or now - self._asked_at >= self._deadline:
             return
         self._asked_at = None

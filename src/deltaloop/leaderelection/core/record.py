@@ -1,8 +1,7 @@
-"""The leader election record, and how a Lease holds it.
+"""Leader election records, and their form in a Lease.
 
-The record is what candidates tell each other. Its two times are for people: no candidate ever decides by them, because
-they were written by another machine's clock. Everything else that a Lease carries (labels, annotations, fields of
-``spec`` that we do not know) belongs to others and survives our updates.
+The two times of a record are informational. Candidates never use them for decisions, because they come from the clock
+of another machine. An update keeps all other contents of the Lease: labels, annotations and unknown fields of ``spec``.
 
 Source: client-go tools/leaderelection/resourcelock/{interface,leaselock}.go; API doc coordination.k8s.io/v1 ``Lease``.
 """
@@ -23,20 +22,20 @@ LARGEST_NUMBER: Final = 2**31 - 1
 """Largest number that a field of a Lease can hold."""
 
 UNKNOWN_LEADER: Final = "leaderelection.k8s.io/unknown"
-"""Identity of a holder that is not known."""
+"""Identity of an unknown holder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderElectionRecord:
-    """Who leads, for how long, and since when.
+    """Record of the current leader.
 
     Attributes:
-        holder_identity: The leader; empty if nobody leads.
-        lease_duration_seconds: How long a candidate has to see no change before it may take over. 0 means that the
-            record does not say; a candidate then uses its own setting.
-        acquire_time: When the holder began to lead, by the holder's clock; None if the record does not say.
-        renew_time: When the holder last renewed, by the holder's clock; None if the record does not say.
-        leader_transitions: How often leadership went from one holder to another.
+        holder_identity: Identity of the leader. If it is empty, there is no leader.
+        lease_duration_seconds: Seconds without a change after which another candidate can take over. With 0, each
+            candidate uses its own setting.
+        acquire_time: Time at which the holder became the leader, on the holder's clock. None if it is not recorded.
+        renew_time: Time of the holder's last renewal, on the holder's clock. None if it is not recorded.
+        leader_transitions: Number of leader changes.
     """
 
     holder_identity: str = ""
@@ -47,17 +46,18 @@ class LeaderElectionRecord:
 
 
 UNREADABLE_RECORD: Final = LeaderElectionRecord(holder_identity=UNKNOWN_LEADER)
-"""Stands for a record of which nothing can be read."""
+"""Placeholder for a record that is not readable at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class LockState:
-    """A record as it is stored, and the version that an update has to name.
+    """Stored record and its version.
 
     Attributes:
-        record: What the lock says about its holder.
-        version: Opaque; a Lease's ``resourceVersion``. It changes with every write.
-        token: What makes a fencing token, if that is not the version: it grows with every write.
+        record: Stored record.
+        version: Opaque version for updates, for example the ``resourceVersion`` of a Lease. It changes with every
+            write.
+        token: Fencing token, if it differs from the version. It increases with every write.
     """
 
     record: LeaderElectionRecord
@@ -66,20 +66,20 @@ class LockState:
 
     @property
     def fencing_token(self) -> str:
-        """The token that a term gets if this is its acquiring write."""
+        """Fencing token of a term that this write starts."""
         return self.token or self.version
 
 
 def whole_seconds(duration: float) -> int:
-    """Round a lease duration up to whole seconds, at least 1: never shorter than what its holder counts on."""
+    """Round a lease duration up to whole seconds, at least 1, so that it is never shorter than the holder expects."""
     return max(1, math.ceil(duration))
 
 
 def record_from_lease(lease: Mapping[str, Any]) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
-    """Read the record from a Lease; what is missing or null becomes empty, 0 or None.
+    """Read the record from a Lease. Missing fields and nulls become empty, 0 or None.
 
     Returns:
-        The record, and the names of fields that cannot be read (see ``record_from_fields``).
+        The record, and the names of unreadable fields (see ``record_from_fields``).
     """
     found: object = lease.get("spec")
     if found is None:
@@ -92,24 +92,24 @@ def record_from_lease(lease: Mapping[str, Any]) -> tuple[LeaderElectionRecord, t
 def record_from_fields(
     fields: Mapping[str, object], *, transitions: str
 ) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
-    """Read a record that any program may have written, so that no content keeps all candidates out.
+    """Read a record leniently, because no content of a record may keep all candidates out.
 
-    A holder that cannot be read is an unknown one: it keeps the lock as long as the record changes. A duration that
-    cannot be read is 0, so that a candidate uses its own. Times are never used for decisions.
+    An unreadable holder is an unknown holder, which keeps the lock as long as the record changes. An unreadable
+    duration is 0, so each candidate uses its own setting.
 
     Args:
         fields: Fields of the record.
-        transitions: Name of the field that counts changes of the holder.
+        transitions: Name of the field that counts leader changes.
 
     Returns:
-        The record, and the names of fields that cannot be read.
+        The record, and the names of unreadable fields.
     """
     unreadable: list[str] = []
 
     def text(field: str, instead: str) -> str:
         value = fields.get(field)
         if value is None or isinstance(value, str):
-            return (value or "").encode(errors="replace").decode()  # JSON can hold half of a surrogate pair
+            return (value or "").encode(errors="replace").decode()  # JSON can contain lone surrogates
         unreadable.append(field)
         return instead
 
@@ -119,7 +119,7 @@ def record_from_fields(
             value = float(value)
         if value is None:
             return 0
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # noqa: PLR0124 - not a number
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # noqa: PLR0124 - NaN
             unreadable.append(field)
             return 0
         return math.ceil(min(max(value, 0), LARGEST_NUMBER))
@@ -145,7 +145,7 @@ def record_from_fields(
 def lease_with_record(
     lease: Mapping[str, Any], record: LeaderElectionRecord, *, labels: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return a copy of a Lease that holds ``record``; labels are added, everything else is kept."""
+    """Return a copy of a Lease with the record and the additional labels."""
     fields: dict[str, Any] = copy.deepcopy(dict(lease))
     old: object = fields.get("spec")
     spec: dict[str, Any] = dict(cast("Mapping[str, Any]", old)) if isinstance(old, Mapping) else {}
@@ -168,7 +168,7 @@ def lease_with_record(
 def new_lease(
     record: LeaderElectionRecord, *, namespace: str, name: str, labels: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return a Lease to create that holds ``record``."""
+    """Return a new Lease with the record."""
     empty = {
         "apiVersion": LEASE.api_version,
         "kind": LEASE.kind,

@@ -1,4 +1,4 @@
-"""The durations of an election."""
+"""Durations of an election."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ JITTER_FACTOR: Final = 1.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectionTiming:
-    """The three durations of an election, in seconds; the defaults are those of Kubernetes' own components.
+    """Durations of an election in seconds. The defaults are those of the Kubernetes components.
 
     Attributes:
-        lease_duration: How long others wait, after the last change that they saw, before they take over.
-        renew_deadline: How long a leader leads without a successful renewal.
-        retry_period: Time from one try to the next; candidates lengthen it by up to 1.2 times itself.
+        lease_duration: Time that other candidates wait after the last change that they observed before they take over.
+        renew_deadline: Time for which a leader leads without a successful renewal.
+        retry_period: Time between two attempts. Candidates add a random delay of up to 1.2 times this value.
     """
 
     lease_duration: float = 15.0
@@ -28,7 +28,7 @@ class ElectionTiming:
     retry_period: float = 2.0
 
     def __post_init__(self) -> None:
-        """Refuse durations that cannot keep two leaders apart, or that leave no time to renew."""
+        """Reject durations that permit two leaders or leave no time to renew."""
         check_types(self)
         for name in ("lease_duration", "renew_deadline", "retry_period"):
             value: float = getattr(self, name)

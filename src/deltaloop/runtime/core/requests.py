@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, Final, Protocol, Self, TypeAlias, cast, final
+from typing import Any, Final, Protocol, Self, TypeAlias, final
 
 import msgspec
 
@@ -115,15 +115,16 @@ def owner_key(owner: TypedKind[Any], *, controller_only: bool = True) -> Mapper:
     Source: controller-runtime pkg/handler/enqueue_owner.go.
     """
     kind = ResourceType.of(owner) if isinstance(owner, type) else owner
-    group, name, namespaced = kind.group, kind.kind, kind.namespaced
+    version, group, name, namespaced = kind.api_version, kind.group, kind.kind, kind.namespaced
 
     def map_owner(obj: Resource) -> Mapped:
-        keys: list[str] = []
+        keys: tuple[str, ...] = ()
         for reference in obj.owner_references:
             if reference.kind != name or (controller_only and not reference.controller):
                 continue
-            if reference.api_version.rpartition("/")[0] == group:
-                keys.append(join_key(obj.namespace if namespaced else "", reference.name))
+            if reference.api_version == version or reference.api_version.rpartition("/")[0] == group:
+                in_namespace = namespaced and obj.namespace
+                keys += (f"{obj.namespace}/{reference.name}" if in_namespace else reference.name,)
         return keys
 
     return map_owner
@@ -186,16 +187,18 @@ def requests_for(
     return keys, trigger
 
 
-def keys_of(mapped: object) -> Iterable[str]:
+def keys_of(mapped: Any) -> Iterable[str]:
     """Return the keys of what a mapper returned.
 
     Raises:
         InvalidRequestsError: If it is nothing of the kind.
     """
-    if type(mapped) is not list and (isinstance(mapped, str | Request | Resource) or not isinstance(mapped, Iterable)):
+    if type(mapped) not in (list, tuple) and (
+        isinstance(mapped, str | Request | Resource) or not isinstance(mapped, Iterable)
+    ):
         raise InvalidRequestsError(type(mapped).__name__)  # the letters of a text are no keys
     keys: list[str] = []
-    for each in cast("Iterable[object]", mapped):
+    for each in mapped:
         if type(each) is str or isinstance(each, str):
             keys.append(each)
         elif isinstance(each, Request | Resource):
@@ -203,7 +206,7 @@ def keys_of(mapped: object) -> Iterable[str]:
         elif resource_type_of(type(each)) is not None:
             keys.append(meta_namespace_key(each))
         else:
-            raise InvalidRequestsError(f"{type(cast('object', mapped)).__name__} with a {type(each).__name__} in it")
+            raise InvalidRequestsError(f"{type(mapped).__name__} with a {type(each).__name__} in it")
     return keys
 
 

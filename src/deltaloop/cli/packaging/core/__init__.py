@@ -1,1 +1,1 @@
-"""The decisions of packaging: no file is read or written here."""
+"""Decisions of packaging, without file access."""

@@ -1,4 +1,4 @@
-"""What keeps files from being a package as it would be made now: line by line, and what breaks stored objects."""
+"""Differences between existing files and a new package, including changes that break stored objects."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _DEFINITION: Final = "CustomResourceDefinition"
 def changes(
     there: Mapping[str, str | None], wanted: Mapping[str, str], definitions: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """Return what differs, in lines; empty if nothing does.
+    """Return the differences as lines.
 
     Args:
-        there: The text of each file, by its path; None for one that is not there.
-        wanted: What it should be.
-        definitions: The definitions of the program's kinds, as they are now.
+        there: Existing texts by path. None means that the file does not exist.
+        wanted: Texts of the new package by path.
+        definitions: Current CRDs of the program's kinds.
     """
     lines: list[str] = []
     for path, made in wanted.items():
@@ -44,13 +44,13 @@ def _different(found: str, made: str) -> Iterator[str]:
 
 
 def _broken(path: str, found: str, definitions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what of the change breaks stored objects, as far as the definitions that are there can be read."""
+    """Return the changes that break stored objects, if the existing CRDs are readable."""
     if _DEFINITION not in found:
         return []
     try:
         documents = [*read_yaml_documents(definitions_text(found), source=path)]
     except InvalidArgumentError:
-        return []  # the lines that differ are shown
+        return []  # the differing lines are shown anyway
     before = {text(at(each, "metadata", "name")): each for each in documents if at(each, "kind") == _DEFINITION}
     lines: list[str] = []
     for made in definitions:

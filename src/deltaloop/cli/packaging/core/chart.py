@@ -1,8 +1,8 @@
-"""A program's objects as a Helm chart.
+"""Helm charts of programs.
 
-The objects are made as for ``manifests``, with slots where a user of the chart decides. Written as YAML, slots are
-plain words, which become expressions of templates; whatever else looks like an expression (a rule's message in a
-definition) is written so that Helm gives it out as it is.
+The objects are those of ``manifests``, with placeholders for the values of a release. In the YAML, placeholders are
+plain words, which are then replaced by template expressions. Other texts that look like expressions, such as a rule's
+message in a CRD, are escaped.
 
 Source: https://helm.sh/docs/topics/charts/.
 """
@@ -27,7 +27,7 @@ from deltaloop.cli.packaging.core.manifests import Manifest, PackagedProgram
 
 NAME: Final = "HELM-name-HELM"
 NAMESPACE: Final = "HELM-namespace-HELM"
-"""What stands for the name and the namespace of a release, in the roles that are given to ``chart``."""
+"""Placeholders for the name and the namespace of a release, used in the roles that are passed to ``chart``."""
 DEFINITIONS_FILE: Final = "templates/definitions.yaml"
 _TEXTS: Final[Mapping[str, str]] = {
     "name": 'include "APP.name" .',
@@ -85,13 +85,13 @@ _NOTES: Final = """\
 
 
 def chart(program: PackagedProgram, *, version: str, repository: str, tag: str = "") -> dict[str, str]:
-    """Return the files of a chart, by their paths in it.
+    """Return the files of a chart by path.
 
     Args:
-        program: The program, whose roles have ``NAME`` and ``NAMESPACE`` for their own.
-        version: Of the chart, and of the program unless ``tag`` says otherwise.
-        repository: The image, without tag.
-        tag: Its tag; empty for the version.
+        program: Program whose roles use ``NAME`` and ``NAMESPACE``.
+        version: Version of the chart, and of the program unless ``tag`` is set.
+        repository: Image without its tag.
+        tag: Tag of the image. Empty means the version.
     """
     values = values_of(program, repository=repository, tag=tag)
     slotted = _slotted(program)
@@ -122,7 +122,7 @@ def values_of(program: PackagedProgram, *, repository: str, tag: str) -> list[Ch
 
 
 def _slotted(program: PackagedProgram) -> PackagedProgram:
-    """Return the program with slots for what a release decides."""
+    """Return the program with placeholders for the values of a release."""
     return PackagedProgram(
         app=program.app,
         name=NAME,
@@ -154,7 +154,7 @@ def _slotted(program: PackagedProgram) -> PackagedProgram:
 
 
 def _part(value: str) -> str:
-    """Return the slot for a whole field, which is left out if its value is empty."""
+    """Return the placeholder for a whole field, which is omitted if its value is empty."""
     return f"HELM-part-{value}-HELM"
 
 
@@ -163,7 +163,7 @@ def _variables(program: PackagedProgram) -> list[str]:
 
 
 def _kept(definition: Manifest) -> Manifest:
-    """Return a definition that stays when its release goes: all objects of its kind would go with it."""
+    """Return a CRD that survives the release, because deleting it would delete all objects of its kind."""
     metadata: Manifest = definition["metadata"]
     return {**definition, "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), **_KEEP}}}
 
@@ -204,7 +204,7 @@ def _expression(slot: str, app: str, *, quoted: bool) -> str:
 
 
 def _optional_field(found: re.Match[str]) -> str:
-    """Return a field that is left out if its value is empty."""
+    """Return a field that is omitted if its value is empty."""
     indent, name, value = found[1], found[2], found[3]
     if value in _PLAIN:
         return f"{indent}{{{{- with .Values.{value} }}}}\n{indent}{name}: {{{{ . | quote }}}}\n{indent}{{{{- end }}}}"
@@ -218,7 +218,7 @@ def _optional_field(found: re.Match[str]) -> str:
 
 
 def _with(indent: str, value: str, last: str) -> str:
-    """Return a value's own items or entries, and the line after them."""
+    """Return the template lines for the items or entries of a value, followed by ``last``."""
     return "\n".join(
         (
             f"{indent}{{{{- with .Values.{value} }}}}",
@@ -235,11 +235,11 @@ def _variable(found: re.Match[str], app: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a text that Helm gives out as it is."""
+    """Escape a text for Helm."""
     return text.replace("{{", '{{ "{{" }}')
 
 
 def definitions_text(template: str) -> str:
-    """Return what a file of definitions of a chart says, as plain YAML."""
+    """Return the CRDs of a chart's template file as plain YAML."""
     lines = [line for line in template.splitlines() if not line.startswith("{{-")]
     return "\n".join(lines).replace('{{ "{{" }}', "{{") + "\n"

@@ -1,4 +1,4 @@
-"""The values of a chart: one list, from which ``values.yaml``, its schema and the table of the README are made."""
+"""Values of a chart, with ``values.yaml``, its schema and the table of the README."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _NAMED: Final[dict[str, Any]] = {
 }
 _SOURCES: Final = ("secretKeyRef", "configMapKeyRef", "fieldRef", "resourceFieldRef")
 SETTINGS: Final = "settings"
-"""Values of the program's own settings."""
+"""Key of the program's own settings."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ChartValue:
-    """One value.
+    """Value of a chart.
 
     Attributes:
-        path: Where it stands, such as ``image.tag``; of at most two names.
-        default: What it is if nobody sets it.
-        description: What it does.
-        schema: What may be set, in JSON Schema.
+        path: Path with at most two names, for example ``image.tag``.
+        default: Default value.
+        description: Description for users.
+        schema: JSON schema of the value.
     """
 
     path: str
@@ -55,8 +55,8 @@ def chart_values(
     Args:
         repository: Repository of the image.
         tag: Tag of the image. Empty means the chart's ``appVersion``.
-        service_monitor: Whether Prometheus' operator scrapes the program by default.
-        settings: The program's own settings.
+        service_monitor: Whether the Prometheus operator scrapes the program by default.
+        settings: Own settings of the program.
     """
     policies = {**_TEXT, "enum": ["Always", "IfNotPresent", "Never"]}
     levels = {**_TEXT, "enum": ["DEBUG", "INFO", "WARNING", "ERROR"]}
@@ -92,7 +92,7 @@ def chart_values(
 
 
 def _of_setting(setting: Setting) -> ChartValue:
-    """Return the value of a setting: a value of its own type, or a reference to a Secret, a ConfigMap or a field."""
+    """Return the value of a setting: a plain value, or a reference to a Secret, a ConfigMap or a field."""
     plain = _json_schema(
         {name: each for name, each in setting.schema.items() if name not in ("default", "description")}
     )
@@ -108,7 +108,7 @@ def _of_setting(setting: Setting) -> ChartValue:
 
 
 def _json_schema(value: object) -> Any:
-    """Return a schema of Kubernetes as plain JSON Schema."""
+    """Convert a schema of Kubernetes to plain JSON Schema."""
     if isinstance(value, list):
         return [_json_schema(each) for each in items(cast("object", value))]
     if not is_mapping(value):
@@ -122,7 +122,7 @@ def _json_schema(value: object) -> Any:
 
 
 def values_text(values: Sequence[ChartValue]) -> str:
-    """Return ``values.yaml``: the defaults, each with what it does."""
+    """Return ``values.yaml`` with the defaults and descriptions."""
     lines = ["# Set them with --set or --values; `deltaloop package` keeps the values that you change here."]
     above = ""
     for value in values:
@@ -136,7 +136,7 @@ def values_text(values: Sequence[ChartValue]) -> str:
 
 
 def values_schema(values: Sequence[ChartValue]) -> str:
-    """Return ``values.schema.json``, by which Helm rejects unknown values and values of another type."""
+    """Return ``values.schema.json``, with which Helm rejects unknown values and wrong types."""
     return json.dumps(schema_of(values), indent=2) + "\n"
 
 
@@ -153,12 +153,12 @@ def schema_of(values: Sequence[ChartValue]) -> dict[str, Any]:
                 outer.setdefault("required", []).append(name)
         else:
             properties[name] = said
-    # Charts that this one is part of, and Helm itself, set these.
+    # Parent charts and Helm itself set these.
     properties["global"] = {"description": "What a chart around this one gives to all its parts.", **_OBJECT}
     return {"$schema": _DRAFT, "type": "object", "additionalProperties": False, "properties": properties}
 
 
 def values_table(values: Sequence[ChartValue]) -> str:
-    """Return the values as a table of Markdown."""
+    """Return the values as a Markdown table."""
     rows = [f"| `{each.path}` | `{json.dumps(each.default)}` | {each.description} |" for each in values]
     return "\n".join(["| value | default | |", "| --- | --- | --- |", *rows]) + "\n"

@@ -1,7 +1,7 @@
-"""The objects that run a program in a cluster, in the order in which they are applied.
+"""Manifests that run a program in a cluster, in the order in which they are applied.
 
-Two replicas, of which the one with the Lease works, under exactly the roles that its controllers declare: no root, no
-capabilities, nothing written to disk, no more traffic let in than probes and metrics need.
+The program has two replicas, one of which leads, and only the permissions that its controllers declare. Its containers
+run without root, capabilities and writable file systems, and accept only traffic for probes, metrics and webhooks.
 
 Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/ (restricted).
 """
@@ -23,10 +23,10 @@ METRICS_PORT: Final = 8080
 HEALTH_PORT: Final = 8081
 WEBHOOK_PORT: Final = 9443
 SHUTDOWN_TIMEOUT: Final = 30
-"""Seconds that the end of the program may take; its Pod has some more before it is killed."""
+"""Shutdown timeout of the program in seconds. Its Pod is killed later."""
 _BEFORE_KILL: Final = SHUTDOWN_TIMEOUT + 10
 PRE_STOP: Final = 5
-"""Seconds for which a Pod with webhooks goes on unchanged while it leaves the endpoints of its Service."""
+"""Seconds for which a Pod with webhooks keeps serving while it leaves the endpoints of its Service."""
 RESOURCES: Final[Manifest] = {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"memory": "256Mi"}}
 _RBAC: Final = "rbac.authorization.k8s.io"
 
@@ -34,35 +34,35 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackagedProgram:
-    """A program, as far as a cluster has to know it.
+    """Program and its settings in the cluster.
 
-    Texts may stand for others that are put in later, as a chart's do.
+    Texts can be placeholders, which charts use.
 
     Attributes:
-        app: What it is called: the label ``app.kubernetes.io/name`` of all its objects.
+        app: Value of the label ``app.kubernetes.io/name`` of all its objects.
         name: Name of its objects.
-        namespace: Where it runs.
-        image: What runs it: ``deltaloop run`` with its module is the entry point.
-        version: Its version, as a label.
-        definitions: The CustomResourceDefinitions of its kinds.
-        roles: What it may do, of the name ``name``.
-        arguments: Flags of ``deltaloop run`` beside those that are always given.
-        replicas: How many Pods; a number.
+        namespace: Namespace of the program.
+        image: Container image whose entry point is ``deltaloop run`` with the module.
+        version: Version for the label.
+        definitions: CRDs of its kinds.
+        roles: Roles named ``name``.
+        arguments: Additional flags of ``deltaloop run``.
+        replicas: Number of Pods.
         log_level: DEBUG, INFO, WARNING or ERROR.
-        resources: What its container asks for, and may have.
-        pull_policy: When nodes pull the image; empty for their own rule.
-        pod: Further fields of its Pods.
-        container: Further fields of its container.
+        resources: Resource requests and limits of its container.
+        pull_policy: Image pull policy. Empty means the default of Kubernetes.
+        pod: Additional fields of its Pods.
+        container: Additional fields of its container.
         spread: Function from the default topology spread constraint to all constraints of its Pods.
-        pod_labels: Further labels of its Pods.
+        pod_labels: Additional labels of its Pods.
         pod_annotations: Annotations of its Pods.
         account_annotations: Annotations of its service account.
         admitted: Peers that its network policy admits to metrics and health. None means all.
-        settings: Its own settings, which environment variables give it.
-        more_labels: Labels of its objects beside those that are always there.
-        service_monitor: Whether Prometheus' operator is told to scrape it.
-        webhooks: Configurations of its webhooks, by the Service of its name; none if it has none.
-        authority: The empty Secret for their certificates; None if it serves none.
+        settings: Own settings, which it reads from environment variables.
+        more_labels: Additional labels of its objects.
+        service_monitor: Whether to create a ServiceMonitor.
+        webhooks: Configurations of its webhooks, which call the Service named ``name``.
+        authority: Empty Secret for their certificates, or None without webhooks.
     """
 
     app: str
@@ -92,21 +92,21 @@ class PackagedProgram:
 
     @property
     def selector(self) -> dict[str, str]:
-        """The labels that tell its Pods from all others."""
+        """Labels that select its Pods."""
         return {APP: self.app, INSTANCE: self.name}
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels of all its objects."""
+        """Labels of all its objects."""
         return {**self.selector, "app.kubernetes.io/version": self.version, **self.more_labels}
 
     def metadata(self, **more: Any) -> Manifest:
-        """Return the metadata of one of its objects, which is where it runs."""
+        """Return the metadata of one of its namespaced objects."""
         return {"name": self.name, "namespace": self.namespace, "labels": self.labels, **more}
 
 
 def manifests(program: PackagedProgram) -> list[Manifest]:
-    """Return all objects, in the order in which they are applied."""
+    """Return all objects in the order in which they are applied."""
     watched = [service_monitor(program)] if program.service_monitor else []
     return [
         namespace(program),
@@ -118,13 +118,13 @@ def manifests(program: PackagedProgram) -> list[Manifest]:
         deployment(program),
         disruption_budget(program),
         network_policy(program),
-        *configurations(program),  # behind what answers them
+        *configurations(program),  # after the Deployment that serves them
         *watched,
     ]
 
 
 def namespace(program: PackagedProgram) -> Manifest:
-    """Return the namespace, which lets no Pod in that could do more than this one."""
+    """Return the namespace, which only admits Pods with restricted security."""
     enforced = {"pod-security.kubernetes.io/enforce": "restricted"}
     return {
         "apiVersion": "v1",
@@ -134,13 +134,13 @@ def namespace(program: PackagedProgram) -> Manifest:
 
 
 def service_account(program: PackagedProgram) -> Manifest:
-    """Return the account that the program has."""
+    """Return the service account."""
     more = {"annotations": program.account_annotations} if program.account_annotations else {}
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": program.metadata(**more)}
 
 
 def access(program: PackagedProgram) -> list[Manifest]:
-    """Return the roles, each with its binding."""
+    """Return the roles with their bindings."""
     subject = {"kind": "ServiceAccount", "name": program.name, "namespace": program.namespace}
     found: list[Manifest] = []
     for role in program.roles:
@@ -152,12 +152,12 @@ def access(program: PackagedProgram) -> list[Manifest]:
 
 
 def authority(program: PackagedProgram) -> list[Manifest]:
-    """Return the empty Secret of the webhooks' certificates: the program, which fills it, need not make any."""
+    """Return the empty Secret for certificates, so that the program does not need the right to create it."""
     return [] if program.authority is None else [_labelled(program, program.authority)]
 
 
 def configurations(program: PackagedProgram) -> list[Manifest]:
-    """Return what makes the API server ask the webhooks."""
+    """Return the webhook configurations."""
     return [_labelled(program, each) for each in program.webhooks]
 
 
@@ -166,7 +166,7 @@ def _labelled(program: PackagedProgram, manifest: Manifest) -> Manifest:
 
 
 def service(program: PackagedProgram) -> Manifest:
-    """Return the Service by which metrics are found, and webhooks."""
+    """Return the Service for metrics and webhooks."""
     ports: list[Manifest] = [{"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"}]
     if program.authority:
         ports.append({"name": "webhooks", "port": 443, "targetPort": "webhooks"})
@@ -175,7 +175,7 @@ def service(program: PackagedProgram) -> Manifest:
 
 
 def deployment(program: PackagedProgram) -> Manifest:
-    """Return the Deployment: replicas on different nodes, if there are some."""
+    """Return the Deployment, which prefers different nodes for its replicas."""
     selector = {"matchLabels": program.selector}
     spread = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
     pod = {
@@ -193,7 +193,7 @@ def deployment(program: PackagedProgram) -> Manifest:
 
 
 def container(program: PackagedProgram) -> Manifest:
-    """Return the container, whose process ends in good order before it is killed."""
+    """Return the container."""
     arguments = [
         "--leader-elect",
         f"--leader-election-id={program.name}",
@@ -216,9 +216,9 @@ def container(program: PackagedProgram) -> Manifest:
             {"name": "health", "containerPort": HEALTH_PORT},
             *([{"name": "webhooks", "containerPort": WEBHOOK_PORT}] if program.authority else []),
         ],
-        # Needs Kubernetes 1.30 or later, but no shell in the image.
+        # Requires Kubernetes 1.30 or later, but no shell in the image.
         **({"lifecycle": {"preStop": {"sleep": {"seconds": PRE_STOP}}}} if program.authority else {}),
-        # It fails only where a restart helps; a standby is ready, so a rollout goes through.
+        # Liveness fails only if a restart helps. A standby is ready, so that rollouts complete.
         "livenessProbe": {"httpGet": {"path": "/healthz", "port": "health"}, "periodSeconds": 10},
         "readinessProbe": {"httpGet": {"path": "/readyz", "port": "health"}, "periodSeconds": 5},
         "resources": program.resources,
@@ -232,20 +232,20 @@ def container(program: PackagedProgram) -> Manifest:
 
 
 def disruption_budget(program: PackagedProgram) -> Manifest:
-    """Return the budget: a node is not drained of the last Pod."""
+    """Return the budget, which keeps one Pod running while nodes are drained."""
     spec = {"minAvailable": 1, "selector": {"matchLabels": program.selector}}
     return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": program.metadata(), "spec": spec}
 
 
 def network_policy(program: PackagedProgram) -> Manifest:
-    """Return the policy: only probes, metrics and calls of webhooks are let in.
+    """Return the network policy, which admits only probes, metrics and webhook calls.
 
-    What goes out is not limited: no label says which addresses the API server has.
+    It does not limit egress, because labels cannot select the API server.
     """
     admitted = {"from": program.admitted} if program.admitted else {}
     ingress = [{"ports": [{"port": name, "protocol": "TCP"} for name in ("metrics", "health")], **admitted}]
     if program.authority:
-        ingress.append({"ports": [{"port": "webhooks", "protocol": "TCP"}]})  # the API server has no label to select
+        ingress.append({"ports": [{"port": "webhooks", "protocol": "TCP"}]})  # labels cannot select the API server
     spec = {"podSelector": {"matchLabels": program.selector}, "policyTypes": ["Ingress"], "ingress": ingress}
     return {
         "apiVersion": "networking.k8s.io/v1",
@@ -256,7 +256,7 @@ def network_policy(program: PackagedProgram) -> Manifest:
 
 
 def service_monitor(program: PackagedProgram) -> Manifest:
-    """Return what tells Prometheus' operator to scrape the Service.
+    """Return the ServiceMonitor for the Prometheus operator.
 
     Source: prometheus-operator pkg/apis/monitoring/v1/servicemonitor_types.go.
     """

@@ -1,4 +1,4 @@
-"""Keep the values that a user of a chart changed in ``values.yaml`` when the chart is written again."""
+"""Preserve a user's changes to ``values.yaml`` when the chart is written again."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def with_own_values(there: Mapping[str, str | None], made: Mapping[str, str], va
     """Return the text of ``values.yaml`` with the user's own values.
 
     A value is the user's own if it differs from the default in the schema of the same chart. Values that the new chart
-    does not have are dropped. A file that needs no change keeps its comments.
+    does not have are dropped. If no change is needed, the file keeps its comments.
 
     Args:
-        there: Files of the chart as they are.
+        there: Existing files of the chart.
         made: Files of the new chart.
         values: Values of the new chart.
 
     Raises:
-        InvalidArgumentError: If an own value does not fit the schema.
+        InvalidArgumentError: If an own value does not match the schema.
     """
     text, schema = there.get(VALUES), there.get(SCHEMA)
     if text is None or schema is None or text == made[VALUES]:
@@ -52,5 +52,5 @@ def _with_own(value: ChartValue, given: Any, before: Any) -> ChartValue:
     if own == at(old, "default"):
         return value
     if not fits(value.schema, own):
-        raise InvalidArgumentError(f"{VALUES}: {value.path} must fit {SCHEMA}. Change the value.")  # it can be secret
+        raise InvalidArgumentError(f"{VALUES}: {value.path} must fit {SCHEMA}. Change the value.")  # can be secret
     return ChartValue(value.path, own, value.description, value.schema)

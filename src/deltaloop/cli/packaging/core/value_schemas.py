@@ -1,4 +1,4 @@
-"""Check values of a chart by their JSON schemas, with the few keywords that charts of this package use."""
+"""Validation of chart values with the JSON Schema keywords that generated charts use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TYPES: Final[dict[str, Any]] = {
 
 
 def fits(schema: Mapping[str, Any], value: object) -> bool:
-    """Return whether a value fits a schema."""
+    """Return whether a value matches a schema."""
     kinds = schema.get("type")
     if kinds is not None and not any(_is_a(kind, value) for kind in ([kinds] if isinstance(kinds, str) else kinds)):
         return False

@@ -1,1 +1,1 @@
-"""The decisions of ``deltaloop new``: no file is read or written here."""
+"""Decisions of ``deltaloop new``, without file access."""

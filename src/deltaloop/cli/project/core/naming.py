@@ -1,4 +1,4 @@
-"""What a new project and its parts are called, and the texts of its files."""
+"""Names and file texts of a new project."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ FILES: Final[Mapping[str, str]] = {
     ".github/workflows/ci.yaml": "ci.yaml.txt",
     ".gitignore": "gitignore.txt",
 }
-"""The files of a project, and which text each is made of."""
+"""Files of a project, with their template names."""
 WHEELS: Final = "wheels"
-"""The folder of a project for a wheel of deltaloop that no package index has."""
+"""Folder for a wheel of deltaloop that is not in a package index."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ProjectNames:
-    """How a project's parts are called.
+    """Names of a project's parts.
 
     Attributes:
-        name: The project's name, which is the controller's and that of what is deployed, too.
-        module: Its module.
-        kind: The kind of its objects.
-        group: The API group of that.
+        name: Name of the project, its controller and its deployed objects.
+        module: Python module.
+        kind: Kind of its objects.
+        group: API group of the kind.
     """
 
     name: str
@@ -50,15 +50,15 @@ class ProjectNames:
 
     @classmethod
     def of(cls, name: str, *, kind: str = "", group: str = "example.com") -> Self:
-        """Return the names that follow from a project's.
+        """Derive the names from the project's name.
 
         Args:
-            name: Such as ``paint-operator``.
-            kind: The kind; empty for what the name says, here ``Paint``.
-            group: The API group.
+            name: Name of the project, for example ``paint-operator``.
+            kind: Kind. Empty means the kind in the name, for example ``Paint``.
+            group: API group.
 
         Raises:
-            InvalidArgumentError: If one cannot be used, and why.
+            InvalidArgumentError: If a name is invalid.
         """
         if label_problems(name):
             raise InvalidArgumentError(f"{name!r} is no name: lower-case letters, digits and inner '-', first a letter")
@@ -79,13 +79,13 @@ class ProjectNames:
 def project_files(
     names: ProjectNames, templates: Mapping[str, str], *, version: str, with_wheel: bool
 ) -> dict[str, str]:
-    """Return the texts of a project's files, by their paths.
+    """Return the texts of a project's files by path.
 
     Args:
-        names: How its parts are called.
-        templates: What the files are made of.
-        version: Of deltaloop: the project takes it and what is compatible with it.
-        with_wheel: Whether it has a wheel of deltaloop in ``WHEELS``.
+        names: Names of its parts.
+        templates: Texts of the templates by name.
+        version: Version of deltaloop. The project requires a compatible version.
+        with_wheel: Whether the project has a wheel of deltaloop in ``WHEELS``.
     """
     major, minor = version.split(".")[:2]
     bound = f"{major}.{int(minor) + 1}" if major == "0" else str(int(major) + 1)
