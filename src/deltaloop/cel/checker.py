@@ -324,7 +324,6 @@ class _Checker:
         return found
 
     def _joined(self, before: Type | None, found: Type) -> Type:
-        """Return the type of elements after one more element."""
         if before is None:
             return found
         if self._substitution.assignable([before], [found]):

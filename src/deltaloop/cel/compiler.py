@@ -160,7 +160,6 @@ class Compiler:
                 return self._comprehension(node)
 
     def _region(self, node: Node) -> tuple[Closure, int]:
-        """Compile a separate region, and return its certain cost."""
         before, self.fixed = self.fixed, 0
         closure = self.compile(node)
         cost, self.fixed = self.fixed, before
@@ -223,7 +222,6 @@ class Compiler:
             return closure
 
     def _folded(self, closure: Closure, operands: Sequence[Closure]) -> Closure:
-        """Replace a closure of constants with its value, unless it fails."""
         if not all(operand in self._constants for operand in operands):
             return closure
         try:
@@ -234,7 +232,6 @@ class Compiler:
     # Names and fields.
 
     def _slot(self, node: Node) -> int | None:
-        """Return the slot of a macro variable."""
         if not isinstance(node, Name):
             return None
         return next((scope[node.name] for scope in reversed(self._scopes) if node.name in scope), None)

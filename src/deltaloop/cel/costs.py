@@ -148,7 +148,6 @@ def through_text(size: int, factor: float = TEXT_FACTOR) -> int:
 
 
 def _of_argument(place: int) -> Cost:
-    """Return the cost of reading one argument."""
 
     def estimated(call: CallShape) -> CallEstimate:
         return call.operands[place].any_size.by(TEXT_FACTOR), None

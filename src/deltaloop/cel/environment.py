@@ -169,8 +169,6 @@ def _may_fail_to_compile(source: str, checked: Checked) -> bool:
 
 
 class _Compiled:
-    """Compiled form of a program."""
-
     __slots__ = ("faults", "fixed", "run", "slots", "variables")
 
     def __init__(self, checked: Checked, costs: Mapping[str, Cost] | None = None) -> None:

@@ -97,8 +97,6 @@ def parse(source: str, macros: Iterable[Macro] = ()) -> Node:
 
 
 class _Parser:
-    """One pass over the tokens, which counts the open rules."""
-
     def __init__(self, words: list[Token], macros: Iterable[Macro], faults: list[tuple[int, str]]) -> None:
         self._words = words
         self._at = 0

@@ -237,7 +237,6 @@ def _said(kind: inspect.Metadata) -> Fields:
 
 
 def _says_what_it_is(kind: inspect.Type) -> bool:
-    """Return whether an annotation has its own description."""
     if isinstance(kind, inspect.UnionType):
         return any(_says_what_it_is(each) for each in kind.types)
     if not isinstance(kind, inspect.Metadata):

@@ -227,7 +227,6 @@ class _Comparison:
 
 
 def _is_free(schema: Fields) -> bool:
-    """Return whether a schema allows any value."""
     return not schema.get("type") and schema.get(_INT_OR_STRING) is not True and schema.get(_OPEN) is True
 
 

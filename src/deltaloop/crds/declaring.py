@@ -238,7 +238,6 @@ def _check_names(cls: type, group: str, version: str, kind: str, plural: str, ke
 
 
 def _check(cls: type, made: ClassSchema, declared: DeclaredKind) -> None:
-    """Raise for the first error in the schema, its defaults, rules and paths."""
     schema, keywords = declared.schema, declared.keywords
     if declared.has_status and "status" in items(schema.get("required")):
         what = "objects are created without a status: give it a default, such as None or msgspec.UNSET"
@@ -273,7 +272,6 @@ def _expressions(schema: dict[str, Any]) -> ExpressionChecks | None:
 
 
 def _in_words(error: SchemaError, schema: dict[str, Any]) -> str:
-    """Return the message of an error, with the rule if it is about one."""
     head, found, tail = error.field.rpartition(RULES)
     if not found:
         return _of_default(error)
@@ -293,7 +291,6 @@ def _of_default(error: SchemaError) -> str:
 
 
 def _at(schema: dict[str, Any], path: str) -> dict[str, Any]:
-    """Return the part of a schema at a path of an error."""
     while path:
         if path.startswith(".properties["):
             name, _, path = path.removeprefix(".properties[").partition("]")
@@ -314,7 +311,6 @@ def _check_path(cls: type, what: str, path: str, schema: dict[str, Any]) -> None
 
 
 def _is_open(schema: dict[str, Any], steps: list[str]) -> bool:
-    """Return whether a path leads into a part that preserves unknown fields."""
     for step in steps:
         if schema.get("x-kubernetes-preserve-unknown-fields") is True:
             return True

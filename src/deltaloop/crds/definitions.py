@@ -63,7 +63,6 @@ def _annotations(declared: DeclaredKind) -> Mapping[str, str]:
 
 
 def _own(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a copy without shared parts."""
     copied: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(schema))
     return copied
 

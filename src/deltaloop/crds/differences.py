@@ -57,7 +57,6 @@ def _differences(path: str, written: object, made: object) -> Iterator[str]:
 
 
 def _by_name(value: object) -> dict[str, dict[str, Any]] | None:
-    """Return the items of a list by name, or None if they have no names."""
     listed = items(value)
     named = {text(at(item, "name")): mapping(item) for item in listed}
     return named if listed and len(named) == len(listed) and "" not in named else None

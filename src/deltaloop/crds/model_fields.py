@@ -58,7 +58,6 @@ class _Factory:
 
 
 def _annotated(hint: Any, said: Iterable[object], description: str | None = None) -> Any:
-    """Return a type with its annotations converted to msgspec's."""
     notes = [note for each in said for note in _notes(each)]
     if description:
         notes.append(Meta(description=description))
@@ -75,7 +74,6 @@ def _noted(bare: Any, notes: Iterable[Meta]) -> Any:
 
 
 def _inner(hint: Any) -> Any:
-    """Convert the annotations inside a type."""
     origin: Any = get_origin(hint)
     parts: tuple[Any, ...] = get_args(hint)
     if origin is Annotated:

@@ -71,7 +71,6 @@ class _Alternatives:
         return errors
 
     def _nearest(self, parts: tuple[TypeNode, ...], value: object) -> int:
-        """Return the index of the alternative with the most matches."""
         counts = [self._matches(part, value) for part in parts]
         return counts.index(max(counts))
 

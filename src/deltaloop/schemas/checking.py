@@ -225,7 +225,6 @@ def _struct_errors(place: Place, *, new: bool = True) -> Iterator[SchemaError]:
 
 
 def _changed_errors(place: Place, old: object) -> Iterator[SchemaError]:
-    """Yield the errors of the values that an update changes."""
     fields = place.fields
     for field in place.type.fields:
         value, before = fields.get(field.name), at(old, field.name)
@@ -251,7 +250,6 @@ def _fixed_errors(type_: RuledType, old: object, new: object, path: str) -> Iter
 
 
 def _below(field: RuledField, value: object, place: Place, old: object = None) -> Iterator[tuple[Place, object]]:
-    """Yield the structs in a field, each with its old value."""
     name, called, type_ = field.name, field.rule.called, field.below
     where = place.path if called == "." else place.below(called or name)
     if field.held_in == "list":

@@ -64,7 +64,6 @@ def described_field(path: str, schema: dict[str, object], *, brackets: bool = Tr
 
 
 def _quoted(tokens: Iterator[str]) -> tuple[str, str]:
-    """Return the name in brackets after the opening bracket, or an error."""
     token = next(tokens, "")
     if not token:
         return "", "unexpected end of JSON path"

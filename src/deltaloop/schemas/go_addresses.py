@@ -212,7 +212,6 @@ def _six_fields(text: str, fields: list[int], gap: int | None) -> int:
 
 
 def _embedded(text: str, rest: str, before: int, *, has_gap: bool) -> list[int]:
-    """Return the two fields of the IPv4 address at the end."""
     if not has_gap and before != _FIELDS - 2:
         raise _no_address(text, "embedded IPv4 address must replace the final 2 fields of the address", rest)
     if before + 2 > _FIELDS:
@@ -232,7 +231,6 @@ def _hexadecimal_field(text: str, rest: str) -> str:
 
 
 def _after_colon(text: str, rest: str) -> tuple[str, bool]:
-    """Return the text after a colon, and whether a second colon follows."""
     if rest[0] != ":":
         raise _no_address(text, "unexpected character, want colon", rest)
     if len(rest) == 1:

@@ -106,7 +106,6 @@ def _wrong(text: str, position: int) -> InvalidJsonPathError:
 
 
 def _block(text: str, position: int) -> tuple[list[_Step], int]:
-    """Parse the text between braces, and return it with the position after the closing brace."""
     steps: list[_Step] = []
     while not text.startswith("}", position):
         if text.startswith((" ", "@", "$"), position):
@@ -121,7 +120,6 @@ def _block(text: str, position: int) -> tuple[list[_Step], int]:
 
 
 def _inside(text: str) -> tuple[_Step, ...]:
-    """Parse a part of a path."""
     return tuple(_block(f"{{{text}}}", 1)[0])
 
 
@@ -160,7 +158,6 @@ def _number(text: str, position: int, written: str) -> int | float:
 
 
 def _bracketed(text: str, position: int, inside: str) -> list[_Step]:
-    """Parse the text between square brackets: a quoted name, items of a list, or several of them."""
     parts = inside.split(",")
     if len(parts) > 1:
         return [_union([_inside(f"[{part.strip(' ')}]") for part in parts])]
@@ -254,7 +251,6 @@ def _filter(text: str) -> _Step:
 
 
 def _compared(left: _Values, name: str, right: _Values) -> bool:
-    """Compare two single values of the same simple type."""
     (first, *more), (second, *others) = left, right
     kind, compare = type(first), _OPERATORS.get(name)
     if more or others or compare is None or kind is not type(second) or kind not in (bool, int, float, str):

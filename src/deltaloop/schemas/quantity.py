@@ -136,7 +136,6 @@ def _parse(sent: str) -> ParsedQuantity:
 
 
 def _read_suffix(suffix: str) -> tuple[QuantityFormat, int]:
-    """Return the format, and the power of 10 or of 2."""
     if suffix in _DECIMAL:
         return "decimal", 3 * (_DECIMAL.index(suffix) - 3)
     if suffix in _BINARY:

@@ -174,8 +174,6 @@ class _WrongValueError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """Decoder of one object, which stops at the first wrong value."""
-
     writes: bool = True
     whole: bool = False
 
@@ -252,7 +250,6 @@ class _Reading:
                 held[place] = copy(zero)
 
     def _schema(self, node: TypeNode, value: object, struct: TypeNode, path: str) -> None:
-        """Decode a schema, a list of schemas, or a boolean."""
         if path.endswith(_MAYBE_SCHEMAS) and value_type(value) not in ("object", "boolean"):
             raise _wrong(node, value, struct, path, "boolean or JSON schema expected")
         if isinstance(value, dict | list) and node.items is not None:

@@ -114,7 +114,6 @@ def _key_defaults(item: TypeNode, keys: tuple[str, ...]) -> dict[str, object]:
 
 
 def _merging(source: dict[str, object], kind: str, *, is_object: bool) -> tuple[Merging, str]:
-    """Return how a value merges, and the allowed type."""
     if kind == "array":
         relation = source.get("x-kubernetes-list-type")
         return "set" if relation == "set" else "keyed" if relation == "map" else "scalar", "list"

@@ -96,7 +96,6 @@ def _root_errors(schema: dict[str, object], field: str, *, with_status: bool) ->
 
 
 def _has_unsupported(schema: dict[str, object]) -> bool:
-    """Return whether a schema contains a keyword that has no structural form."""
     if any(schema.get(name) for name in (*_UNSUPPORTED, "$ref", "$schema", "dependencies")):
         return True
     if schema.get("additionalItems") is not None or schema.get(OPEN) is False or items(schema.get("items")):

@@ -161,7 +161,6 @@ def _extension_errors(schema: dict[str, object], field: str) -> Iterator[SchemaE
 
 
 def _identity_errors(schema: dict[str, object], field: str, level: str) -> Iterator[SchemaError]:
-    """Yield the errors of apiVersion, kind and metadata of an object, whether or not it is embedded."""
     if level != "root" and schema.get(EMBEDDED) is not True:
         return
     properties = mapping(schema.get("properties"))

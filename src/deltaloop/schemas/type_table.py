@@ -208,7 +208,6 @@ class TypeTable:
         )
 
     def _otherwise(self, shape: FieldShape, of: FieldType) -> TypeNode:
-        """Return a type whose merging is overridden."""
         if shape.granular and isinstance(of, str):
             return self.struct(of[1:], granular=True)
         node = self._field(of)
@@ -228,7 +227,6 @@ def _note_below(completion: Completion, fields: Mapping[str, TypeNode]) -> None:
 
 
 def _number(made: TypeNode, numbers: Iterable[int | HoistedFields], names: Iterator[str]) -> None:
-    """Assign the protobuf numbers of fields."""
     for each in numbers:
         if isinstance(each, int):
             name = next(names)
@@ -309,7 +307,6 @@ def _is_value(struct: StructType, name: str) -> bool:
 
 
 def _struct_in(shape: FieldType) -> tuple[str, Held]:
-    """Return the name of the struct in a field, or "", and the container type."""
     if isinstance(shape, str):
         return shape.removeprefix("#") if shape[0] == "#" else "", ""
     if shape.of is not None:

@@ -37,14 +37,11 @@ class TypeNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One type. Types can contain themselves, and do not change after their compilation.
 
     Attributes:
-        form: Form of the value.
         name: Name of a struct in the table, for example ``core.v1.PodSpec``.
         fields: Types of the named fields.
         other: Type of all other fields, or None.
-        items: Type of a list's items.
         open: Whether unknown fields are kept.
         types: JSON types that the schema allows. Empty means any.
-        nullable: Whether null is allowed.
         embedded: Whether the value is a whole Kubernetes object.
         default: Default of a missing field, or ``NO_DEFAULT``.
         default_size: Bytes of the default as JSON, plus an allowance for the work of copying it.
@@ -64,8 +61,7 @@ class TypeNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         zero: Go's zero value, reduced to the parts that are objects or null.
         patch_key: Merge key of a list for strategic merge patch, or "" for plain values. None replaces the list.
         replaced: Whether a strategic merge patch replaces an object instead of merging it.
-        numbers: Names and types of the fields by protobuf number, in Go's order. "" is a nested message with some of
-            the fields.
+        numbers: Names and types of the fields by protobuf number, in Go's order. "" is a nested message.
         carrier: Protobuf message of the value, if it differs from JSON.
     """
 

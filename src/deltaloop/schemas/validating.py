@@ -227,7 +227,6 @@ def _check(node: TypeNode, value: object, path: str, errors: Errors, old: object
 
 
 def _check_type(node: TypeNode, value: object, path: str, errors: Errors) -> None:
-    """Add the error of a wrong type, which names the format if the schema has one."""
     types, kind = node.types, value_type(value)
     if value is None:
         if types and not node.nullable:

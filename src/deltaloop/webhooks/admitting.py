@@ -92,7 +92,6 @@ def admission_steps(webhook: AdmissionWebhook, body: bytes | bytearray, listers:
 
 
 def _declared(webhook: AdmissionWebhook, listers: Listers) -> Listers:
-    """Limit the listers to the kinds that the webhook declares."""
     known = {str(each) for each in webhook.reads}
 
     def lister(kind: Kind) -> Lister[Any]:

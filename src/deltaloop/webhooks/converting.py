@@ -225,7 +225,6 @@ def _given(function: ConversionFunction, obj: dict[str, Any], seen: list[SeenMis
 
 
 def _taken(function: ConversionFunction, obj: dict[str, Any], returned: Any) -> dict[str, Any]:
-    """Return the fields of the object that a function returned."""
     if function.target.model not in _PLAIN:
         model: Any = function.target.model
         if not isinstance(returned, model):

@@ -267,8 +267,8 @@ def convert(kind: Kind, source: Any, target: Any = None, /) -> Callable[[Callabl
 
     ``@convert(OldDatabase, Database)`` converts instances of one class to another class. ``@convert(Database,
     "v1beta1", "v1")`` converts dicts: the function changes its argument or returns a new dict. It can change labels and
-    annotations, for example to preserve values that the target version cannot express. Other metadata is preserved for
-    it.
+    annotations, for example to preserve values that the target version cannot express. Other metadata is
+    preserved.
 
     Every kind has one hub version, to and from which all other versions are converted.
 

@@ -198,7 +198,6 @@ class WebhookServer:
                 await asyncio.sleep(_PROBE_PERIOD)
 
     async def _tell_expiry(self, metrics: WebhookMetrics) -> None:
-        """Report the expiry whenever a new certificate is served."""
         told: float | None = None
         while True:
             found = self._certificates.valid_until
@@ -336,7 +335,6 @@ _LOGGER: Final = "deltaloop.webhooks.http"
 
 
 async def _bounded(request: web.BaseRequest, most: int, held: HeldBytes) -> bytearray:
-    """Read a body up to its limits."""
     too_large = f"a review has {most} bytes at most"
     if (request.content_length or 0) > most:
         raise _too_large(too_large)

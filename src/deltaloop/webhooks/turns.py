@@ -125,7 +125,6 @@ def _check(deadline: float) -> None:
 
 
 def _advance(steps: Steps[Any]) -> tuple[bool, Any]:
-    """Run one step. Return whether it was the last step, and the result."""
     try:
         next(steps)
     except StopIteration as stop:

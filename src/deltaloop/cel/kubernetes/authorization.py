@@ -74,8 +74,6 @@ AccessAnswerer: TypeAlias = Callable[[AccessQuestion], AccessAnswer]
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """Incomplete question, and the function that decides."""
-
     answer: AccessAnswerer
     question: AccessQuestion = AccessQuestion()
 
@@ -141,7 +139,6 @@ def _check(check: _Check, verb: str) -> AccessAnswer:
 
 
 def _limited(part: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
-    """Return a function that adds one part to a question about a resource."""
 
     def limited(check: ResourceCheck, value: str) -> ResourceCheck:
         changed: dict[str, Any] = {part: value}

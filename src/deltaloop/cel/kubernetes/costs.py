@@ -66,7 +66,6 @@ def _through(factor: float = TEXT_FACTOR, *, keeps_size: bool = False) -> Cost:
 
 
 def _traversed(value: Any) -> int:
-    """Return the cost of reading all parts of a value."""
     kind = kind_of(value)
     if kind is str:
         return int(len(value.encode("utf-8", "surrogatepass")) * TEXT_FACTOR)
@@ -82,7 +81,6 @@ def _traversed(value: Any) -> int:
 
 
 def _element(call: CallShape, operand: Operand) -> Operand | None:
-    """Return the known properties of a list's elements."""
     if not operand.type.parameters:
         return None
     path = (*operand.path, "@items") if operand.path else ()

@@ -112,7 +112,6 @@ def _includes(target: Any, wanted: Any) -> bool:
 def _each(
     suffix: str, kinds: Iterable[Type], implementation: Callable[[list[Any]], Any], result: Type | None = None
 ) -> tuple[Overload, ...]:
-    """Return one overload for each element type."""
     return tuple(
         method(f"list_{kind.kind}_{suffix.format(kind.kind)}", (list_of(kind),), result or kind, implementation)
         for kind in kinds

@@ -65,7 +65,6 @@ def _is_quantity(text: str) -> bool:
 
 
 def _aligned(one: Quantity, other: Quantity) -> tuple[int, int, int]:
-    """Return both numbers for the smaller power of ten, and this power."""
     scale = min(one.scale, other.scale)
     return one.units * 10 ** (one.scale - scale), other.units * 10 ** (other.scale - scale), scale
 

@@ -152,7 +152,6 @@ def duration_text(span: Duration) -> str:
 
 
 def _part(name: str, read: Callable[[_Calendar], int]) -> tuple[Overload, ...]:
-    """Return the methods of one part of a timestamp: in UTC, and in a zone."""
 
     def in_zone(instant: Timestamp, zone: str) -> int:
         seconds = instant.nanoseconds // SECOND

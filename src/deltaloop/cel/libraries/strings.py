@@ -66,7 +66,6 @@ def _searched(text: str, part: str) -> None:
 
 
 def _built(size: int, *texts: str) -> None:
-    """Charge for a string that is built from others."""
     if size > _LARGEST:
         raise WorkLimitError
     if size > _SHORT:

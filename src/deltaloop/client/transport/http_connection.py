@@ -105,9 +105,8 @@ class HttpConnection(asyncio.BufferedProtocol):
 
     # -- asyncio.BufferedProtocol
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Note the transport."""
-        assert isinstance(transport, asyncio.Transport)
+    def connection_made(self, transport: Any) -> None:
+        """Note the transport; that of uvloop is not a subclass of asyncio's."""
         self.transport = transport
         self._stands = True
         made = transport.get_extra_info("socket")

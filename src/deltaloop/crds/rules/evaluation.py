@@ -34,8 +34,6 @@ _NO_MORE: Final = "no further validation rules will be run"
 
 @final
 class _Pair:
-    """Value and its old value, with their type."""
-
     def __init__(self, node: TypeNode, old: object, value: object) -> None:
         self.node = node
         self.old = old

@@ -243,7 +243,8 @@ def desired_child(
     mapping(metadata["annotations"]).pop(APPLIED_HASH, None)  # of an object that was read from the server
     shown_hash = _hash({**body, "data": sorted(mapping(body.get("data")))} if _is_secret(kind) else body)
     _mark(metadata, "annotations", APPLIED_HASH, shown_hash, shown)
-    return Child(kind=kind, namespace=namespace, name=name, body=body, fingerprint=_hash(body))
+    fingerprint = _hash(body) if _is_secret(kind) else shown_hash
+    return Child(kind=kind, namespace=namespace, name=name, body=body, fingerprint=fingerprint)
 
 
 def refuse_namesakes(children: Iterable[Child]) -> None:

@@ -218,8 +218,9 @@ class Children:
     async def _owner(self, *, may_go: bool = False, uid: str = "", live: bool = False) -> Resource:
         """Return the object, as the caches have it now, or as the server has it."""
         name, namespace, own = self._request.name, self._request.namespace, self._declared.own
-        client = self._client.live if live else self._client
-        found = await client.find(untyped(own), name, namespace=namespace)
+        way = self._client.way
+        known = way.kinds.get(id(own)) or await way.bind(own)
+        found = await (way.server if live else way).read(known, name, must_exist=False, namespace=namespace)
         if found is None or (found.deletion_timestamp is not None and not may_go) or uid not in ("", found.uid):
             problem = "is gone" if found is None else "is being deleted" if uid in ("", found.uid) else "is another one"
             raise OwnerGoneError(f"{own.kind} {self._request.key}", problem)
@@ -227,11 +228,11 @@ class Children:
 
     async def _there(self, children: Sequence[Child], owner: Resource, *, adopt: bool) -> dict[ObjectReference, _There]:
         """Return what is there under the names of the desired children; refuse what is not the owner's."""
-        own, controller = self._declared.own, self._controller
+        own, controller, way = self._declared.own, self._controller, self._client.way
         found: dict[ObjectReference, _There] = {}
         for child in children:
-            kind = untyped(child.kind)
-            present = await self._client.find(kind, child.name, namespace=child.namespace or None)
+            known = way.kinds.get(id(child.kind)) or await way.bind(child.kind)
+            present = await way.read(known, child.name, must_exist=False, namespace=child.namespace or None)
             whose = standing(present, owner=owner, own=own, controller=controller)
             other = None if present is None else controlling_owner(present)
             if whose is Standing.ANOTHERS and other is not None:

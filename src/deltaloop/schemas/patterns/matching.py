@@ -223,7 +223,6 @@ class _Automaton:
         return tuple(found)
 
     def _read_by_ways(self, state: _State, sets: int, reached: dict[int, None]) -> bool:
-        """Read a character without closures."""
         left, right = (sets, state.before) if self._backward else (state.before, sets)
         charge(_STEPS_OF_A_PLACE * len(state.places))
         bits = max(sets, 0)
@@ -315,7 +314,6 @@ class _Automaton:
                 yield from ways
 
     def _holds(self, assertion: Assertion, left: int, right: int) -> bool:
-        """Return whether an assertion is true between two characters, given their sets."""
         match assertion:
             case "text start":
                 return left == _NONE
@@ -514,7 +512,6 @@ _kept: Final = _Kept()
 
 
 def _asked_about(tree: Node) -> set[RuneSet]:
-    """Return the character sets that assertions need."""
     asked: set[RuneSet] = set()
     waiting = [tree]
     while waiting:

@@ -97,7 +97,6 @@ def _others(runes: RuneSet) -> Iterable[int]:
 
 @cache
 def _letters() -> list[int]:
-    """Return all letters with case variants, sorted."""
     return sorted(_tables().orbits)
 
 

@@ -399,7 +399,6 @@ class _Parser:
             self._push_rune(rune)
 
     def _escape(self, start: int) -> tuple[int, int]:
-        """Return the character of an escape, and the position after it."""
         text, at = self._text, start + 1
         if at >= len(text):
             raise PatternSyntaxError("trailing backslash at end of expression", "")
@@ -444,7 +443,6 @@ def _repeated_size(size: int, least: int, most: int | None) -> int:
 
 
 def _may_repeat(node: Node) -> bool:
-    """Return whether nested repetitions multiply to no more than the limit."""
     waiting = [(node, MOST)]
     while waiting:
         node, most = waiting.pop()

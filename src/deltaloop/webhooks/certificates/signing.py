@@ -122,7 +122,6 @@ def check_hosts(hosts: Sequence[str]) -> None:
 
 @contextmanager
 def _unreadable() -> Generator[None]:
-    """Convert errors of the cryptography library into ValueError."""
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
 

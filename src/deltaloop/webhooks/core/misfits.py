@@ -110,13 +110,7 @@ def decide_misfit(
 ) -> MisfitDecision:
     """Decide about a request whose object does not fit its class.
 
-    Args:
-        operation: Operation of the request.
-        cls: Class, or None for kinds without a class.
-        new: New object, decoded. None for ``DELETE``.
-        old: Stored object, decoded. None for ``CREATE``.
-        subresource: Subresource that is written, empty for the object itself.
-        problem: Description of an object that cannot be read at all.
+    ``problem`` describes an object that cannot be read at all. ``cls`` is None for kinds without a class.
     """
     judged = old if operation == "DELETE" else new
     found = ([] if cls is None else misfits(cls, judged)) or [Misfit((), problem)]

@@ -1,20 +1,18 @@
 """Migrate the objects of a definition to a new storage version.
 
-``status.storedVersions`` of a definition lists every version in which an object may be stored. The definition must not
-remove any of these versions. A version can leave the list once a server with the new storage version has rewritten all
-objects.
+``status.storedVersions`` of a definition lists every version in which an object may be stored, and the definition must
+keep these versions. A version can leave the list once a server with the new storage version has rewritten all objects.
 
 1. Each object is written without a change. The server stores it in the new version, unless it already is.
-2. The progress is the token of the next page, in an annotation of the definition. An interrupted migration continues
-   there. The error for an expired token contains a new token that continues at the same place in the current list.
-   Objects that were created in the meantime are stored in the new version.
+2. The progress is the token of the next page, in an annotation of the definition. The error for an expired token
+   contains a new token that continues at the same place in the current list. Objects that were created in the meantime
+   are stored in the new version.
 3. ``metadata.managedFields`` entries that name a version which is no longer stored or served are changed to the new
    version. A server rejects every apply to an object whose entries name a removed version.
-4. At the end, the other versions are removed from ``status.storedVersions``, if the storage version is unchanged. The
-   annotation is deleted.
+4. At the end, the other versions are removed from ``status.storedVersions``, if the storage version is unchanged.
 
-If an object fails, the others are still written. The failures are reported at the end, and ``storedVersions`` is not
-changed. The next run starts from the beginning, because the failed object precedes the saved token.
+If an object fails, the others are still written, but ``storedVersions`` is not changed. The next run starts from the
+beginning, because the failed object precedes the saved token.
 
 Source: kubernetes-sigs/kube-storage-version-migrator; KEP-4192.
 """

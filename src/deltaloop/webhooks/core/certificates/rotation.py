@@ -20,8 +20,8 @@ replaced or damaged the Secret. Such an authority is never removed directly. It 
 authority. A deleted Secret therefore leads to an ordinary rotation. A replica with an outdated Secret cannot remove a
 newer authority, because its write to the Secret fails first.
 
-If the signer has not been published for long enough, a replica continues to serve its certificate. A replica without a
-certificate uses the signer anyway, and becomes ready when every ``caBundle`` contains it.
+If the signer has not been published for long enough, a replica continues to serve its current certificate. A replica
+without a certificate uses the signer anyway, and becomes ready when every ``caBundle`` contains it.
 
 Webhooks whose ``caBundle`` another tool writes (cert-manager's annotation) are not changed.
 """
@@ -211,7 +211,6 @@ def _wanted(
     timing: CertificateTiming,
     spare: Authority | None,
 ) -> Authorities | MakeAuthority:
-    """Return the desired content of the Secret."""
     made = MakeAuthority(now - timing.skew, now + timing.authority_lifetime)
     signer = held.signer if held is not None else None
     successor = held.successor if held is not None else None
