@@ -50,7 +50,7 @@ test: $(VENV)/.dev  ## Run the tests
 test-threads: $(VENV)/.dev  ## Run the tests of threads in asyncio's debug mode
 	@PYTHONASYNCIODEBUG=1 $(BIN)/python -m pytest --quiet -m real_time tests/workqueue tests/blocking tests/runtime tests/events $(PYTEST_FLAGS)
 
-check: $(VENV)/.dev  ## Check format, lint, types, import contracts, and the rules of lab/house
+check: $(VENV)/.dev  ## Check format, lint, types, import contracts, English, and the rules of lab/house
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/lint-imports
@@ -61,6 +61,7 @@ check: $(VENV)/.dev  ## Check format, lint, types, import contracts, and the rul
 	@grep '^Type completeness' build/type-completeness.txt
 	@$(BIN)/python -m tools.sizes
 	@$(BIN)/python -m tools.public_api --check
+	@$(BIN)/python -m tools.prose
 	@$(BIN)/python -m pytest --quiet --numprocesses 0 lab/house
 
 format: $(VENV)/.dev  ## Format the code and mend what the linter can
@@ -78,8 +79,8 @@ release: $(VENV)/.dev  ## Build a release from its tag, and try all of it in env
 example: $(VENV)/.runtime  ## Run one example to its end: make example NAME=workqueue
 	@$(BIN)/python -m examples.run $(or $(NAME),workqueue) $(EXAMPLE_FLAGS)
 
-# NO_MKDOCS_2_WARNING: the theme's advertisement is no warning of ours. Zensical's site is built to show that it can be.
-docs: $(VENV)/.docs  ## Build the documentation to build/site, with every link and picture checked
+# NO_MKDOCS_2_WARNING hides an advertisement of the theme. Zensical must be able to build the same site.
+docs: $(VENV)/.docs  ## Build the documentation in build/site, and check its links and pictures
 	@$(BIN)/python -m tools.diagrams --check
 	@$(BIN)/python -m tools.site.stage
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs --quiet build --strict --clean
@@ -89,10 +90,9 @@ docs: $(VENV)/.docs  ## Build the documentation to build/site, with every link a
 lock: $(VENV)/.dev $(VENV)/.docs  ## Rewrite constraints.txt from what is installed now
 	@$(BIN)/python -m tools.lock > constraints.txt.new && mv constraints.txt.new constraints.txt
 
-# Stubs of the built-in kinds, docs/context.md, docs/concepts, and the record of the public API.
-generate: $(VENV)/.dev  ## Write the generated files anew, and show what changed of the public API
+# Stubs of the built-in kinds, diagrams in internals, and the signatures of the public API.
+generate: $(VENV)/.dev  ## Write the generated files, and show the changes of the public API
 	@$(BIN)/python -m tools.kind_types.generate
-	@$(BIN)/python -m tools.context_page
 	@$(BIN)/python -m tools.diagrams
 	@$(BIN)/python -m tools.public_api
 

@@ -1,6 +1,6 @@
-"""Writes the figures of a summary into ``docs/performance.md``, between its markers, and the pictures beside it.
+"""Write the figures of a summary between the markers of ``lab/bench/RESULTS.md``, and its pictures.
 
-What is between ``<!-- figures: NAME -->`` and ``<!-- end -->`` is made here; the rest of the page is written by hand.
+What is between ``<!-- figures: NAME -->`` and ``<!-- end -->`` is generated; the rest of the page is written by hand.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from lab.bench.chart import bars, number, stacks
 from lab.bench.controller import section
 from lab.bench.peers.catalogue import FLOOR, OURS
 
-PAGE: Final = Path("docs/performance.md")
-PICTURES: Final = Path("docs/performance")
+PAGE: Final = Path("lab/bench/RESULTS.md")
+PICTURES: Final = Path("lab/bench/pictures")
+SITE_PICTURES: Final = Path("docs/performance")
+"""Place of the charts that docs/project/performance.md shows."""
+_ON_SITE: Final = ("list-cpu", "memory", section.PICTURE)
 _BLOCK: Final = re.compile(r"(<!-- figures: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _VARIANTS: Final = ("", "-stripped", "-compressed", "-delta-fifo")
 
@@ -302,7 +305,8 @@ def _pictures(summary: Summary, rows: Rows) -> Iterator[tuple[str, str]]:
 
 
 def _picture(name: str, title: str) -> str:
-    return f"![{title}]({PICTURES.name}/{name}.svg)\n"
+    folder = f"../../{SITE_PICTURES}" if name in _ON_SITE else PICTURES.name
+    return f"![{title}]({folder}/{name}.svg)\n"
 
 
 def _with_pictures(names: Sequence[str], text: str) -> str:
@@ -329,6 +333,7 @@ def write(root: Path, summary: Summary) -> None:
     """Write page and pictures."""
     path = root / PAGE
     path.write_text(fill(path.read_text(), blocks(summary)))
-    (root / PICTURES).mkdir(exist_ok=True)
+    for folder in (PICTURES, SITE_PICTURES):
+        (root / folder).mkdir(parents=True, exist_ok=True)
     for name, picture in _pictures(summary, by_key(summary["rows"])):
-        (root / PICTURES / f"{name}.svg").write_text(picture)
+        (root / (SITE_PICTURES if name in _ON_SITE else PICTURES) / f"{name}.svg").write_text(picture)

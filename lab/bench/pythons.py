@@ -1,4 +1,4 @@
-"""Runs the tests and a short benchmark on each Python that is here, and writes the table of ``docs/pythons.md``.
+"""Runs the tests and a short benchmark on each Python that is here, and writes the table of ``lab/bench/PYTHONS.md``.
 
     python -m lab.bench.pythons [--pythons python3.12,/opt/python/bin/python3.14t] [--runs 5] [--only-figures]
 
@@ -25,7 +25,7 @@ from lab.bench.samples import commit, machine
 
 ROOT: Final = Path(__file__).parent.parent.parent
 RESULTS: Final = ROOT / "lab/bench/results/pythons.json"
-PAGE: Final = ROOT / "docs/pythons.md"
+PAGE: Final = ROOT / "lab/bench/PYTHONS.md"
 NAMES: Final = ("3.11", "3.12", "3.13", "3.13t", "3.14", "3.14t")
 LOAD: Final = Load(objects=10_000, events=50_000)
 _ASK: Final = """

@@ -266,7 +266,7 @@ def test_the_section_begins_with_its_picture(tmp_path: Path) -> None:
     )
     by = by_key(found["rows"])
     text, picture = section.text(by, found), section.picture(by)
-    assert text.startswith(f"![A whole controller: CPU](performance/{section.PICTURE}.svg)")
+    assert text.startswith(f"![A whole controller: CPU](../../docs/performance/{section.PICTURE}.svg)")
     assert "Not built: kube-rs." in text
     assert "-uvloop" not in text
     assert "| start | kopf | 2.00 / 2.00 = 1.00 |" in text

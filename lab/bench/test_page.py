@@ -47,15 +47,15 @@ def test_blocks_are_filled_and_everything_else_is_left() -> None:
 
 def test_the_page_has_a_place_for_every_block(tmp_path: Path) -> None:
     committed = Path(__file__).parents[2] / page.PAGE
-    (tmp_path / "docs").mkdir()
+    (tmp_path / page.PAGE).parent.mkdir(parents=True)
     (tmp_path / page.PAGE).write_text(committed.read_text())
     page.write(tmp_path, {**SUMMARY, "time-split": SPLIT})
     written = (tmp_path / page.PAGE).read_text()
     for name in page.blocks(SUMMARY):
         assert f"<!-- figures: {name} -->" in written
     assert "| list-10k | floor | json | 10,000 | 30.0 / 20.0 = 1.500 |" in written
-    pictures = sorted((tmp_path / page.PICTURES).iterdir())
-    assert [each.name for each in pictures if f"performance/{each.name}" not in written] == []
+    pictures = sorted((tmp_path / page.PICTURES).iterdir()) + sorted((tmp_path / page.SITE_PICTURES).iterdir())
+    assert [each.name for each in pictures if f"/{each.name})" not in written] == []
     for picture in pictures:
         ET.fromstring(picture.read_text())
 

@@ -50,7 +50,7 @@ def main() -> None:
     for name in COLUMNS:
         print(f"{name:10}{''.join(f'{found[server][1].get(name, 0):>12}' for server in servers)}")
     if listed["embedded"]:
-        print(f"{listed['embedded']} of the failures of the embedded server are listed in docs/embedded-server.md")
+        print(f"docs/reference/embedded-server.md lists {listed['embedded']} failures of the embedded server")
     if real_is_there:
         print(f"the real server is kube-apiserver {found['real'][1].get('version', '')}")
     else:

@@ -1,7 +1,7 @@
 """Why the embedded server answers some requests differently, where that is known and is for a later change.
 
-``docs/embedded-server.md`` has the same for readers. An explanation looks at what was asked and at the fields of the
-answers, and at a text only where a text is what differs.
+``docs/reference/embedded-server.md`` has the same for readers. An explanation looks at what was asked and at the
+fields of the answers, and at a text only where a text is what differs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes the figures of a run into ``docs/corpus.md``, between its markers; the rest of the page is written by hand."""
+"""Write the figures of a run between the markers of ``lab/corpus/README.md``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 from lab.bench.page import fill, table
 from lab.corpus.counting import FEW, GROUPS
 
-PAGE: Final = Path("docs/corpus.md")
+PAGE: Final = Path("lab/corpus/README.md")
 _PROJECT: Final = ("project", "writes", "same verdict", "equal", "mutations", "same verdict", "equal")
 
 Figures = Mapping[str, Any]

@@ -65,9 +65,9 @@ def test_the_change_log_has_sections_that_can_be_read() -> None:
 def test_each_requirement_says_which_version_is_the_lowest() -> None:
     found = lowest(tomllib.loads((ROOT / "pyproject.toml").read_text()))
     assert {"aiohttp", "msgspec", "PyYAML", "typer", "cryptography", "pytest"} <= set(found)
-    page = (ROOT / "docs" / "dependencies.md").read_text()
+    page = (ROOT / "internals" / "dependencies.md").read_text()
     for name, version in found.items():
-        assert f"| {name} | {version} |" in page, f"docs/dependencies.md has another lowest version of {name}"
+        assert f"| {name} | {version} |" in page, f"internals/dependencies.md has another lowest version of {name}"
 
 
 def project_with(dependencies: list[str], extras: dict[str, list[str]]) -> dict[str, Any]:

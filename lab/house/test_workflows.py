@@ -119,7 +119,7 @@ def test_reports_of_holes_have_a_place_and_conduct_is_named() -> None:
     security = (ROOT / "SECURITY.md").read_text()
     assert "do not open a public issue" in security
     assert "SECURITY.md" in (ROOT / "CODE_OF_CONDUCT.md").read_text()
-    assert "SECURITY.md" in (ROOT / "docs" / "security.md").read_text()
+    assert "SECURITY.md" in (ROOT / "docs" / "project" / "security.md").read_text()
 
 
 SOURCES = [*WORKFLOWS, *ROOT.glob("src/deltaloop/cli/project/template/*.txt"), *ROOT.glob("examples/**/Containerfile")]

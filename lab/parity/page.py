@@ -1,4 +1,4 @@
-"""Write ``docs/parity.md`` from the tables: ``python -m lab.parity.page``."""
+"""Write ``lab/parity/README.md`` from the tables: ``python -m lab.parity.page``."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from pathlib import Path
 
 from lab.parity.tables import Row, Table, read_tables
 
-PAGE = Path(__file__).parents[2] / "docs" / "parity.md"
+PAGE = Path(__file__).with_name("README.md")
 
 INTRODUCTION = """\
-# Upstream's tests and ours
+# Tests of client-go and their counterparts
 
-Each test that client-go has for a part of its machinery, and the tests of ours that show the same. Where we have none,
-the reason is given. A run of the whole suite fails if a test named here is not collected, or does not pass.
+This page lists the tests of client-go, and the tests of deltaloop that verify the same behavior. If there is no
+counterpart, the page gives the reason. `make -C lab parity` fails if a test on this page is not collected
+or does not pass.
 
-This page is made from `lab/parity/*.toml` by `python -m lab.parity.page`; do not edit it.
+`python -m lab.parity.page` generates this page from `lab/parity/*.toml`.
 """
 
 
 def render(tables: list[Table]) -> str:
     """Return the page as text."""
     rows = [row for table in tables for row in table.rows]
-    parts = [INTRODUCTION, f"All together: {_counted(rows)} have a counterpart here.\n"]
+    parts = [INTRODUCTION, f"In total, {_counted(rows)} have a counterpart.\n"]
     for table in tables:
-        parts.append(f"## {table.title}\n\n{table.source}: {_counted(table.rows)} have a counterpart here.\n")
-        lines = ["| upstream | verifies | ours |", "| --- | --- | --- |"]
+        parts.append(f"## {table.title}\n\n{table.source}: {_counted(table.rows)} have a counterpart.\n")
+        lines = ["| client-go | verifies | deltaloop |", "| --- | --- | --- |"]
         lines += [f"| {_cell(row.upstream)} | {_cell(row.verifies)} | {_ours(row)} |" for row in table.rows]
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)

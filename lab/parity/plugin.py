@@ -1,4 +1,4 @@
-"""Makes a run of the whole suite fail if a test that docs/parity.md names did not pass: ``-p lab.parity.plugin``."""
+"""Fail a run of the whole suite if a test in lab/parity/README.md did not pass: ``-p lab.parity.plugin``."""
 
 from __future__ import annotations
 

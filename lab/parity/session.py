@@ -42,7 +42,7 @@ class EveryNamedTestPasses:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Name them."""
         if self._whole and (missing := self.missing()):
-            terminalreporter.section("tests named in docs/parity.md that did not pass in this run", red=True)
+            terminalreporter.section("tests named in lab/parity/README.md that did not pass in this run", red=True)
             terminalreporter.write("".join(f"{test}\n" for test in missing))
 
     def missing(self) -> list[str]:

@@ -91,6 +91,6 @@ def test_a_table_becomes_a_section_of_the_page() -> None:
     )
     assert isinstance(table, Table)
     page = render([table])
-    assert "queue.go: 1 of 2 tests have a counterpart here." in page
+    assert "queue.go: 1 of 2 tests have a counterpart." in page
     assert "| TestOne | a\\|b | `a.py::test_one`<br>`a.py::test_two`<br>Better. |" in page
     assert "| TestTwo | c | none: no such thing |" in page

@@ -1,4 +1,6 @@
-"""Try the driver's side on several versions: ``python -m lab.versions 1.33.13 1.37.2``, and write docs/versions.md.
+"""Test the client side on several versions, and write docs/project/versions.md.
+
+    python -m lab.versions 1.33.13 1.37.2
 
 Each version is built if it is not there (``lab.kube.build``). The page gets a column for each version that was tried.
 """
@@ -17,7 +19,7 @@ from deltaloop.testing.servers.control_plane import ControlPlane, ControlPlaneEr
 from lab.kube.build import assets_of
 from lab.versions.cases import CASES, Case, Place, place_of
 
-PAGE = Path(__file__).parents[2] / "docs" / "versions.md"
+PAGE = Path(__file__).parents[2] / "docs" / "project" / "versions.md"
 BEGIN, END = "<!-- made by: make -C lab versions -->", "<!-- end -->"
 _CASE_SECONDS = 300.0
 
@@ -58,7 +60,7 @@ def main() -> None:
     """Run from the command line; 1 if a case failed."""
     parser = argparse.ArgumentParser(prog="python -m lab.versions", description=__doc__)
     parser.add_argument("versions", nargs="+", help="of Kubernetes, such as 1.33.13")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/versions.md as it is")
+    parser.add_argument("--no-page", action="store_true", help="do not write docs/project/versions.md")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.CRITICAL)
     found: dict[str, list[str]] = {}

@@ -116,7 +116,7 @@ async def subresources(at: Place) -> str:
 
 
 async def informers(at: Place) -> str:
-    """An informer's first list, streamed if the server offers it, and what changes after it."""
+    """An informer's first list, and later changes."""
     for number in range(700):
         await at.client.create(CM, {"metadata": {"name": f"many-{number}", "labels": {"case": "many"}}})
     seen: list[str] = []
@@ -135,7 +135,7 @@ async def informers(at: Place) -> str:
 
 
 async def watches(at: Place) -> str:
-    """A watch goes on after its connection breaks, and nothing is seen twice or missed."""
+    """A watch that continues after a broken connection, without missing or repeated events."""
     seen: list[str] = []
     async with at.through_relay() as client, InformerFactory(client, namespace="default") as factory:
         informer = factory.informer(CM, label_selector="case=watch")
@@ -152,7 +152,7 @@ async def watches(at: Place) -> str:
 
 
 async def forgotten(at: Place) -> str:
-    """A watch from a version that is forgotten gets 410; so does a list."""
+    """A watch or list from a version that has expired (410)."""
     await at.client.create(PLAN, {"metadata": {"name": "old"}})
     async with RealTarget(at.plane).open() as api:
         await api.compact()
@@ -173,7 +173,7 @@ async def forgotten(at: Place) -> str:
 
 
 async def election(at: Place) -> str:
-    """Two candidates; the second leads when the first gives up, and when it hears nothing any more."""
+    """Two candidates of a leader election, one of which is released or silent."""
     async with AsyncExitStack() as stack:
         electors: list[LeaderElector] = []
         tasks: list[asyncio.Task[None]] = []
@@ -210,7 +210,7 @@ def _direct(at: Place) -> Client:
 
 
 async def events(at: Place) -> str:
-    """Events in both of their APIs, counted and in series."""
+    """Events in both APIs, counted and in series."""
     about = await at.client.create(CM, {"metadata": {"name": "events"}})
     for api in EventApi:
         component = f"example.com/{api.name.lower().replace('_', '-')}"
@@ -226,7 +226,7 @@ async def events(at: Place) -> str:
 
 
 async def managers(at: Place) -> str:
-    """A manager on a CRD's objects: preflight, finalizers, owned objects, status, a controller in threads."""
+    """A manager with a CRD: preflight, finalizers, owned objects, status, threads."""
     await at.client.create(kinds.CUSTOM_RESOURCE_DEFINITION, CRD)
 
     async def is_served() -> bool:
@@ -267,7 +267,7 @@ async def _is_gone(client: Client, kind: ResourceType[Resource], name: str) -> b
 
 
 async def storm(at: Place) -> str:
-    """Two replicas, 300 objects that change, reconciles that fail, connections that break, and a leader that goes."""
+    """Two replicas, 300 objects, failing reconciles, broken connections, and a lost leader."""
     report, names = Report(300), [f"o-{number}" for number in range(300)]
     works = Storm(report, seed=1)
 

@@ -36,7 +36,7 @@ class KnownDifference:
 
     Attributes:
         path: Of the differences, ``*`` stands for anything.
-        reason: Why; ``docs/embedded-server.md`` has it, too.
+        reason: Reason for the difference.
     """
 
     path: str

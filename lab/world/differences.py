@@ -1,6 +1,6 @@
-"""What is meant to differ between the two runs of ``make -C lab world``: ``docs/embedded-server.md`` gives the reasons.
+"""Known differences between the two runs of ``make -C lab world``.
 
-A line that no difference of a whole run needs any more fails the run, so that it goes.
+A whole run fails if a line is not needed any more.
 """
 
 from __future__ import annotations

@@ -23,8 +23,6 @@ from lab.world.scenario import NAMES, STEPS
 from lab.world.settled import is_settled
 from lab.world.world import World
 
-PAGE = Path(__file__).parents[2] / "docs" / "embedded-server.md"
-
 
 @pytest.mark.parametrize(
     ("text", "normal"),
@@ -373,9 +371,8 @@ NO_ERRORS = {"embedded": "", "real": ""}
 UNLIKE = {"path": "nodes/a", "embedded": 1, "real": 2}
 
 
-def test_readers_find_the_reason_of_each_known_difference() -> None:
-    page = " ".join(PAGE.read_text().split())
-    assert [each.path for each in KNOWN if each.reason not in page] == []
+def test_each_known_difference_has_a_reason() -> None:
+    assert [each.path for each in KNOWN if not each.reason] == []
 
 
 def test_versions_are_the_real_servers() -> None:

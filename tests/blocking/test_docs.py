@@ -1,4 +1,4 @@
-"""The program on the page runs."""
+"""The program with threads on the page runs, and leaves no threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deltaloop.testing import eventually_blocking
 from deltaloop.testing.servers.cluster import write_kubeconfig
 from tests.blocking.serving import config_map, our_threads
 
-PAGE = Path(__file__).parents[2] / "docs" / "blocking.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "threads.md"
 
 
 def test_the_controller_on_the_page_runs(
@@ -25,10 +25,10 @@ def test_the_controller_on_the_page_runs(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    found = re.search(r"<!-- snippet: blocking_controller -->\n```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    found = re.search(r'^```python title="workers.py"\n(.*?)^```$', PAGE.read_text(), re.DOTALL | re.MULTILINE)
     assert found is not None
     program: dict[str, Any] = {}
-    exec(compile(found[1], "blocking.md", "exec"), program)
+    exec(compile(found[1], "workers.py", "exec"), program)
     write_kubeconfig(tmp_path / "config", kubeconfig)
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
     stop, printed = threading.Event(), list[str]()
@@ -41,9 +41,9 @@ def test_the_controller_on_the_page_runs(
     running.start()
     try:
         client.create(dl.kinds.CONFIG_MAP, config_map("a", b="1", a="2"))
-        eventually_blocking(lambda: has_printed("default/a ['a', 'b']"))
+        eventually_blocking(lambda: has_printed("default/a ok"))
         client.delete(dl.kinds.CONFIG_MAP, "a", namespace="default")
-        eventually_blocking(lambda: has_printed("default/a is gone"))
+        eventually_blocking(lambda: has_printed("default/a deleted"))
     finally:
         stop.set()
         running.join(5)

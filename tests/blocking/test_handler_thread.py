@@ -191,7 +191,7 @@ async def test_told_to_end_it_ends_after_the_call_that_it_is_in() -> None:
 async def test_who_waits_long_for_a_handler_is_told_its_name(
     timeout: float | None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert handler_thread._WARNING_INTERVAL == 5.0, "docs/blocking.md names it"
+    assert handler_thread._WARNING_INTERVAL == 5.0
     monkeypatch.setattr(handler_thread, "_WARNING_INTERVAL", 0.01)
     with blocked() as (handler, inside, go_on), running(handler) as thread:
         task = await begun(add(thread), inside)

@@ -318,7 +318,7 @@ async def test_logs() -> None:
 
 
 async def test_strict_field_validation_of_a_custom_resource() -> None:
-    """Those of built-in kinds are not validated by the embedded server (docs/embedded-server.md)."""
+    """Those of built-in kinds are not validated by the embedded server (docs/reference/embedded-server.md)."""
     strict = WriteOptions(field_validation="Strict")
     crd = read_yaml(SAMPLE_CRD.read_text(), source=SAMPLE_CRD.name)
     foo = {"metadata": {"name": "a", "namespace": "default"}, "spec": {"deploymentName": "a", "unknown": 1}}

@@ -55,7 +55,7 @@ def seen(code: int, answer: dict[str, Any], *, namespace: str, name: str) -> dic
     causes: list[dict[str, str]] = answer.get("details", {}).get("causes", [])
     if code != 422 or not causes:
         return {"code": code, "message": answer["message"]}
-    # Where one cause comes twice, it is told once here; see docs/embedded-server.md.
+    # Where one cause comes twice, it is told once here; see docs/reference/embedded-server.md.
     told = sorted({(cause.get("field", ""), cause["message"].partition("\n")[0]) for cause in causes})
     return {"code": code, "causes": [list(cause) for cause in told]}
 

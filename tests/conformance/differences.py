@@ -1,7 +1,7 @@
 """What the embedded server does not do as the real one does: the cases that fail on it, and why.
 
-``docs/embedded-server.md`` lists the same for readers. A case here that begins to pass fails the suite, so that its
-line goes.
+``docs/reference/embedded-server.md`` lists the same for readers. A case here that begins to pass fails the suite, so
+that its line goes.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ what the real one makes kubectl print into ``kubectl_expected``, a file for each
 part on the embedded server with one kubectl.
 
 What is the same on no two runs (ages, times, uids, resource versions, the server's address) is replaced first. What
-differs for a reason that ``docs/embedded-server.md`` gives is left out of the script.
+differs for a reason that ``docs/reference/embedded-server.md`` gives is left out of the script.
 """
 
 from __future__ import annotations

@@ -104,8 +104,8 @@ class Page:
             self._keep(block)
 
     def _python(self, block: Block) -> None:
-        text = included(block.text)
-        if block.ask.skip or text != block.text:  # what is included has tests of its own
+        text = block.text
+        if block.ask.skip:
             compile(text, block.page, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
             return
         if block.title or block.ask.named:
@@ -166,7 +166,7 @@ class Page:
     def _keep(self, block: Block) -> None:
         path = self._folder / block.title
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(included(block.text) + "\n")
+        path.write_text(block.text + "\n")
         if block.language != "python":
             return
         if path.name.startswith("test_"):
@@ -179,7 +179,7 @@ class Page:
 
     def _tests(self, block: Block, path: Path) -> None:
         """Run a block of tests with pytest, in this process: another one would import everything anew."""
-        path.write_text(included(block.text) + "\n")
+        path.write_text(block.text + "\n")
         flags = ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", str(self._folder)]
         configuration = self._folder / "pytest.ini"
         configuration.write_text("[pytest]\ndeltaloop_async_tests = virtual\n")
@@ -197,21 +197,6 @@ def compare(shown: str, printed: str, where: str) -> None:
     pattern = re.escape(shown.strip()).replace(re.escape("..."), ".*?")
     if re.fullmatch(pattern, printed.strip(), re.DOTALL) is None:
         raise SnippetError(f"{where}: the page shows\n{shown.strip()}\nbut this was printed:\n{printed.strip()}")
-
-
-def included(text: str) -> str:
-    """Put in what ``--8<-- "FILE"`` lines name, as the site does.
-
-    Raises:
-        AssertionError: The file is not there.
-    """
-
-    def content(found: re.Match[str]) -> str:
-        path = ROOT / found[1]
-        assert path.is_file(), f"{found[1]} is not there"
-        return path.read_text().rstrip("\n")
-
-    return re.sub(r'^--8<-- "([^"]+)"$', content, text, flags=re.MULTILINE)
 
 
 @contextlib.contextmanager

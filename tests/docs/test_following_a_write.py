@@ -11,7 +11,7 @@ from types import CodeType, FrameType
 from tests.apiserver.serving import config_map, serving
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "following-a-write.md"
+PAGE = ROOT / "internals" / "following-a-write.md"
 SOURCE = ROOT / "src" / "deltaloop" / "apiserver"
 MOST = 15
 Call = tuple[str, CodeType, int]  # file, code, place of the call that it comes from

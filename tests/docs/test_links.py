@@ -1,4 +1,4 @@
-"""Links between pages lead to files and headings that are there; ``make docs`` looks at those of the built site."""
+"""Links between pages lead to existing files and headings. ``make docs`` checks the links of the built site."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+from tools.site import reference
 
 from tests.docs.test_snippets import PAGES
 
 ROOT = Path(__file__).parents[2]
+GENERATED = reference.pages()
 _LINK = re.compile(r"(?<![!\w])\[[^\]\n]*\]\(([^)\s]+)\)")
 _FENCED = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
@@ -27,17 +29,39 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def text_of(target: Path) -> str | None:
+    """Return the text of a page, which may be generated with the site; None if it does not exist."""
+    if target.is_relative_to(ROOT / "docs"):
+        generated = GENERATED.get(target.relative_to(ROOT / "docs").as_posix())
+        if generated is not None:
+            return generated
+    if target.suffix == ".md" and target.is_file():
+        return target.read_text()
+    return "" if target.exists() else None
+
+
 def wrong_links(page: Path, text: str) -> list[str]:
-    """List a page's links that lead nowhere; pages of the reference are made with the site."""
+    """List a page's links whose file or heading does not exist."""
     wrong: list[str] = []
     for link in links(text):
         name, _, fragment = link.partition("#")
-        target = (page.parent / name).resolve() if name else page
-        there = text if target == page else target.read_text() if target.suffix == ".md" and target.is_file() else ""
-        if name.startswith("reference/"):
-            continue
-        if not target.exists() or (fragment and fragment not in anchors(there)):
+        there = text_of((page.parent / name).resolve()) if name else text
+        if there is None or (fragment and fragment not in anchors(there)):
             wrong.append(link)
+    return wrong
+
+
+def wrong_titles(page: Path, text: str) -> list[str]:
+    """List the links of "See also" whose text is not the title of their target."""
+    wrong: list[str] = []
+    for paragraph in re.findall(r"^\*\*See also:\*\* (.*?)(?:\n\n|\Z)", text, re.MULTILINE | re.DOTALL):
+        for words, link in re.findall(r"\[([^\]]+)\]\(([^)]+)\)", paragraph):
+            name, _, fragment = link.partition("#")
+            there = text_of((page.parent / name).resolve()) or ""
+            headings = _HEADING.findall(_FENCED.sub("", there))
+            titles = headings[:1] + [each for each in headings if fragment and fragment in anchors(f"# {each}")]
+            if " ".join(words.split()) not in titles:
+                wrong.append(f"{words}: {titles}")
     return wrong
 
 
@@ -47,12 +71,30 @@ def test_links_lead_somewhere(page: str) -> None:
     assert wrong_links(path, path.read_text()) == []
 
 
-def test_a_link_that_does_not_is_found() -> None:
+@pytest.mark.parametrize("page", PAGES)
+def test_see_also_has_the_titles_of_the_pages(page: str) -> None:
+    path = ROOT / page
+    assert wrong_titles(path, path.read_text()) == []
+
+
+def test_a_wrong_link_is_found() -> None:
     page = ROOT / "docs" / "index.md"
-    text = "# A page, of `ours`\n[a](#a-page-of-ours) [b](runtime.md) [c](https://example.com) `[d](none.md)`\n"
+    text = "# A page, of `ours`\n[a](#a-page-of-ours) [b](install.md) [c](https://example.com) `[d](none.md)`\n"
     assert wrong_links(page, text) == []
-    assert wrong_links(page, text + "[e](none.md) [f](#none) [g](runtime.md#none)\n") == [
+    assert wrong_links(page, text + "[e](none.md) [f](#none) [g](install.md#none)\n") == [
         "none.md",
         "#none",
-        "runtime.md#none",
+        "install.md#none",
+    ]
+    assert wrong_links(page, "[a](reference/command-line.md#deltaloop-run) [b](reference/command-line.md#none)") == [
+        "reference/command-line.md#none"
+    ]
+
+
+def test_a_wrong_title_is_found() -> None:
+    page = ROOT / "docs" / "index.md"
+    text = "**See also:** [Install deltaloop](install.md), [Install](install.md),\n[Extras](install.md#choose-extras)\n"
+    assert wrong_titles(page, text) == [
+        "Install: ['Install deltaloop']",
+        "Extras: ['Install deltaloop', 'Choose extras']",
     ]

@@ -10,7 +10,12 @@ from pathlib import Path
 import deltaloop as dl
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "docs").rglob("*.md"),
+    *(ROOT / "internals").rglob("*.md"),
+    *(ROOT / "examples").rglob("*.md"),
+]
 _NAME = re.compile(r"(?<![\w.])dl\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
 
 
@@ -36,8 +41,8 @@ def test_names_that_pages_use_exist() -> None:
 
 
 def test_errors_and_options_of_the_clients_page_are_names_of_dl() -> None:
-    text = (ROOT / "docs" / "client.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "client.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(\w+Error)`", text)) - {"KeyError"}
     named |= set(re.findall(r"\b([A-Z]\w+Options)\(", text))
-    assert {"TransportError", "UnreadableItemsError", "LogOptions"} <= named
+    assert {"TransportError", "MalformedObjectError", "WriteOptions"} <= named
     assert {name for name in named if not hasattr(dl, name)} == set()

@@ -91,10 +91,6 @@ GOOD = """
     await nobody.knows(this)
     ```
 
-    ```python
-    --8<-- "examples/workqueue/controller.py"
-    ```
-
     ```yaml
     a: 1
     ```
@@ -119,7 +115,6 @@ WRONG = {
     "another output of a command": "```console\n$ cat examples/__init__.py\nnonsense\n```",
     "YAML that cannot be read": "```yaml\na: [1\n```",
     "TOML that cannot be read": "```toml\na =\n```",
-    "a file that is not there": '```python\n--8<-- "examples/nonsense.py"\n```',
     "a test that fails": "```python\ndef test_it() -> None:\n    assert False\n```",
     "a console without a prompt": "```console\nmake test\n```",
 }

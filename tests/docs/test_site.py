@@ -68,15 +68,15 @@ def test_every_command_and_option_is_in_the_reference() -> None:
 
 
 def test_links_lead_to_the_pages_of_the_site() -> None:
-    source = ROOT / "docs" / "concepts" / "store.md"
+    source = ROOT / "docs" / "how-to" / "kinds.md"
     text = (
-        "[a](../cache.md#handlers) [b](../../README.md) [c](../../examples/workqueue/controller.py) "
+        "[a](../install.md#choose-extras) [b](../../README.md) [c](../../examples/workqueue/controller.py) "
         "[d](../../src/deltaloop/errors.py) [`e`](../../Makefile) "
         "[f](https://kubernetes.io) [g](#here) [h](nowhere.md)\n"
         "```text\n[a](../../README.md)\n```\n"
     )
-    assert stage.mend_links(text, source, "concepts/store.md") == (
-        "[a](../cache.md#handlers) [b](../index.md) [c](../examples/workqueue.md) "
+    assert stage.site_links(text, source, "how-to/kinds.md") == (
+        "[a](../install.md#choose-extras) [b](../index.md) c (`examples/workqueue/controller.py`) "
         "d (`src/deltaloop/errors.py`) `e` [f](https://kubernetes.io) [g](#here) [h](nowhere.md)\n"
         "```text\n[a](../../README.md)\n```\n"
     )
@@ -146,7 +146,7 @@ def missing(page: str) -> set[tuple[str, str]]:
 
 
 def test_every_dependency_is_on_its_page_with_its_version() -> None:
-    page = (ROOT / "docs" / "dependencies.md").read_text()
-    assert missing(page) == set(), "docs/dependencies.md, the table at the top"
+    page = (ROOT / "internals" / "dependencies.md").read_text()
+    assert missing(page) == set(), "internals/dependencies.md, the table at the top"
     version = dict(required())["aiohttp"]
     assert missing(page.replace(f"| aiohttp | {version} |", "| aiohttp | 3.11 |")) == {("aiohttp", version)}

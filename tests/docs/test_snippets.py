@@ -11,7 +11,11 @@ from tests.docs.running import open_page
 from tests.docs.snippets import blocks
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    *sorted(str(path.relative_to(ROOT)) for folder in ("docs", "internals") for path in (ROOT / folder).rglob("*.md")),
+]
 TESTS = [path.read_text() for path in (ROOT / "tests").rglob("*.py")]
 
 
@@ -24,6 +28,17 @@ def test_every_snippet_runs(page: str, tmp_path: Path) -> None:
     with open_page(page, tmp_path) as running:
         for block in found:
             running.run(block)
+
+
+WIDEST = 76
+"""Columns of code that a page can show next to the navigation."""
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if not page.startswith("internals/")])
+def test_code_fits_the_page(page: str) -> None:
+    shown = [block for block in blocks(page, (ROOT / page).read_text()) if not block.hidden]
+    lines = [(number, line) for block in shown for number, line in enumerate(block.text.splitlines(), block.line)]
+    assert [f"{page}:{number}: {line}" for number, line in lines if len(line.expandtabs(4)) > WIDEST] == []
 
 
 @pytest.mark.parametrize("page", PAGES)

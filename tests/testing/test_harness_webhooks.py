@@ -1,6 +1,6 @@
 """Webhooks of programs under test: registered and called over the wire with no set-up; away, slow and wrong.
 
-All of it in virtual time: the page ``docs/webhooks.md`` says what becomes of requests while nobody answers.
+All of it in virtual time: the page ``docs/how-to/webhooks.md`` says what becomes of requests while nobody answers.
 """
 
 from __future__ import annotations

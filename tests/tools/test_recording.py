@@ -1,11 +1,11 @@
-"""The picture that plays what a command printed."""
+"""The animated picture of the output of a command."""
 
 import re
 import xml.etree.ElementTree as ET
 from itertools import pairwise
 
 import pytest
-from tools.recording.draw import COLUMNS, LAST_LOOK, LEAST_STEP, LONGEST_PAUSE, ROWS, Line, draw
+from tools.recording.draw import COLUMNS, LEAST_STEP, LONGEST_PAUSE, RESULT, ROWS, Line, draw
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -22,43 +22,44 @@ def steps(picture: str) -> list[tuple[float, int]]:
     return [(whole * float(at) / 100, int(lift)) for at, lift in frames]
 
 
-def test_each_line_is_a_row_and_what_is_markup_is_text() -> None:
+def test_each_line_is_a_row_and_markup_is_escaped() -> None:
     picture = draw([Line(0.0, "$ make demo"), Line(0.1, "  0.08s  server    a < b & c")], title="make <demo>")
     assert rows(picture) == ["$ make demo", "  0.08s  server    a < b & c"]
     assert 'aria-label="make &lt;demo&gt;, recorded"' in picture
 
 
-def test_an_actor_has_its_colour() -> None:
+def test_an_actor_has_its_color() -> None:
     picture = draw([Line(0.0, "  0.54s  replica-2 leads"), Line(0.0, "  ok    it holds")], title="t")
     assert '<tspan class="replica">replica-2</tspan>' in picture
     assert '<tspan class="ok">ok</tspan>' in picture
 
 
-def test_a_long_line_goes_on_below_what_it_says() -> None:
-    said = "  0.54s  replica-2 " + "word " * 40
-    found = rows(draw([Line(0.0, said)], title="t"))
+def test_a_long_line_continues_below_its_text() -> None:
+    text = "  0.54s  replica-2 " + "word " * 40
+    found = rows(draw([Line(0.0, text)], title="t"))
     assert len(found) == 3
     assert all(len(row) <= COLUMNS for row in found)
     assert [row.index("word") for row in found] == [19, 19, 19]
-    assert " ".join(" ".join(found).split()) == " ".join(said.split())
+    assert " ".join(" ".join(found).split()) == " ".join(text.split())
 
 
-def test_lines_come_in_order_slowly_enough_and_without_long_waits() -> None:
+def test_the_result_is_shown_first_and_then_the_lines_in_order() -> None:
     picture = draw([Line(1.0, "a"), Line(1.001, "b"), Line(1.5, "c"), Line(60.0, "d")], title="t")
     found = steps(picture)
-    assert [round((ROWS * 18 - lift) / 18) for _, lift in found] == [0, 1, 2, 3, 4]
-    waits = [later - sooner for (sooner, _), (later, _) in pairwise(found[1:])]
+    assert [round((ROWS * 18 - lift) / 18) for _, lift in found] == [4, 0, 1, 2, 3, 4]
+    assert found[1][0] == pytest.approx(RESULT, abs=0.01)
+    waits = [later - sooner for (sooner, _), (later, _) in pairwise(found[2:])]
     assert waits == pytest.approx([LEAST_STEP, 0.499, LONGEST_PAUSE], abs=0.01)
     whole = float(re.findall(r"play ([0-9.]+)s", picture)[0])
-    assert whole - found[-1][0] == pytest.approx(LAST_LOOK, abs=0.02)
+    assert whole - found[-1][0] == pytest.approx(RESULT, abs=0.02)
 
 
-def test_without_motion_the_last_rows_are_seen() -> None:
+def test_the_last_rows_are_shown_without_motion() -> None:
     picture = draw([Line(float(number), f"line {number}") for number in range(ROWS + 5)], title="t")
     assert f".rows{{transform:translateY({-5 * 18}px)" in picture
     assert "@media(prefers-reduced-motion:reduce){.rows{animation:none!important}}" in picture
 
 
-def test_nothing_printed_is_no_picture() -> None:
+def test_empty_output_is_an_error() -> None:
     with pytest.raises(ValueError, match="nothing was printed"):
         draw([], title="t")

@@ -188,7 +188,7 @@ async def test_a_response_that_is_not_read_is_cut() -> None:
 
 
 async def test_a_connection_takes_a_bounded_amount_of_memory() -> None:
-    """The figure of docs/security.md: three quarters of a MiB, beside what is counted for bodies."""
+    """The figure of docs/project/security.md: three quarters of a MiB, beside what is counted for bodies."""
     number = 12
     async with serving(ALL) as caller:
         trusting = ssl.create_default_context(cadata=credentials()[0].ca_pem.decode())

@@ -1,11 +1,10 @@
-"""Draws the state machines of the cores, from the code, for the pages in ``docs/concepts``.
+"""Draw the state machines of the cores for the pages in ``internals/machines``.
 
-    python -m tools.diagrams            # writes the pictures and the tables
-    python -m tools.diagrams --check    # says which are not what the code is, and changes nothing
+    python -m tools.diagrams            # write the pictures and the tables
+    python -m tools.diagrams --check    # list the files that differ from the code, without changing them
 
-Where a core has a table of its states, the picture is drawn from it; where it has none, the machine is walked: every
-state that it can come into is visited, by the calls that its driver makes. Nothing is drawn by hand. A page holds a
-diagram between ``<!-- diagram: NAME -->`` and ``<!-- end of diagram -->``, a table of what a core decides in each case
-between ``<!-- table: NAME -->`` and ``<!-- end of table -->``, and names its cores as ``cores.py`` says. A core that no
-page names is an error.
+A picture is drawn from a core's own table of states. Without such a table, the machine is walked: every reachable state
+is visited by the calls that its driver makes. A page contains a diagram between ``<!-- diagram: NAME -->`` and
+``<!-- end of diagram -->``, and a table of a core's decisions between ``<!-- table: NAME -->`` and
+``<!-- end of table -->``. It names its cores as described in ``cores.py``. A core that no page names is an error.
 """

@@ -11,7 +11,7 @@ from tools.diagrams.draw import block, svg, table_block
 from tools.diagrams.machines import all_diagrams, all_tables
 from tools.diagrams.model import Diagram, Table
 
-CONCEPTS = Path(__file__).parents[2] / "docs" / "concepts"
+PAGES = Path(__file__).parents[2] / "internals" / "machines"
 
 
 def wanted(diagrams: list[Diagram], tables: list[Table]) -> dict[Path, str]:
@@ -21,23 +21,21 @@ def wanted(diagrams: list[Diagram], tables: list[Table]) -> dict[Path, str]:
         ValueError: If a page has no place for its diagram or table, or a place for one that there is not, or if no page
             names some core.
     """
-    files: dict[Path, str] = {path: path.read_text() for path in CONCEPTS.glob("*.md")}
+    files: dict[Path, str] = {path: path.read_text() for path in PAGES.glob("*.md")}
     blocks = [(diagram.page, "diagram", diagram.name, block(diagram)) for diagram in diagrams]
     blocks += [(table.page, "table", table.name, table_block(table)) for table in tables]
     for name, what, which, text in blocks:
-        page = CONCEPTS / f"{name}.md"
+        page = PAGES / f"{name}.md"
         files[page] = _with_block(page.name, files[page], what, which, text)
     known = {(what, which) for _, what, which, _ in blocks}
     for page, text in files.items():
         for what, which in re.findall(r"<!-- (diagram|table): (.*?) -->", text):
             if (what, which) not in known:
                 raise ValueError(f"{page.name} asks for a {what} that nobody draws: {which}")
-    every, used_by = cores.all_cores(), cores.drivers()
-    missing = cores.without_page([*files.values()], every)
+    missing = cores.without_page([*files.values()], cores.all_cores())
     if missing:
-        raise ValueError(f"no page of docs/concepts names {', '.join(missing)}")
-    files = {page: cores.filled(text, every, used_by) for page, text in files.items()}
-    return {**files, **{CONCEPTS / "diagrams" / f"{diagram.name}.svg": svg(diagram) for diagram in diagrams}}
+        raise ValueError(f"no page of internals/machines names {', '.join(missing)}")
+    return {**files, **{PAGES / "diagrams" / f"{diagram.name}.svg": svg(diagram) for diagram in diagrams}}
 
 
 def _with_block(page: str, text: str, what: str, which: str, block_text: str) -> str:
@@ -51,7 +49,7 @@ def _with_block(page: str, text: str, what: str, which: str, block_text: str) ->
 
 def stale(files: dict[Path, str]) -> list[str]:
     """Return the names of the files that are not as they should be, and of pictures that nobody draws any more."""
-    present = set((CONCEPTS / "diagrams").glob("*.svg"))
+    present = set((PAGES / "diagrams").glob("*.svg"))
     differ = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
     return sorted(path.name for path in {*differ, *(present - set(files))})
 
@@ -64,10 +62,10 @@ def main() -> int:
         if names:
             print("not what the code is (make generate writes them):", *names, sep="\n  ")
         return 1 if names else 0
-    (CONCEPTS / "diagrams").mkdir(exist_ok=True)
+    (PAGES / "diagrams").mkdir(exist_ok=True)
     for path, text in files.items():
         path.write_text(text)
-    for left in set((CONCEPTS / "diagrams").glob("*.svg")) - set(files):
+    for left in set((PAGES / "diagrams").glob("*.svg")) - set(files):
         left.unlink()
     print("\n".join(names) if names else "nothing has changed")
     return 0

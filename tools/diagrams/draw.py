@@ -181,7 +181,7 @@ def block(diagram: Diagram) -> str:
     """Return what a page shows: the picture, and its table."""
     return "\n".join(
         [
-            f"![{diagram.title}: the states, and numbered arrows that the table explains](diagrams/{diagram.name}.svg)",
+            f"![{diagram.title}: states and numbered transitions](diagrams/{diagram.name}.svg)",
             "",
             table(diagram),
             "",

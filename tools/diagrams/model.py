@@ -100,7 +100,7 @@ class Diagram:
 
     Attributes:
         name: Name of the picture's file and of the block in the page.
-        page: The page in ``docs/concepts`` that shows it, without its ending.
+        page: The page in ``internals/machines`` that shows it, without its ending.
         title: What it is a machine of.
         source: Module that it was drawn from.
         states: In the order in which they are drawn, from top to bottom.
@@ -127,7 +127,7 @@ class Table:
 
     Attributes:
         name: Name of the block in the page.
-        page: The page in ``docs/concepts`` that shows it, without its ending.
+        page: The page in ``internals/machines`` that shows it, without its ending.
         source: Module that it was made from.
         heads: The head of each column.
         rows: The cells, in words.

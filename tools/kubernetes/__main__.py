@@ -2,7 +2,7 @@
 
 It writes the one number, the Go modules that follow from it, builds a real server of that version, and has everything
 made anew that is made from published types or from what such a server answers. What it leaves is to be read with ``git
-diff``; the page ``docs/how-to/raise-kubernetes.md`` says how to go on.
+diff``; the page ``internals/raising-kubernetes.md`` says how to go on.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ from deltaloop.api.kubernetes_version import KUBERNETES
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 # Where the number itself is written.
-NUMBER: Final = ("src/deltaloop/api/kubernetes_version.py", "docs/embedded-server.md")
+NUMBER: Final = (
+    "src/deltaloop/api/kubernetes_version.py",
+    "docs/reference/embedded-server.md",
+    "docs/project/versions.md",
+)
 MODULES: Final = ("lab/kube/apiserver", "lab/world/controllers", "tools/protobuf_table", "lab/interop/go_client")
 # Each reads what those before it have written.
 STEPS: Final = (

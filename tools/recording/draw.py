@@ -1,8 +1,8 @@
-"""Draws what a command printed as an SVG that plays: a terminal whose lines come as they came then.
+"""Draw the output of a command as an animated SVG: a terminal that prints the lines with their original timing.
 
-All rows are one column of text behind a window; one animation lifts the column, a step for each line. So the file is a
-few kilobytes, needs no script, and a page shows it as a picture. Where less motion is asked for, the last rows stand
-still.
+All rows are one column of text behind a window. One animation lifts the column, one step for each line. The file is
+therefore small, needs no script, and works as a picture. It begins with the last rows, so that viewers without
+animation, and readers who prefer reduced motion, see the result.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ LEAST_STEP: Final = 0.15
 """Seconds between two lines, at least: what came at once is still to be read."""
 LONGEST_PAUSE: Final = 1.5
 """Seconds between two lines, at most, however long the wait was."""
-LAST_LOOK: Final = 8.0
-"""Seconds that the end stays before it begins anew."""
+RESULT: Final = 4.0
+"""Seconds for which the last rows are shown, before the first line and again at the end."""
 
 _ROW_HEIGHT: Final = 18
 _LETTER_WIDTH: Final = 8.45
@@ -64,11 +64,12 @@ def draw(lines: Sequence[Line], *, title: str) -> str:
     if not lines:
         raise ValueError("nothing was printed: there is nothing to draw")
     rows: list[str] = []
-    steps: list[tuple[float, int]] = [(0.0, 0)]
+    steps: list[tuple[float, int]] = [(RESULT, 0)]
     for line, moment in zip(lines, _moments(lines), strict=True):
         rows += _rows(line.text)
-        steps.append((moment, len(rows)))
-    whole = steps[-1][0] + LAST_LOOK
+        steps.append((RESULT + moment, len(rows)))
+    whole = steps[-1][0] + RESULT
+    steps.insert(0, (0.0, len(rows)))
     frames = "".join(f"{100 * at / whole:.2f}%{{transform:translateY({_lift(count)}px)}}" for at, count in steps)
     width, height = round(COLUMNS * _LETTER_WIDTH) + 2 * _MARGIN, ROWS * _ROW_HEIGHT + _BAR_HEIGHT + _MARGIN
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'

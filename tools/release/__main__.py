@@ -26,7 +26,7 @@ from tools.release.checks import refusals
 DIST: Final = ROOT / "dist"
 ENVIRONMENTS: Final = ROOT / "build" / "release"
 # They install deltaloop, run its commands, and test a small project with the plugin.
-PAGES: Final = ("README.md", "docs/index.md", "docs/how-to/test-a-controller.md")
+PAGES: Final = ("README.md", "docs/index.md", "docs/how-to/test.md")
 LIMIT: Final = 900.0
 
 

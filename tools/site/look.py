@@ -1,11 +1,10 @@
-"""Looks at every page of the built site with headless Chromium, as wide as a telephone and as a desk.
+"""Look at every page of the built site with headless Chromium: telephone and desk, light and dark palette.
 
     python -m tools.site.look [--pictures FOLDER]
 
-A page fails if it scrolls sideways, if a picture of it does not show, or if its main text is empty. Then the site is
-served over HTTP, and the search box has to find something. Pictures of all pages go to ``build/look``. Where there is
-no Chromium (``CHROMIUM`` names it), that is said, and the exit code is 0: the checks of ``make docs`` have been made
-without one.
+A page fails if it scrolls sideways, if code on a desk does (except in the API reference), if a picture does not load,
+or if its main text is empty. Then the site is served over HTTP, and a search must find pages. Pictures of all pages go
+to ``build/look``. Without Chromium (``CHROMIUM`` names it), the tool reports this and exits with 0.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
+import itertools
 import json
 import os
 import shutil
@@ -29,6 +29,7 @@ from aiohttp import web
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "build" / "site"
 WIDTHS = {"telephone": (375, 800), "desk": (1280, 900)}
+SCHEMES = ("light", "dark")
 PATIENCE = 20.0
 SEARCHED = "informer"
 FOUND = """
@@ -56,6 +57,8 @@ new Promise(done => {
     done(JSON.stringify({
       scroll: root.scrollWidth, width: root.clientWidth,
       wide: wide.slice(0, 3).map(e => e.tagName + ' ' + (e.textContent || '').slice(0, 40)),
+      code: [...document.querySelectorAll('.md-content pre > code')]
+        .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => (e.textContent || '').slice(0, 40)),
       broken: [...document.images].filter(i => !i.complete || !i.naturalWidth).map(i => i.src),
       words: (document.querySelector('article') || document.body).innerText.length,
     }));
@@ -90,8 +93,13 @@ class Browser:
                     return answer["result"]
         raise RuntimeError(f"{method}: Chromium has closed")
 
+    async def prefer(self, scheme: str) -> None:
+        """Use the light or the dark palette for all pages from now on."""
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        await self.call("Emulation.setEmulatedMedia", features=[feature])
+
     async def look(self, page: Path, width: int, height: int) -> tuple[list[str], bytes]:
-        """Open a page; return what is wrong with it, and a picture of it (PNG)."""
+        """Open a page; return its faults and a picture (PNG)."""
         await self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
@@ -102,6 +110,8 @@ class Browser:
         wrong = [f"a picture does not show: {source}" for source in found["broken"]]
         if found["scroll"] > found["width"] or found["wide"]:
             wrong.append(f"scrolls sideways: {found['scroll']} of {found['width']} px {found['wide']}")
+        if found["code"] and width > 600 and "api" not in page.parts:
+            wrong.append(f"code scrolls sideways: {found['code']}")
         if found["words"] < 40:
             wrong.append("has no text")
         return wrong, base64.b64decode(shot["data"])
@@ -180,12 +190,13 @@ async def look_at_all(program: str, pictures: Path) -> list[str]:
     wrong: list[str] = []
     pages = sorted(path for path in SITE.rglob("*.html") if path.name != "404.html")
     async with browser(program) as chromium:
-        for name, (width, height) in WIDTHS.items():
+        for scheme, (name, (width, height)) in itertools.product(SCHEMES, WIDTHS.items()):
+            await chromium.prefer(scheme)
             for page in pages:
                 where = page.relative_to(SITE)
                 found, picture = await chromium.look(page, width, height)
-                _keep(picture, pictures / name / where.with_suffix(".png"))
-                wrong += [f"{where} ({name}): {what}" for what in found]
+                _keep(picture, pictures / f"{name}-{scheme}" / where.with_suffix(".png"))
+                wrong += [f"{where} ({name}, {scheme}): {what}" for what in found]
         async with served(SITE) as url:
             hits = await chromium.search(f"{url}/index.html?q={SEARCHED}")
         if hits.startswith("0 "):

@@ -1,23 +1,28 @@
-"""Makes the pages of the API reference: one for each room, and one for the façade.
+"""Generate the reference pages of the site: the API, the command line, errors and metrics.
 
-A page has the room's charter and one heading for each public name (``tools/public_names.py``); what stands below it is
-made by mkdocstrings from the docstring. The command line's page is made from its commands. No list here is written by
-hand.
+A page of the API has the docstring of its package and one heading for each public name (``tools/public_names.py``).
+mkdocstrings renders the docstring of each name.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import pkgutil
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 import typer.main
+from prometheus_client import CollectorRegistry
 from tools.public_names import definition, homes, is_internal, packages
+from tools.site import context
 
 import deltaloop
+import deltaloop.metrics
+from deltaloop import errors
 from deltaloop.cli.app import app
+from deltaloop.metrics.collector import RegisteredCollector
 
 
 def rooms() -> list[str]:
@@ -45,19 +50,90 @@ def public_names(room: str) -> dict[str, str]:
 
 
 def pages() -> dict[str, str]:
-    """Return all pages by their names."""
-    made = {f"reference/{room}.md": room_page(room) for room in rooms()}
-    made["reference/index.md"] = facade_page()
+    """Return the generated pages by path."""
+    made = {f"reference/api/{room}.md": room_page(room) for room in rooms()}
+    made["reference/api/index.md"] = facade_page()
+    made["reference/api/context.md"] = context.page()
     made["reference/command-line.md"] = command_line_page()
+    made["reference/errors.md"] = errors_page()
+    made["reference/metrics.md"] = metrics_page()
     return made
 
 
 def room_page(room: str) -> str:
-    """Return the page of one room."""
+    """Return the page of one package."""
     names = public_names(room)
     charter = ("members: false", "show_root_heading: false", "show_root_toc_entry: false")
     top = [f"# deltaloop.{room}", "", f"::: deltaloop.{room}", "    options:", *(f"      {each}" for each in charter)]
     return "\n".join([*top, "", *(f"::: {path}\n" for path in names.values())])
+
+
+def errors_page() -> str:
+    """Return the table of all exceptions, with subclasses below their base class."""
+    lines = [
+        "# Errors",
+        "",
+        "All exceptions of deltaloop are classes of `deltaloop.errors`, and many are names of `dl`. They derive from",
+        "`DeltaloopError`. Indentation shows subclasses.",
+        "",
+        "| error | meaning |",
+        "| --- | --- |",
+    ]
+    classes = {getattr(errors, name) for name in homes("deltaloop.errors")}
+    lines += _error_rows(errors.DeltaloopError, classes, 0)
+    return "\n".join([*lines, ""])
+
+
+def _error_rows(error: type[Exception], classes: set[type[Exception]], depth: int) -> Iterator[str]:
+    name = error.__name__
+    path = f"{definition('deltaloop.errors', name)}.{name}"
+    yield f"| {'&nbsp;' * 4 * depth}[`{name}`][{path}] | {first_line(error).replace('|', chr(92) + '|')} |"
+    for each in sorted(classes, key=lambda each: each.__name__):
+        if error in each.__bases__:
+            yield from _error_rows(each, classes, depth + 1)
+
+
+def metrics_page() -> str:
+    """Return the tables of all Prometheus metrics."""
+    lines = [
+        "# Metrics",
+        "",
+        "`deltaloop run` and `dl.run` serve these metrics at `/metrics`. They need the extra `metrics`. The names of",
+        "client-go and controller-runtime are unchanged, so existing dashboards work.",
+        "[Monitor your operator](../how-to/observability.md) explains how to enable and secure the endpoint.",
+    ]
+    registry = CollectorRegistry()
+    for collector in _subclasses(RegisteredCollector):
+        room = collector.__module__.rpartition(".")[2]
+        lines += [
+            "",
+            f"## {_TITLES.get(room, room)}",
+            "",
+            "| metric | type | labels | meaning |",
+            "| --- | --- | --- | --- |",
+        ]
+        made = collector(registry=registry)
+        for family in made.describe():
+            name = f"{family.name}_total" if family.type == "counter" else family.name
+            labels = ", ".join(f"`{label}`" for label in getattr(family, "_labelnames", ()))
+            lines.append(f"| `{name}` | {family.type} | {labels} | {family.documentation.rstrip('.')} |")
+    return "\n".join([*lines, ""])
+
+
+_TITLES = {
+    "cache": "Caches",
+    "client": "Client",
+    "leaderelection": "Leader election",
+    "runtime": "Controllers",
+    "webhooks": "Webhooks",
+    "workqueue": "Work queues",
+}
+
+
+def _subclasses(base: type[Any]) -> list[type[Any]]:
+    for module in pkgutil.iter_modules(deltaloop.metrics.__path__):
+        importlib.import_module(f"deltaloop.metrics.{module.name}")
+    return sorted(base.__subclasses__(), key=lambda each: str(each.__module__))
 
 
 def first_line(value: object) -> str:
@@ -70,12 +146,12 @@ def first_line(value: object) -> str:
 def facade_page() -> str:
     """Return the page of the façade: every name, where it is described, and what it does."""
     lines = [
-        "# The API",
+        "# API",
         "",
-        "`import deltaloop as dl` is how a program begins; these are the names that it has then. Each is described on",
-        "the page of its room. The rooms have more names, for those who need a part alone.",
+        "Programs start with `import deltaloop as dl`. This table lists the names of `dl`. The packages below export",
+        "more names, for programs that use single parts.",
         "",
-        "| name | what it is |",
+        "| name | description |",
         "| --- | --- |",
     ]
     for name in sorted(homes("deltaloop"), key=str.lower):
@@ -87,7 +163,7 @@ def facade_page() -> str:
         else:
             shown = f"[`dl.{name}`][{path}]"
         lines.append(f"| {shown} | {says} |")
-    lines += ["", "## Rooms", "", "| package | what it owns |", "| --- | --- |"]
+    lines += ["", "## Packages", "", "| package | description |", "| --- | --- |"]
     for room in rooms():
         lines.append(
             f"| [`deltaloop.{room}`]({room}.md) | {first_line(importlib.import_module(f'deltaloop.{room}'))} |"
@@ -97,12 +173,12 @@ def facade_page() -> str:
 
 def command_line_page() -> str:
     """Return the page of the ``deltaloop`` command."""
-    lines = ["# The command line", "", "The `deltaloop` command comes with the extra `cli`.", ""]
+    lines = ["# Command line", "", "The `deltaloop` command needs the extra `cli`.", ""]
     for name, command in commands("", typer.main.get_command(app)):
         lines += [f"## deltaloop {name}".rstrip(), "", inspect.cleandoc(command.help or ""), ""]
         rows = [parameter_row(parameter) for parameter in command.params]
         if rows:
-            lines += ["| argument or option | what it does |", "| --- | --- |", *rows, ""]
+            lines += ["| argument or option | description |", "| --- | --- |", *rows, ""]
     return "\n".join(lines)
 
 

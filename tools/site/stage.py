@@ -1,12 +1,10 @@
-"""Puts together what the site is built from: ``docs/``, reference pages made from the code, and pages of the root.
+"""Write the sources of the site: ``docs``, generated reference pages, and pages of the repository's root.
 
     python -m tools.site.stage
 
-writes ``build/docs``, which ``mkdocs.yml`` names. Nothing in it is edited or committed. It is a step of its own, not a
-plugin, so that any builder that reads ``mkdocs.yml`` builds the same site.
-
-Links of a page that lead out of ``docs/`` lead to where the site has the same: the README is the index, an example has
-a page that includes it, and other files of the repository are named without a link.
+This writes ``build/docs``, which ``mkdocs.yml`` names. It is a separate step instead of a plugin, so that any builder
+that reads ``mkdocs.yml`` builds the same site. Links to the README lead to the home page. Other files of the repository
+are named without a link.
 """
 
 from __future__ import annotations
@@ -27,32 +25,27 @@ ELSEWHERE = {"README.md": "index.md", **ROOT_PAGES}
 
 
 def target_on_site(target: Path) -> str | None:
-    """Name the page of the site that stands for a file of the repository; None if there is none."""
+    """Return the page of the site for a file of the repository, or None."""
     if target.is_relative_to(DOCS):
         return target.relative_to(DOCS).as_posix()
     name = target.relative_to(ROOT).as_posix()
-    if name in ELSEWHERE:
-        return ELSEWHERE[name]
-    if name.startswith("examples/"):
-        page = f"examples/{name.split('/')[1].removesuffix('.py').replace('_', '-')}.md"
-        return page if (DOCS / page).exists() else None
-    return None
+    return ELSEWHERE.get(name)
 
 
-def mend_links(text: str, source: Path, staged: str) -> str:
-    """Let the links of a page lead to pages of the site.
+def site_links(text: str, source: Path, staged: str) -> str:
+    """Return a page whose links lead to pages of the site.
 
     Args:
         text: The page.
-        source: Where it stands in the repository.
-        staged: Where it will stand on the site.
+        source: Path in the repository.
+        staged: Path on the site.
     """
 
-    def mended(found: re.Match[str]) -> str:
+    def changed(found: re.Match[str]) -> str:
         words, target, anchor = found["words"], found["target"], found["anchor"] or ""
         path = (source.parent / target).resolve()
         if not path.exists() or not path.is_relative_to(ROOT):
-            return found[0]  # the builder says that it is wrong
+            return found[0]  # the builder reports this link
         page = target_on_site(path)
         if page is None:
             return f"{words} (`{path.relative_to(ROOT).as_posix()}`)" if "`" not in words else words
@@ -60,23 +53,23 @@ def mend_links(text: str, source: Path, staged: str) -> str:
 
     parts = re.split(r"(^ *```.*?^ *```$)", text, flags=re.DOTALL | re.MULTILINE)
     link = re.compile(r"(?<!!)\[(?P<words>[^\]]+)\]\((?P<target>[^)#:\s]+)(?P<anchor>#[^)]*)?\)")
-    parts[::2] = [link.sub(mended, part) for part in parts[::2]]
+    parts[::2] = [link.sub(changed, part) for part in parts[::2]]
     return "".join(parts)
 
 
 def without_comments(text: str) -> str:
-    """Leave out what only the tests read."""
+    """Remove comments for the tests."""
     return re.sub(r"^<!-- snippet: .*?-->\n", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
 def stage() -> list[str]:
-    """Write everything; return the names of the pages."""
+    """Write all pages; return their names."""
     shutil.rmtree(STAGED, ignore_errors=True)
     shutil.copytree(DOCS, STAGED)
     sources = {path.relative_to(DOCS).as_posix(): path for path in DOCS.rglob("*.md")}
     sources |= {page: ROOT / name for name, page in ROOT_PAGES.items()}
     for page, source in sources.items():
-        (STAGED / page).write_text(mend_links(without_comments(source.read_text()), source, page))
+        (STAGED / page).write_text(site_links(without_comments(source.read_text()), source, page))
     generated = reference.pages()
     for page, text in generated.items():
         path = STAGED / page
@@ -86,7 +79,7 @@ def stage() -> list[str]:
 
 
 def main() -> None:
-    """Write everything and say how much that is."""
+    """Write all pages and print their number."""
     print(f"{len(stage())} pages are in {STAGED.relative_to(ROOT)}")
 
 

@@ -1,4 +1,4 @@
-"""What ``docs/performance.md`` says of whole controllers, made from the summary."""
+"""What ``lab/bench/RESULTS.md`` says of whole controllers, made from the summary."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def text(rows: Rows, summary: Mapping[str, Any]) -> str:
     if "python-build" in run["versions"]:
         versions += f" ({run['versions']['python-build']})"
     found = [
-        f"![A whole controller: CPU](performance/{PICTURE}.svg)",
+        f"![A whole controller: CPU](../../docs/performance/{PICTURE}.svg)",
         "",
         f"Commit {run['commit']}; {run['rounds']} rounds; "
         f"load average {run['machine']['load_average']:.1f} at the end; {versions}."

@@ -23,7 +23,7 @@ FIELDS: Final = 12
 OBJECTS: Final = 12
 SAME: Final = 0.99
 _MADE_UP: Final = re.compile(r"selfType\d*")
-# After an error of syntax, cel-go's parser tries to go on (docs/cel.md).
+# After an error of syntax, cel-go's parser tries to go on.
 _SYNTAX: Final = re.compile(r"compilation failed: .*Syntax error: .*", re.DOTALL)
 _OPEN: Final[Json] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 

@@ -114,7 +114,6 @@ async def does_its_work(command: list[str], folder: Path) -> None:
 PROGRAMS: dict[str, tuple[str, str, list[str]]] = {
     "kopf": ("kopf", "kopf_operator.py", ["-m", "kopf", "run", "-A"]),
     "official-client": ("kubernetes", "official.py", []),
-    "kubernetes-asyncio": ("kubernetes_asyncio", "asyncio_client.py", []),
 }
 
 

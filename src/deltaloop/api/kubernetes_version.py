@@ -1,7 +1,7 @@
 """The one version of Kubernetes that the tables of this package were made for; nothing else names it.
 
 ``make -C lab kubernetes VERSION=...`` writes it anew together with all that follows from it
-(docs/how-to/raise-kubernetes.md).
+(internals/raising-kubernetes.md).
 """
 
 from __future__ import annotations

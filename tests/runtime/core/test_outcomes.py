@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,11 +27,8 @@ from deltaloop.runtime.core.outcomes import (
     Stopped,
     TimedOut,
     decide,
-    table,
 )
 from deltaloop.workqueue.errors import TerminalError
-
-DOCS = Path(__file__).parents[3] / "docs" / "runtime.md"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +111,3 @@ def test_a_time_that_is_none_is_refused_where_it_is_made(delay: Any) -> None:
 
 def test_every_case_has_a_row() -> None:
     assert set(ROWS) == set(Case)
-
-
-def test_the_documentation_has_the_table_of_the_code() -> None:
-    assert table() in DOCS.read_text()

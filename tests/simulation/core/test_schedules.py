@@ -214,7 +214,7 @@ def test_a_kind_that_is_none_is_named(text: str) -> None:
 
 
 def test_each_kind_has_a_story_a_name_that_is_read_again_and_a_line_of_the_documentation() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "simulation.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "simulate-failures.md").read_text(encoding="utf-8")
     name = WriteName("create", "secrets", "", 2)
     numbers = {FaultKind.STALE: (5, 0), FaultKind.CRASH_LATER: (0, 5)}
     told = [ScheduledFault(kind, name, *numbers.get(kind, (0, 0))) for kind in FaultKind]

@@ -20,9 +20,9 @@ SECONDS = 60.0
 OBJECTS = 2
 MOST_CHANGES = 6
 PHASES = {
-    "WAITING": "waits for the version that was asked for",
-    "INITIAL": "sends what is there",
-    "CHANGES": "sends changes",
+    "WAITING": "waiting for the requested version",
+    "INITIAL": "sending the existing objects",
+    "CHANGES": "sending changes",
     "ENDED": "ended",
 }
 
@@ -72,14 +72,14 @@ def _watch_moves(watch: _Watch) -> Iterable[Move[_Watch]]:
         return
     waits = watch.phase == "WAITING"
     if not waits:
-        yield "there is room on the connection", lambda watch: watch.poll()
+        yield "the connection has room", lambda watch: watch.poll()
     if watch.store.revision <= OBJECTS + MOST_CHANGES:
         yield "the store changes", _changing(1)
         if watch.phase == "CHANGES":
-            yield "the window passes by: 410 Expired", _changing(4)
+            yield "it falls behind the window: 410 Expired", _changing(4)
     if waits:
-        yield f"{REVISION_WAIT:.0f} s have passed: 504", _waiting(REVISION_WAIT)
-    yield "its time is over", _waiting(SECONDS)
+        yield f"{REVISION_WAIT:.0f} s pass: 504", _waiting(REVISION_WAIT)
+    yield "its timeout passes", _waiting(SECONDS)
 
 
 def _changing(times: int) -> Callable[[_Watch], object]:
@@ -132,11 +132,11 @@ class _Life:
 
 def _life_view(life: _Life) -> str:
     if life.fields is None:
-        return "not there"
+        return "absent"
     metadata = life.fields["metadata"]
-    held = "held by finalizers" if metadata.get("finalizers") else "free"
+    held = "with finalizers" if metadata.get("finalizers") else "without finalizers"
     if "deletionTimestamp" not in metadata:
-        return f"there, {held}"
+        return f"present, {held}"
     grace = metadata["deletionGracePeriodSeconds"]
     return f"terminating, {held}{'' if grace == 0 else ', in its grace period'}"
 
@@ -150,7 +150,7 @@ def _life_moves(life: _Life) -> Iterable[Move[_Life]]:
     yield "`delete` with no grace period", lambda life: life.delete(gracePeriodSeconds=0)
     yield "`delete`, foreground", lambda life: life.delete(propagationPolicy="Foreground")
     if life.fields["metadata"].get("finalizers"):
-        yield "its finalizers are taken off", lambda life: life.drop_finalizers()
+        yield "the finalizers are removed", lambda life: life.drop_finalizers()
 
 
 def diagrams() -> list[Diagram]:
@@ -158,14 +158,14 @@ def diagrams() -> list[Diagram]:
     return [
         walked(
             "watcher",
-            "embedded-store",
+            "embedded-server",
             "One watch of the embedded server",
             "apiserver/core/storage/watching.py",
             Machine(_Watch, _watch_moves, view=_watch_view, identity=_watch_identity),
         ),
         walked(
             "object-life",
-            "embedded-store",
+            "embedded-server",
             "A Pod on a node, from creation to removal",
             "apiserver/core/writes/delete.py",
             Machine(_Life, _life_moves, view=_life_view, identity=_life_view),

@@ -101,8 +101,8 @@ def _delta_view(machine: _DeltaQueue) -> str:
     known = "in the store" if machine.known.obj else "not in the store"
     types = machine.types
     if not types:
-        return f"{known}; nothing waits"
-    return f"{known}; waits, {'deleted' if types[-1] is DeltaType.DELETED else 'there'} at last"
+        return f"{known}; queue empty"
+    return f"{known}; queued, last delta is {'a deletion' if types[-1] is DeltaType.DELETED else 'an update'}"
 
 
 def _delta_identity(machine: _DeltaQueue) -> Hashable:
@@ -111,13 +111,13 @@ def _delta_identity(machine: _DeltaQueue) -> Hashable:
 
 def _delta_moves(machine: _DeltaQueue) -> Iterable[Move[_DeltaQueue]]:
     if machine.types:
-        yield "`pop`, and the store takes it", lambda machine: machine.pop()
+        yield "`pop`, applied to the store", lambda machine: machine.pop()
     if len(machine.types) < MOST_WAITING:
         yield "`add`", lambda machine: machine.queue.add(OBJECT)
         yield "`update`", lambda machine: machine.queue.update(OBJECT)
         yield "`delete`", lambda machine: machine.queue.delete(OBJECT)
-        yield "`replace` with it", lambda machine: machine.queue.replace([OBJECT])
-        yield "`replace` without it", lambda machine: machine.queue.replace([])
+        yield "`replace` with the object", lambda machine: machine.queue.replace([OBJECT])
+        yield "`replace` without the object", lambda machine: machine.queue.replace([])
         yield "`resync`", lambda machine: machine.queue.resync()
 
 
@@ -141,8 +141,8 @@ class _InOrder:
 def _in_order_view(machine: _InOrder) -> str:
     synced = "synced" if machine.queue.has_synced else "not synced"
     if machine.batch is not None:
-        return f"{synced}; a batch is processed"
-    return f"{synced}; {'something waits' if len(machine.queue) else 'nothing waits'}"
+        return f"{synced}; processing a batch"
+    return f"{synced}; {'not empty' if len(machine.queue) else 'empty'}"
 
 
 def _in_order_identity(machine: _InOrder) -> Hashable:
@@ -159,7 +159,7 @@ def _in_order_moves(machine: _InOrder) -> Iterable[Move[_InOrder]]:
         yield "`pop`", lambda machine: machine.pop()
     if machine.batch is not None:
         yield "`processed`", lambda machine: machine.end(machine.queue.processed)
-        yield "it failed: `put_back`", lambda machine: machine.end(machine.queue.put_back)
+        yield "failure: `put_back`", lambda machine: machine.end(machine.queue.put_back)
 
 
 # -- the store and one index
@@ -176,16 +176,16 @@ def _store() -> IndexedItems[_Object]:
 def _store_view(store: IndexedItems[_Object]) -> str:
     obj = store.objects.get(KEY)
     if obj is None:
-        return "not there"
-    return f"there, filed under {obj.node}" if obj.node else "there, filed under nothing"
+        return "absent"
+    return f"stored, indexed under {obj.node}" if obj.node else "stored, not indexed"
 
 
 def _store_moves(_: IndexedItems[_Object]) -> Iterable[Move[IndexedItems[_Object]]]:
     for node in ("", "n1", "n2"):
-        named = f"on {node}" if node else "on no node"
+        named = f"node {node}" if node else "without a node"
         yield f"`put`, {named}", _putting(node)
     yield "`delete`", lambda store: store.delete(KEY)
-    yield "`replace` without it", lambda store: store.replace({})
+    yield "`replace` without the object", lambda store: store.replace({})
 
 
 def _putting(node: str) -> Callable[[IndexedItems[_Object]], object]:
@@ -206,20 +206,20 @@ def _meaning_view(machine: _Meaning) -> str:
 
 def _told(notifications: list[Notification[_Object]]) -> str:
     if not notifications:
-        return "nobody is told"
+        return "no notification"
     (notification,) = notifications
     if isinstance(notification, AddNotification):
-        return "told as added"
+        return "add"
     if isinstance(notification, DeleteNotification):
-        return "told as deleted" if notification.final_state_known else "told as deleted, final state unknown"
-    return "not told: unchanged" if notification.is_unchanged else "told as updated"
+        return "delete" if notification.final_state_known else "delete, final state unknown"
+    return "no notification: unchanged" if notification.is_unchanged else "update"
 
 
 def _meaning_moves(machine: _Meaning) -> Iterable[Move[_Meaning]]:
     for delta_type in DeltaType:
         yield _meaning_of(machine, f"`{delta_type.value}`", Delta(delta_type, OBJECT))
     tombstone = DeletedFinalStateUnknown(KEY, OBJECT)
-    yield _meaning_of(machine, "`Deleted`, not in a list any more", Delta(DeltaType.DELETED, tombstone))
+    yield _meaning_of(machine, "`Deleted`, missing from a list", Delta(DeltaType.DELETED, tombstone))
 
 
 def _meaning_of(machine: _Meaning, words: str, delta: Delta[_Object]) -> Move[_Meaning]:
@@ -252,8 +252,8 @@ class _Heard:
 
 
 def _heard_view(machine: _Heard) -> str:
-    heard = "the handler knows it" if machine.heard else "the handler does not know it"
-    return f"{heard}; {machine.waits or 'nothing'} waits"
+    heard = "known to the handler" if machine.heard else "not known to the handler"
+    return f"{heard}; {f'{machine.waits} buffered' if machine.waits else 'buffer empty'}"
 
 
 def _heard_identity(machine: _Heard) -> Hashable:
@@ -262,12 +262,12 @@ def _heard_identity(machine: _Heard) -> Hashable:
 
 def _heard_moves(machine: _Heard) -> Iterable[Move[_Heard]]:
     if machine.waits:
-        yield "it is handed out", lambda machine: machine.take()
+        yield "delivery", lambda machine: machine.take()
     if machine.there:
-        yield "Updated comes", lambda machine: machine.put(UpdateNotification(OBJECT, OBJECT))
-        yield "Deleted comes", lambda machine: machine.put(DeleteNotification(OBJECT))
+        yield "Updated arrives", lambda machine: machine.put(UpdateNotification(OBJECT, OBJECT))
+        yield "Deleted arrives", lambda machine: machine.put(DeleteNotification(OBJECT))
     else:
-        yield "Added comes", lambda machine: machine.put(AddNotification(OBJECT))
+        yield "Added arrives", lambda machine: machine.put(AddNotification(OBJECT))
 
 
 def diagrams() -> list[Diagram]:
@@ -276,21 +276,21 @@ def diagrams() -> list[Diagram]:
         reflector(),
         walked(
             "delta-fifo",
-            "delta-queues",
+            "informer",
             "One object in the queue of deltas",
             "cache/core/deltas.py",
             Machine(_DeltaQueue, _delta_moves, view=_delta_view, identity=_delta_identity),
         ),
         walked(
             "in-order-fifo",
-            "delta-queues",
+            "informer",
             "The in-order queue",
             "cache/core/real_fifo.py",
             Machine(_InOrder, _in_order_moves, view=_in_order_view, identity=_in_order_identity),
         ),
         walked(
             "store",
-            "store",
+            "informer",
             "One object in a store with an index",
             "cache/core/store.py",
             Machine(_store, _store_moves, view=_store_view, identity=_store_view),
@@ -298,14 +298,14 @@ def diagrams() -> list[Diagram]:
         walked(
             "process-deltas",
             "informer",
-            "What deltas of one object mean",
+            "The deltas of one object",
             "cache/core/process_deltas.py",
             Machine(_Meaning, _meaning_moves, view=_meaning_view, identity=_meaning_view),
         ),
         walked(
             "coalescing-buffer",
             "informer",
-            "What waits for a handler with a coalescing buffer",
+            "A handler with a coalescing buffer",
             "cache/core/notification_buffer.py",
             Machine(_Heard, _heard_moves, view=_heard_view, identity=_heard_identity),
         ),

@@ -45,7 +45,7 @@ class _Stream:
 def _view(stream: _Stream) -> str:
     if stream.over:
         return stream.over
-    return "open; bookmarks were seen" if stream.idle_limited else "open; no bookmark was seen"
+    return "open, with bookmarks" if stream.idle_limited else "open, without bookmarks"
 
 
 def _identity(stream: _Stream) -> Hashable:
@@ -55,16 +55,16 @@ def _identity(stream: _Stream) -> Hashable:
 def _moves(stream: _Stream) -> Iterable[Move[_Stream]]:
     if stream.over:
         return
-    yield "bytes come", lambda stream: stream.limits.saw_bytes(stream.now)
-    yield "a bookmark comes", lambda stream: stream.limits.saw_bookmark()
+    yield "data arrives", lambda stream: stream.limits.saw_bytes(stream.now)
+    yield "a bookmark arrives", lambda stream: stream.limits.saw_bookmark()
     limit = stream.give_up_at - stream.now
-    yield f"nothing comes for {limit:.0f} s", lambda stream: stream.be_silent()
+    yield f"silence for {limit:.0f} s", lambda stream: stream.be_silent()
     late = OPTIONS.deadline_slack
-    yield f"bytes come for {late:.0f} s longer than was asked for", lambda stream: stream.last_to_the_end()
+    yield f"data arrives for {late:.0f} s longer than requested", lambda stream: stream.last_to_the_end()
 
 
 def diagrams() -> list[Diagram]:
     """Walk one stream that was asked for 300 s."""
     machine = Machine(_Stream, _moves, view=_view, identity=_identity)
-    title = "A watch stream, asked for 300 s, and its limits"
-    return [walked("watch-limits", "watch-freshness", title, "client/core/watch_limits.py", machine)]
+    title = "A watch stream of 300 s and its limits"
+    return [walked("watch-limits", "reflector", title, "client/core/watch_limits.py", machine)]

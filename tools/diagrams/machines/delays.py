@@ -1,10 +1,11 @@
-"""How long an item waits by each rate limiter, and what follows which error of a list or a watch."""
+"""Tables of the delays of rate limiters, and of the reflector's requests and reactions to errors."""
 
 from __future__ import annotations
 
 from tools.diagrams.model import Table
 
 from deltaloop.cache.core.reflector.reactions import RECOVERIES, ErrorKind, Operation, Recovery
+from deltaloop.cache.core.reflector.states import STATES
 from deltaloop.workqueue import (
     BucketRateLimiter,
     ByErrorRateLimiter,
@@ -65,7 +66,7 @@ def rate_limiters() -> Table:
         delays = [limiter.when(ITEM, error=OSError()) for _ in range(max(FAILURES))]
         rows.append((words, *(f"{delays[number - 1]:.4g} s" for number in FAILURES)))
     heads = ("limiter", *(f"failure {number}" for number in FAILURES))
-    return Table("rate-limiters", "rate-limiters", "workqueue/core/limiters.py", heads, rows)
+    return Table("rate-limiters", "workqueue", "workqueue/core/limiters.py", heads, rows)
 
 
 def reactions() -> Table:
@@ -77,11 +78,17 @@ def reactions() -> Table:
             faults = ", ".join(kind.value for kind, what in special.items() if what is recovery)
             rows.append((operation.value, faults, recovery.value))
         if len(special) < len(ErrorKind):
-            rows.append((operation.value, "anything else" if special else "anything", Recovery.LIST_LATER.value))
-    heads = ("the error came in a", "what was wrong", "what follows")
+            rows.append((operation.value, "all others" if special else "all", Recovery.LIST_LATER.value))
+    heads = ("operation", "error", "reaction")
     return Table("reactions", "reflector", "cache/core/reflector/reactions.py", heads, rows)
 
 
+def requests_of_states() -> Table:
+    """List the request that the reflector sends in each state."""
+    rows: list[tuple[str, ...]] = [(state.phase.value, state.asks) for state in STATES]
+    return Table("requests", "reflector", "cache/core/reflector/states.py", ("state", "request"), rows)
+
+
 def tables() -> list[Table]:
-    """Make both."""
-    return [rate_limiters(), reactions()]
+    """Return the tables of this module."""
+    return [rate_limiters(), reactions(), requests_of_states()]

@@ -53,11 +53,11 @@ class _Source:
         self.messages = max(self.messages, message)
         correlated = self.correlator.correlate(_draft(f"message {message}", self.events), self.now)
         if correlated is None:
-            self.seen_as = "dropped: the source has sent too many"
+            self.seen_as = "dropped: too many events of the source"
             return
         combined = correlated.event.message.startswith(COMBINED_PREFIX)
         what = "combined event" if combined else "event"
-        self.seen_as = f"{what}: counted, and patched" if correlated.is_update else f"{what}: created"
+        self.seen_as = f"{what}: counted and patched" if correlated.is_update else f"{what}: created"
 
     def wait(self, seconds: float) -> None:
         self.now += seconds
@@ -75,7 +75,7 @@ def _moves(source: _Source) -> Iterable[Move[_Source]]:
         yield "another message", _event(source.messages + 1)
     if source.events == MOST_EVENTS and not source.now:
         wait = 1 / SMALL.spam_rate + SMALL.similar_interval
-        yield "15 minutes without one", lambda source: source.wait(wait)
+        yield "15 minutes without an event", lambda source: source.wait(wait)
 
 
 def _event(message: int) -> Callable[[_Source], object]:
@@ -93,7 +93,7 @@ class _Series:
         self.written: list[Correlated] = []
 
     def event(self) -> None:
-        self.count = 0 if self.state == "nothing known" else self.count
+        self.count = 0 if self.state == "no event" else self.count
         self.count += 1
         self.written = self.cache.record(_draft("the same", self.count), self.now)
 
@@ -114,10 +114,10 @@ class _Series:
     @property
     def state(self) -> str:
         if not len(self.cache):
-            return "nothing known"
+            return "no event"
         if self.count == 1:
-            return "one event, written"
-        return "a series with a count to write" if self.cache.unwritten else "a series, its count written"
+            return "single event, written"
+        return "series with an unwritten count" if self.cache.unwritten else "series, count written"
 
 
 def _series_identity(series: _Series) -> Hashable:
@@ -125,13 +125,13 @@ def _series_identity(series: _Series) -> Hashable:
 
 
 def _series_moves(series: _Series) -> Iterable[Move[_Series]]:
-    yield "the event comes", lambda series: series.event()
+    yield "the event occurs", lambda series: series.event()
     if len(series.cache):
         minutes = f"{SERIES.finish_after / 60:.0f} minutes"
         yield f"{minutes} without a repeat", lambda series: series.end()
     if series.count > 1 and len(series.cache):
         half_hour = f"{SERIES.refresh_interval / 60:.0f} minutes"
-        yield f"repeats for {half_hour}: the count so far is written", lambda series: series.go_on()
+        yield f"repeats for {half_hour}: the current count is written", lambda series: series.go_on()
     if series.cache.unwritten:
         yield "`flush`: the count is written", lambda series: series.flush()
 
@@ -148,8 +148,8 @@ class _Delivered:
     def state(self) -> str:
         effect = self.delivery.ask()
         if isinstance(effect, EventWrite):
-            return f"{effect.value} is sent"
-        return "waits" if isinstance(effect, Sleep) else f"over: {effect.value}"
+            return f"{effect.value} in progress"
+        return "waiting" if isinstance(effect, Sleep) else f"over: {effect.value}"
 
     def failed(self, error: Exception, *, closing: bool = False) -> None:
         self.request = self.delivery.ask()
@@ -167,17 +167,17 @@ def _refusal(error: type[ApiError], code: int) -> ApiError:
 def _delivered_moves(delivered: _Delivered) -> Iterable[Move[_Delivered]]:
     effect = delivered.delivery.ask()
     if isinstance(effect, Sleep):
-        yield "the wait is over", lambda delivered: delivered.delivery.waited()
+        yield "the wait ends", lambda delivered: delivered.delivery.waited()
     if not isinstance(effect, EventWrite):
         return
-    yield "done", lambda delivered: delivered.delivery.sent()
-    yield "no answer", lambda delivered: delivered.failed(OSError())
-    yield "no answer, and the recorder closes", lambda delivered: delivered.failed(OSError(), closing=True)
-    yield "403 and other refusals", lambda delivered: delivered.failed(_refusal(ForbiddenError, 403))
+    yield "success", lambda delivered: delivered.delivery.sent()
+    yield "no response", lambda delivered: delivered.failed(OSError())
+    yield "no response while the recorder closes", lambda delivered: delivered.failed(OSError(), closing=True)
+    yield "403 or another rejection", lambda delivered: delivered.failed(_refusal(ForbiddenError, 403))
     if effect is EventWrite.PATCH:
-        yield "404: it is not there", lambda delivered: delivered.failed(_refusal(NotFoundError, 404))
+        yield "404: it does not exist", lambda delivered: delivered.failed(_refusal(NotFoundError, 404))
     else:
-        yield "409: it is there", lambda delivered: delivered.failed(_refusal(AlreadyExistsError, 409))
+        yield "409: it already exists", lambda delivered: delivered.failed(_refusal(AlreadyExistsError, 409))
 
 
 def diagrams() -> list[Diagram]:
@@ -185,21 +185,21 @@ def diagrams() -> list[Diagram]:
     return [
         walked(
             "event-correlation",
-            "event-correlation",
-            "What became of the last of several similar events",
+            "events",
+            "The last of several similar events",
             "events/core/correlation.py",
             Machine(_Source, _moves, view=lambda source: source.seen_as, identity=_identity),
         ),
         walked(
             "event-series",
-            "event-correlation",
+            "events",
             "A series of events.k8s.io",
             "events/core/series.py",
             Machine(_Series, _series_moves, view=lambda series: series.state, identity=_series_identity),
         ),
         walked(
             "event-delivery",
-            "event-correlation",
+            "events",
             "The delivery of a repeated event",
             "events/core/delivery.py",
             Machine(

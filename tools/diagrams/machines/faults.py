@@ -66,7 +66,7 @@ def _come(faults: tuple[RelayFault, ...], seconds: float) -> tuple[str, str]:
                 end = "reset" if act.by_reset else "closed"
         wake_at = relay.wake_at()
         if wake_at is None or wake_at > seconds:
-            return f"`{came.decode()}`" if came else "nothing", end
+            return f"`{came.decode()}`" if came else "–", end
         now = wake_at
 
 
@@ -80,7 +80,7 @@ def relay() -> Table:
         full.received(TO_CLIENT, bytes(2 * BUFFER_LIMIT), 0.0)
         full.act(0.0)
         rows.append((words, at_once, later, end, "yes" if full.reads(TO_CLIENT) else "no"))
-    heads = ("fault", "at once", "after a minute", "the connection", "still reads after 128 KiB")
+    heads = ("fault", "received immediately", "received after a minute", "connection", "reads more than 128 KiB")
     return Table("relay", "faults", "testing/injected_faults/core/relay.py", heads, rows)
 
 
@@ -115,7 +115,7 @@ class _Owned:
         found = self.server.objects.get(self.served.storage, f"default/{name}")
         if found is None:
             return "gone"
-        words = "waits" if found.deletion_timestamp is not None else "there"
+        words = "terminating" if found.deletion_timestamp is not None else "present"
         owners = ", ".join(owner.name for owner in found.owner_references)
         return f"{words}, owned by {owners}" if owners else words
 
@@ -133,8 +133,15 @@ def garbage() -> Table:
     for words, second in (("one owner", False), ("two owners", True)):
         policies = ("Background", "Foreground", "Orphan")
         rows += [(words, policy, *_Owned(second_owner=second).delete(policy)) for policy in policies]
-    heads = ("the dependent has", "policy", "owner, at once", "dependent, at once", "owner, then", "dependent, then")
-    return Table("garbage", "garbage-collection", "apiserver/core/controllers/garbage.py", heads, rows)
+    heads = (
+        "dependent with",
+        "policy",
+        "owner after the delete",
+        "dependent after the delete",
+        "owner at the end",
+        "dependent at the end",
+    )
+    return Table("garbage", "embedded-server", "apiserver/core/controllers/garbage.py", heads, rows)
 
 
 def tables() -> list[Table]:

@@ -104,17 +104,17 @@ def _moves(candidate: _Candidate) -> Iterable[Move[_Candidate]]:
         yield "the work has ended: `release`", lambda candidate: candidate.release()
         return
     if isinstance(request, Read):
-        yield "there is no lock", lambda candidate: candidate.read(None)
-        yield "the lock is free", lambda candidate: candidate.read("")
-        yield "another one holds the lock", lambda candidate: candidate.read("b")
-        yield "the lock is its own", lambda candidate: candidate.read("a")
+        yield "read: no lock", lambda candidate: candidate.read(None)
+        yield "read: the lock is free", lambda candidate: candidate.read("")
+        yield "read: held by another candidate", lambda candidate: candidate.read("b")
+        yield "read: held by this candidate", lambda candidate: candidate.read("a")
         if phase is ElectionPhase.CONTENDING:
-            yield "the lock has not changed for a lease duration", lambda candidate: candidate.read_expired()
+            yield "read: unchanged for a lease duration", lambda candidate: candidate.read_expired()
     if isinstance(request, Create | Update):
-        yield "its write is done", lambda candidate: candidate.wrote()
-        yield "its write is refused: the lock has changed", lambda candidate: candidate.conflicted()
+        yield "write: success", lambda candidate: candidate.wrote()
+        yield "write: conflict", lambda candidate: candidate.conflicted()
     if request is not None:
-        yield "no answer", lambda candidate: candidate.failed()
+        yield "no response", lambda candidate: candidate.failed()
     if phase is ElectionPhase.LEADING:
         yield "no renewal before the deadline", lambda candidate: candidate.hang()
     if phase is not ElectionPhase.RELEASING:

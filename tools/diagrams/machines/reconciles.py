@@ -10,6 +10,7 @@ from tools.diagrams.model import Diagram, Machine, Move, Table, walked
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.dictionary_training import DictionaryTraining, TrainingPhase, ZstdOptions
 from deltaloop.leaderelection.core.heartbeat import Beat, Heartbeat, Silent
+from deltaloop.runtime.core.outcomes import ROWS, Action
 from deltaloop.runtime.core.predicates import (
     AnnotationsChanged,
     Change,
@@ -39,15 +40,15 @@ class _Run:
 
     def begin(self) -> None:
         self.runs.begin(KEY, self.now)
-        self.said = "runs"
+        self.said = "running"
 
     def ask(self) -> None:
         stop, warn = self.runs.due(self.now)
         if stop:
-            self.said = "told to stop"
+            self.said = "stopping"
             self.reason = "it took too long" if stop[0].reason is StopReason.TIMEOUT else "interrupted"
         elif warn:
-            self.said = "told to stop, and named in a warning"
+            self.said = "stopping, named in a warning"
 
     def wait(self, seconds: float) -> None:
         self.now += seconds
@@ -59,7 +60,7 @@ class _Run:
 
     def abandon(self) -> None:
         self.runs.abandon()
-        self.said = "left behind: nobody waits for it"
+        self.said = "abandoned"
 
     def end(self) -> None:
         self.runs.ended(self.runs.present()[0])
@@ -75,12 +76,12 @@ def _run_moves(run: _Run) -> Iterable[Move[_Run]]:
         yield "a worker takes a key", lambda run: run.begin()
         return
     yield "it ends", lambda run: run.end()
-    if run.said == "runs":
-        yield "its time limit passes", lambda run: run.wait(30.0)
-        yield "leadership is lost, or the program ends", lambda run: run.interrupt()
-    elif run.said.startswith("told"):
+    if run.said == "running":
+        yield "its timeout passes", lambda run: run.wait(30.0)
+        yield "leadership is lost, or the program stops", lambda run: run.interrupt()
+    elif run.said.startswith("stopping"):
         yield "10 s pass", lambda run: run.wait(10.0)
-        yield "the program cannot wait any longer", lambda run: run.abandon()
+        yield "the program stops waiting", lambda run: run.abandon()
 
 
 # -- the sign of life of an event loop that leads
@@ -96,9 +97,9 @@ class _Loop:
         self.now += seconds
         effect = self.heartbeat.ask(self.now)
         if isinstance(effect, Beat):
-            self.state = "asked for a sign of life"
+            self.state = "waiting for the loop"
         elif isinstance(effect, Silent):
-            self.state = "silent: the term ends"
+            self.state = "no response: the term ends"
 
     def answer(self) -> None:
         self.heartbeat.answered(self.now)
@@ -114,7 +115,7 @@ def _loop_moves(loop: _Loop) -> Iterable[Move[_Loop]]:
     if loop.state == "idle":
         yield "the interval has passed", lambda loop: loop.ask(1.0)
     else:
-        yield "the loop answers", lambda loop: loop.answer()
+        yield "the loop responds", lambda loop: loop.answer()
         yield "the deadline passes", lambda loop: loop.ask(8.0)
 
 
@@ -157,8 +158,8 @@ class _Cache:
 def _cache_view(cache: _Cache) -> str:
     phase = cache.training.phase
     if phase is TrainingPhase.COLLECTING:
-        return "collecting: there are enough objects" if cache.training.is_due else "collecting"
-    return "training, beside the cache" if phase is TrainingPhase.TRAINING else "done: objects are compressed"
+        return "collecting, with enough objects" if cache.training.is_due else "collecting"
+    return "training in a thread" if phase is TrainingPhase.TRAINING else "done: objects are compressed"
 
 
 def _cache_identity(cache: _Cache) -> Hashable:
@@ -166,13 +167,13 @@ def _cache_identity(cache: _Cache) -> Hashable:
 
 
 def _cache_moves(cache: _Cache) -> Iterable[Move[_Cache]]:
-    yield "an object comes", lambda cache: cache.see()
+    yield "an object arrives", lambda cache: cache.see()
     if not cache.listed:
         yield "the first list is complete", lambda cache: cache.list()
     if cache.training.is_due:
-        yield "samples are handed out", lambda cache: cache.training.begin()
+        yield "training starts", lambda cache: cache.training.begin()
     if cache.training.phase is TrainingPhase.TRAINING:
-        yield "the dictionary is there", lambda cache: cache.finish()
+        yield "the dictionary is ready", lambda cache: cache.finish()
 
 
 def _object(*, name: str = "web", version: int = 1, **metadata: Any) -> Resource:
@@ -193,7 +194,7 @@ def predicates() -> Table:
     annotated: dict[str, Any] = {**same, "annotations": {"a": "b"}}
     changes = {
         "a new object": Change(verb="add", old=None, new=old),
-        "a deleted one": Change(verb="delete", old=old, new=None),
+        "a deleted object": Change(verb="delete", old=old, new=None),
         "a resync": Change(verb="update", old=old, new=old),
         "spec.replicas": Change(verb="update", old=old, new=_object(version=2, **scaled)),
         "status": Change(verb="update", old=old, new=_object(version=2, **same)),
@@ -218,7 +219,7 @@ def predicates() -> Table:
         )
         for predicate in known
     ]
-    return Table("predicates", "changes", "runtime/core/predicates.py", ("passes", *changes), rows)
+    return Table("predicates", "reconciles", "runtime/core/predicates.py", ("passes", *changes), rows)
 
 
 # -- whether a program is ready
@@ -231,12 +232,12 @@ def readinesses() -> Table:
     stale = CacheState(name="v1/Pod", synced=True, last_confirmed_at=0.0)
     cases: list[tuple[str, CacheState, Leadership, bool, bool]] = [
         ("caches not started", behind, Leadership.NONE, False, False),
-        ("a cache without its first list", behind, Leadership.NONE, True, False),
+        ("a cache is not synced", behind, Leadership.NONE, True, False),
         ("synced, no election", fresh, Leadership.NONE, True, False),
         ("synced, leading", fresh, Leadership.LEADING, True, False),
         ("synced, standby", fresh, Leadership.STANDBY, True, False),
-        ("a cache without a sign for too long", stale, Leadership.NONE, True, False),
-        ("the program ends", fresh, Leadership.NONE, True, True),
+        ("a cache is stale", stale, Leadership.NONE, True, False),
+        ("the program is stopping", fresh, Leadership.NONE, True, True),
     ]
     rows: list[tuple[str, ...]] = []
     for words, cache, leadership, started, stopping in cases:
@@ -258,9 +259,21 @@ def readinesses() -> Table:
     return Table("readiness", "reconciles", "runtime/core/readiness.py", heads, rows)
 
 
+def outcomes() -> Table:
+    """List what each end of a reconcile does to its key."""
+    rows: list[tuple[str, ...]] = []
+    for row in ROWS.values():
+        failures = "forgotten" if row.forgets else "kept" if row.action is Action.PUT_BACK else "one more"
+        counters = ", ".join(f"`{name}`" for name in row.counters) or "–"
+        result = f"`{row.result}`" if row.result else "not counted"
+        rows.append((row.returned, row.raised, row.action.value, failures, result, counters))
+    heads = ("returned", "raised", "key", "failures so far", "`result`", "counters")
+    return Table("outcomes", "reconciles", "runtime/core/outcomes.py", heads, rows)
+
+
 def tables() -> list[Table]:
-    """Make both."""
-    return [predicates(), readinesses()]
+    """Return the tables of this module."""
+    return [predicates(), outcomes(), readinesses()]
 
 
 def diagrams() -> list[Diagram]:
@@ -276,13 +289,13 @@ def diagrams() -> list[Diagram]:
         walked(
             "heartbeat",
             "leader-election",
-            "The event loop of a leader, and its sign of life",
+            "The heartbeat of a leader's event loop",
             "leaderelection/core/heartbeat.py",
             Machine(_Loop, _loop_moves, view=_loop_view, identity=_loop_view),
         ),
         walked(
             "dictionary-training",
-            "compression",
+            "informer",
             "The dictionary of a compressed cache",
             "cache/core/dictionary_training.py",
             Machine(_Cache, _cache_moves, view=_cache_view, identity=_cache_identity),

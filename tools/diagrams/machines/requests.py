@@ -46,7 +46,7 @@ class _List:
         if self.pager.failed(error):
             self.fell_back = True
         else:
-            self.error = "the caller sees the error"
+            self.error = "the caller receives the error"
 
 
 def _list_view(pages: _List) -> str:
@@ -56,8 +56,8 @@ def _list_view(pages: _List) -> str:
     if asked is None:
         return "the list is complete"
     if asked.continue_:
-        return "a later page is asked for"
-    return "everything is asked for at once" if pages.fell_back else "the first page is asked for"
+        return "requesting a later page"
+    return "requesting the whole list" if pages.fell_back else "requesting the first page"
 
 
 def _list_identity(pages: _List) -> Hashable:
@@ -90,10 +90,10 @@ class _Wait:
 
 def _wait_view(wait: _Wait) -> str:
     if wait.error:
-        return "the caller sees the error"
+        return "the caller receives the error"
     if wait.wait.done:
         return "fulfilled"
-    return "lists" if isinstance(wait.wait.ask(), AskForList) else "watches from the last version"
+    return "listing" if isinstance(wait.wait.ask(), AskForList) else "watching from the last version"
 
 
 def _object() -> Resource:
@@ -109,18 +109,18 @@ def _wait_moves(wait: _Wait) -> Iterable[Move[_Wait]]:
         return
     if isinstance(wait.wait.ask(), AskForList):
         for case, items, version in (
-            ("the list fulfils it", [_object()], "2"),
-            ("the list does not fulfil it", [], "2"),
+            ("the list fulfills the condition", [_object()], "2"),
+            ("the list does not fulfill the condition", [], "2"),
             ("the list has no version", [], ""),
         ):
             yield case, partial(_saw_list, items=items, version=version)
     else:
         event = WatchEvent(EventType.ADDED, _object())
-        yield "an event fulfils it", lambda wait: wait.wait.saw_event(event)
+        yield "an event fulfills the condition", lambda wait: wait.wait.saw_event(event)
         yield "the watch ends", lambda wait: wait.wait.watch_ended(lasted=60.0, now=0.0, random=0.0)
         yield "410 Expired", lambda wait: wait.fail(_error(410, "Expired"))
     yield "429, 5xx or no connection", lambda wait: wait.fail(_error(503, "ServiceUnavailable"))
-    yield "403 or another refusal", lambda wait: wait.fail(_error(403, "Forbidden"))
+    yield "403 or another rejection", lambda wait: wait.fail(_error(403, "Forbidden"))
 
 
 # -- a credential that expires
@@ -161,13 +161,13 @@ class _Credential:
 def _credential_view(credential: _Credential) -> str:
     used = credential.machine.usable(credential.now)
     if used is not None:
-        return "used, and the renewal that failed rests" if credential.failed else "used without asking"
+        return "valid, with a pause after a failed renewal" if credential.failed else "valid"
     if not credential.count:
-        return "nothing yet: a renewal is asked for"
+        return "no credential: renewal needed"
     if credential.is_refused:
-        return "refused: a renewal is asked for"
+        return "rejected: renewal needed"
     expired = credential.now >= credential.expires_at
-    return "expired: a renewal is asked for" if expired else "nearly expired: a renewal is asked for"
+    return "expired: renewal needed" if expired else "nearly expired: renewal needed"
 
 
 def _credential_identity(credential: _Credential) -> Hashable:
@@ -177,16 +177,16 @@ def _credential_identity(credential: _Credential) -> Hashable:
 
 def _credential_moves(credential: _Credential) -> Iterable[Move[_Credential]]:
     if credential.machine.usable(credential.now) is None:
-        yield "the renewal brings another one", lambda credential: credential.renew()
+        yield "the renewal returns a new credential", lambda credential: credential.renew()
         yield "the renewal fails", lambda credential: credential.fail()
     elif not credential.failed:
         yield "401 Unauthorized", lambda credential: credential.refuse()
     left = credential.expires_at - credential.now
     if credential.failed and credential.machine.usable(credential.now) is not None:
-        yield "every renewal fails until it expires", lambda credential: credential.wait(0.0)
+        yield "all renewals fail until it expires", lambda credential: credential.wait(0.0)
     elif not credential.failed and credential.count and not credential.is_refused:
         if left > EXPIRY_MARGIN:
-            yield f"{EXPIRY_MARGIN:.0f} s are left", lambda credential: credential.wait(left - EXPIRY_MARGIN)
+            yield f"{EXPIRY_MARGIN:.0f} s before it expires", lambda credential: credential.wait(left - EXPIRY_MARGIN)
         elif left > 0:
             yield "it expires", lambda credential: credential.wait(left)
 
@@ -203,18 +203,24 @@ def retries() -> Table:
     failures: list[tuple[str, DeltaloopError]] = [
         ("429 with `Retry-After: 5`", _error(429, "TooManyRequests", retry_after=5.0)),
         ("503 with `Retry-After: 5`", _error(503, "ServiceUnavailable", retry_after=5.0)),
-        ("503 without it", _error(503, "ServiceUnavailable")),
+        ("503 without `Retry-After`", _error(503, "ServiceUnavailable")),
         ("409 Conflict", _error(409, "Conflict")),
         ("the connection was cut before the request was sent", _lost(sent=False, cut=True)),
-        ("the connection broke after it was sent", _lost(sent=True, cut=True)),
-        ("nothing listens, or the certificate is wrong", _lost(sent=False, cut=False)),
-        ("the time limit has passed", RequestTimeoutError("", method="", path="")),
+        ("the connection broke after the request was sent", _lost(sent=True, cut=True)),
+        ("connection refused, or invalid certificate", _lost(sent=False, cut=False)),
+        ("timeout", RequestTimeoutError("", method="", path="")),
     ]
     rows: list[tuple[str, ...]] = []
     for words, error in failures:
         waits = [RetryDecision(method, deadline_at=None).failed(error, now=0.0) for method in ("GET", "PUT")]
         rows.append((words, *("no" if wait is None else f"after {wait:g} s" for wait in waits)))
-    return Table("retries", "requests", "client/core/retry.py", ("what came back", "read again", "write again"), rows)
+    return Table(
+        "retries",
+        "client",
+        "client/core/retry.py",
+        ("response or failure", "read is repeated", "write is repeated"),
+        rows,
+    )
 
 
 def diagrams() -> list[Diagram]:
@@ -222,21 +228,21 @@ def diagrams() -> list[Diagram]:
     return [
         walked(
             "paged-list",
-            "paged-lists",
+            "reflector",
             "A list in pages",
             "client/core/pager.py",
             Machine(_List, _list_moves, view=_list_view, identity=_list_identity),
         ),
         walked(
             "waiting",
-            "waiting",
-            "A wait until an object is there",
+            "client",
+            "A wait for the creation of an object",
             "client/core/waiting.py",
             Machine(_Wait, _wait_moves, view=_wait_view, identity=_wait_view),
         ),
         walked(
             "expiring-credential",
-            "credentials",
+            "client",
             "A credential that expires",
             "client/core/expiring_credential.py",
             Machine(_Credential, _credential_moves, view=_credential_view, identity=_credential_identity),

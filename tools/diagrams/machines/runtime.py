@@ -76,7 +76,7 @@ class _Seen:
 
 def _seen_view(seen: _Seen) -> str:
     if seen.uncertain:
-        return "the server is asked"
+        return "the server is read"
     shown = seen.show()
     if len(seen.overlay):
         return "our deletion hides the cached object" if shown is None else "our write is shown"
@@ -91,13 +91,13 @@ def _seen_identity(seen: _Seen) -> Hashable:
 
 def _seen_moves(seen: _Seen) -> Iterable[Move[_Seen]]:
     if seen.exists and seen.reached >= FIRST and seen.version < FIRST + MOST_VERSIONS and not seen.now:
-        yield "a write is answered", lambda seen: seen.write()
-        yield "a deletion is answered", lambda seen: seen.delete()
-        yield "an update gets no answer", lambda seen: seen.lose()
+        yield "a write succeeds", lambda seen: seen.write()
+        yield "a deletion succeeds", lambda seen: seen.delete()
+        yield "an update has no response", lambda seen: seen.lose()
     if seen.uncertain and seen.exists:
         if seen.version < FIRST + MOST_VERSIONS:
-            yield "the server shows that it was done", lambda seen: seen.settle(done=True)
-        yield "the server shows the state of before", lambda seen: seen.settle(done=False)
+            yield "the server shows that it was processed", lambda seen: seen.settle(done=True)
+        yield "the server shows the previous state", lambda seen: seen.settle(done=False)
     if seen.reached >= FIRST:
         yield "the cache catches up", lambda seen: seen.catch_up()
         if seen.uncertain and not seen.now:
@@ -167,12 +167,12 @@ def _key_identity(key: _Key) -> Hashable:
 
 
 def _key_moves(key: _Key) -> Iterable[Move[_Key]]:
-    yield "its own write triggers it, and it writes", lambda key: key.reconcile(own=True, writes=True)
-    yield "its own write triggers it, and it writes nothing", lambda key: key.reconcile(own=True, writes=False)
-    yield "somebody else triggers it, and it writes", lambda key: key.reconcile(own=False, writes=True)
+    yield "own write triggers it, it writes", lambda key: key.reconcile(own=True, writes=True)
+    yield "own write triggers it, it does not write", lambda key: key.reconcile(own=True, writes=False)
+    yield "another writer triggers it, it writes", lambda key: key.reconcile(own=False, writes=True)
     if key.version > 1:
         yield (
-            "somebody else changes a field, and it changes it back",
+            "another writer changes a field, it changes the field back",
             lambda key: key.reconcile(own=False, writes=True, others_write=True),
         )
     yield f"{HOT.reset_after:.0f} s without such a write", lambda key: key.wait(HOT.reset_after)
@@ -219,7 +219,7 @@ def _program_moves(program: _Program) -> Iterable[Move[_Program]]:
     if _program_view(program) == "cancelling":
         yield "`shutdown_timeout` has passed", lambda program: program.wait(10.0)
     if _program_view(program) == "abandoning":
-        yield "those that still run are named and left", lambda program: program.ask()
+        yield "the remaining reconciles are logged and abandoned", lambda program: program.ask()
 
 
 def diagrams() -> list[Diagram]:
@@ -227,22 +227,22 @@ def diagrams() -> list[Diagram]:
     return [
         walked(
             "overlay",
-            "read-your-writes",
-            "What a program sees of an object that it writes",
+            "reconciles",
+            "Reads of an object that the program writes",
             "runtime/core/overlay.py",
             Machine(_Seen, _seen_moves, view=_seen_view, identity=_seen_identity),
         ),
         walked(
             "hot-loop",
-            "hot-loops",
-            "A key that may keep itself busy",
+            "reconciles",
+            "A key that may trigger itself",
             "runtime/core/hot_loop.py",
             Machine(_Key, _key_moves, view=_key_view, identity=_key_identity),
         ),
         walked(
             "shutdown",
-            "shutdown",
-            "The end of a program",
+            "reconciles",
+            "The shutdown of a program",
             "runtime/core/shutdown.py",
             Machine(_Program, _program_moves, view=_program_view, identity=_program_identity),
         ),

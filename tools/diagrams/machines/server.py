@@ -57,7 +57,7 @@ def verbs() -> Table:
     """Ask for the verb of each path and method."""
     registry = Registry(built_in())
     rows = [(f"`{path}`", *(_verb(registry, path, method) for method in METHODS)) for path in PATHS]
-    return Table("verbs", "embedded-requests", "apiserver/core/wire/routing.py", ("path", *METHODS), rows)
+    return Table("verbs", "embedded-server", "apiserver/core/wire/routing.py", ("path", *METHODS), rows)
 
 
 def lists() -> Table:
@@ -70,14 +70,14 @@ def lists() -> Table:
                     continue  # refused: 0 is no version that a list could be exactly at
                 number = "7" if version == "N" else version
                 plan = plan_list(ListQuery(resource_version=number, resource_version_match=match, limit=limit))
-                read = "exactly at N" if plan.at is not None else "the present state"
+                read = "state at N" if plan.at is not None else "current state"
                 if plan.at is None and plan.not_older_than:
-                    read += ", once it has come to N"
+                    read += " after it has reached N"
                 rows.append(
                     (version or "none", match or "–", str(limit or "–"), read, "pages" if plan.limit else "all")
                 )
-    heads = ("`resourceVersion`", "`resourceVersionMatch`", "`limit`", "is read", "comes in")
-    return Table("lists", "embedded-store", "apiserver/core/storage/listing.py", heads, rows)
+    heads = ("`resourceVersion`", "`resourceVersionMatch`", "`limit`", "state that is read", "form")
+    return Table("lists", "embedded-server", "apiserver/core/storage/listing.py", heads, rows)
 
 
 # -- ownership of fields
@@ -141,14 +141,14 @@ def ownership() -> Table:
     steps: list[tuple[str, Callable[[], str]]] = [
         ("`a` applies `size: 1, text: x`", lambda: obj.apply("a", size=1, text="x")),
         ("`b` applies `size: 2`", lambda: obj.apply("b", size=2)),
-        ("`b` applies `size: 1`, which is there", lambda: obj.apply("b", size=1)),
+        ("`b` applies `size: 1`, the same value", lambda: obj.apply("b", size=1)),
         ("`b` applies `size: 2` with force", lambda: obj.apply("b", force=True, size=2)),
         ("`c` updates to `size: 3, text: x`", lambda: obj.update("c", size=3, text="x")),
-        ("`a` applies nothing any more", lambda: obj.apply("a")),
+        ("`a` applies an empty spec", lambda: obj.apply("a")),
     ]
     rows: list[tuple[str, ...]] = [(words, do(), obj.shown(), obj.owned()) for words, do in steps]
-    heads = ("what happens", "answer", "the spec then", "who owns what then")
-    return Table("ownership", "field-ownership", "apiserver/core/apply/ownership.py", heads, rows)
+    heads = ("request", "response", "resulting spec", "resulting owners")
+    return Table("ownership", "embedded-server", "apiserver/core/apply/ownership.py", heads, rows)
 
 
 def tables() -> list[Table]:

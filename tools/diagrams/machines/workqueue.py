@@ -43,12 +43,12 @@ class _Item:
 def _view(item: _Item) -> str:
     statistics = item.queue.statistics(item.now)
     if statistics.processing:
-        return "processed, and to run again" if statistics.postponed else "processed"
+        return "in process, must run again" if statistics.postponed else "in process"
     if statistics.queued:
         return "in line"
     if item.delayed:
-        return "waits for its time"
-    return "dead letter" if item.parked else "not known"
+        return "delayed"
+    return "dead letter" if item.parked else "unknown"
 
 
 def _identity(item: _Item) -> Hashable:
@@ -66,14 +66,14 @@ def _moves(item: _Item) -> Iterable[Move[_Item]]:
     yield "`add`", lambda item: item.queue.add(ITEM, item.now)
     yield "`add_after`", lambda item: item.queue.add_after(ITEM, item.now, 1.0)
     if statistics.queued:
-        yield "a worker takes it", lambda item: item.queue.get(item.now)
+        yield "a worker takes the item", lambda item: item.queue.get(item.now)
     if statistics.processing:
-        yield _ends("its run ends well", Succeeded)
-        yield _ends("its run fails", lambda: Failed(OSError()))
-        yield _ends("its run fails with `TerminalError`", lambda: Failed(TerminalError("no")))
-        yield _ends("its run is cancelled", Interrupted)
+        yield _ends("the run succeeds", Succeeded)
+        yield _ends("the run fails", lambda: Failed(OSError()))
+        yield _ends("the run fails with `TerminalError`", lambda: Failed(TerminalError("no")))
+        yield _ends("the run is canceled", Interrupted)
     if item.delayed:
-        yield "its time comes", lambda item: item.wait()
+        yield "the delay ends", lambda item: item.wait()
         yield "`cancel_delayed`", lambda item: item.queue.cancel_delayed(ITEM)
     if item.parked and not statistics.processing:
         yield "`retry_dead_letter`", lambda item: item.queue.retry_dead_letter(ITEM, item.now)
@@ -84,4 +84,4 @@ def diagrams() -> list[Diagram]:
     """Walk the queue with one item, at most one retry."""
     machine = Machine(_Item, _moves, view=_view, identity=_identity)
     title = "One item of a work queue"
-    return [walked("work-queue-item", "work-queue", title, "workqueue/core/rate_limiting.py", machine)]
+    return [walked("work-queue-item", "workqueue", title, "workqueue/core/rate_limiting.py", machine)]

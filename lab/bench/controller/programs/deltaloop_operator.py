@@ -1,4 +1,4 @@
-"""The operator on deltaloop, as docs/runtime.md and docs/how-to/write-status.md show it."""
+"""The operator on deltaloop, in the style of docs/how-to/children.md and docs/how-to/status.md."""
 
 from __future__ import annotations
 

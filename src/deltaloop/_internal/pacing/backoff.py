@@ -2,7 +2,8 @@
 
 A delay is ``d + random * jitter * d``, where ``d`` grows from ``initial`` by ``factor`` up to ``cap``. It restarts
 after ``reset_after`` seconds without a call, as in client-go 0.26 to 0.35. client-go 0.36 measures this time from the
-last reset, which restarts the backoff repeatedly during an outage of more than two minutes (docs/differences.md).
+last reset, which restarts the backoff repeatedly during an outage of more than two minutes
+(docs/reference/differences.md).
 
 Source: apimachinery pkg/util/wait/backoff.go; client-go tools/cache/reflector.go for the numbers of reflectors.
 """

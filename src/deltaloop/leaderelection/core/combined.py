@@ -9,8 +9,8 @@ for the longer of the two lease durations, and take both.
 The combined version consists of both versions, and an update must match both. A missing lock has an empty version, and
 an update creates it.
 
-Source: client-go tools/leaderelection/resourcelock/multilock.go. Differences (see docs/differences.md): the holder of
-the secondary is known even if the primary is missing, and the longer lease duration applies.
+Source: client-go tools/leaderelection/resourcelock/multilock.go. Differences (see docs/reference/differences.md): the
+holder of the secondary is known even if the primary is missing, and the longer lease duration applies.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ request is at most half the renew deadline, so one hanging connection cannot use
 record. A response without a request raises ``RuntimeError``.
 
 Source: client-go tools/leaderelection/leaderelection.go (``tryAcquireOrRenew``, ``renew``, ``release``). Differences
-(see docs/differences.md): leadership counts from the start of the write, a leader that sees another holder stops
-immediately, and a new version alone counts as a change.
+(see docs/reference/differences.md): leadership counts from the start of the write, a leader that sees another holder
+stops immediately, and a new version alone counts as a change.
 """
 
 from __future__ import annotations

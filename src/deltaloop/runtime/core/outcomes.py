@@ -1,4 +1,4 @@
-"""What becomes of a key when its reconcile has ended: one table, from which the code decides and the docs are made.
+"""What becomes of a key when its reconcile has ended: one table, from which the code decides.
 
 A reconcile ends in one of the cases of ``Case``; ``ROWS`` says for each what happens to the key, whether the failures
 counted so far are forgotten, and under which ``result`` it is counted. In Python a function either returns or raises,
@@ -158,10 +158,10 @@ class Action(Enum):
     """What is done with the key."""
 
     FORGET = "done"
-    REQUEUE_AFTER = "again after the time asked for"
-    RATE_LIMIT = "again when the rate limiter says so"
-    PARK = "not again until something changes"
-    PUT_BACK = "back in line as it was"
+    REQUEUE_AFTER = "again after the requested time"
+    RATE_LIMIT = "again after the rate limiter's delay"
+    PARK = "parked until a change"
+    PUT_BACK = "returned to the line"
 
 
 class Case(Enum):
@@ -215,7 +215,7 @@ ROWS: Final[Mapping[Case, Row]] = MappingProxyType(
         ),
         Case.REQUEUE: Row(returned="`Result(requeue=True)`", action=Action.RATE_LIMIT, forgets=False, result="requeue"),
         Case.INVALID: Row(
-            returned="anything else, or without having awaited a call",
+            returned="any other value, or a call was not awaited",
             action=Action.PARK,
             forgets=True,
             result="error",
@@ -225,23 +225,23 @@ ROWS: Final[Mapping[Case, Row]] = MappingProxyType(
             raised="an exception", action=Action.RATE_LIMIT, forgets=False, result="error", counters=(_ERRORS,)
         ),
         Case.TERMINAL: Row(
-            raised="`TerminalError`, a wrong argument (`InvalidArgumentError`), or a group of nothing else",
+            raised="`TerminalError`, `InvalidArgumentError`, or a group of only these",
             action=Action.PARK,
             forgets=True,
             result="error",
             counters=(_ERRORS, _TERMINAL),
         ),
         Case.TIMEOUT: Row(
-            returned="anything, after the time limit",
-            raised="anything, after the time limit",
+            returned="any result after the timeout",
+            raised="any result after the timeout",
             action=Action.RATE_LIMIT,
             forgets=False,
             result="error",
             counters=(_ERRORS, _TIMEOUTS),
         ),
         Case.INTERRUPTED: Row(
-            returned="anything, once leadership is lost or the program ends",
-            raised="anything, once leadership is lost or the program ends",
+            returned="any result after lost leadership or shutdown",
+            raised="any result after lost leadership or shutdown",
             action=Action.PUT_BACK,
             forgets=False,
             result="",
@@ -343,17 +343,3 @@ def _decision(case: Case, *, delay: float = 0.0, jitter: float = 0.0, error: Exc
     if case is Case.NOTHING:
         return NOTHING
     return KeyDecision(case=case, row=ROWS[case], delay=delay, jitter=jitter, error=error)
-
-
-def table() -> str:
-    """Return the table as Markdown, as the documentation has it."""
-    lines = [
-        "| The reconciler returned | or raised | The key | Failures so far | `result` | Counted, too |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    for row in ROWS.values():
-        failures = "forgotten" if row.forgets else "kept" if row.action is Action.PUT_BACK else "one more"
-        counters = ", ".join(f"`{name}`" for name in row.counters) or "–"
-        result = f"`{row.result}`" if row.result else "not counted"
-        lines.append(f"| {row.returned} | {row.raised} | {row.action.value} | {failures} | {result} | {counters} |")
-    return "\n".join(lines) + "\n"

@@ -14,9 +14,10 @@ Triggers travel with the add that brought them. Those that come while an item wa
 gets; those that come while it is processed belong to the run after. A run that has to be repeated hands its triggers
 on, in front of newer ones, and its priority.
 
-Differences from upstream (docs/differences.md): ``ended`` and ``drained`` count postponed items, too; upstream tells
-workers to go home while such an item is still to come, and its drain returns while items are in line (kubernetes pull
-request 141079). ``done`` for an item that no worker has is an error; upstream puts the item in line twice then.
+Differences from upstream (docs/reference/differences.md): ``ended`` and ``drained`` count postponed items, too;
+upstream tells workers to go home while such an item is still to come, and its drain returns while items are in line
+(kubernetes pull request 141079). ``done`` for an item that no worker has is an error;
+upstream puts the item in line twice then.
 
 Source: client-go util/workqueue/queue.go and metrics.go.
 """

@@ -1,11 +1,10 @@
-"""The table of a reflector's states is what the machine does, and what the docs say."""
+"""The table of a reflector's states agrees with the machine."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
 from operator import methodcaller
-from pathlib import Path
 from typing import Any, ClassVar
 
 from deltaloop._internal.pacing import Wait
@@ -19,7 +18,6 @@ from tests.cache.core.reflector.test_server_model import FAULTS
 from tests.cache.fake_source import initial_events_end
 from tests.cache.objects import pod
 
-DOCS = Path(__file__).parents[4] / "docs" / "cache.md"
 Steps = set[tuple[ReflectorPhase, ReflectorPhase]]
 
 
@@ -142,16 +140,3 @@ def test_every_phase_is_a_state_and_can_be_fed_or_waits() -> None:
     methods = {name for name, each in vars(ReflectorMachine).items() if callable(each) and not name.startswith("_")}
     assert methods - FEEDS.keys() == {"ask", "statistics", "saw_bytes"}, "each feed has a row"
     assert methods >= FEEDS.keys()
-
-
-def test_the_docs_show_the_table() -> None:
-    rows = [
-        f"| {state.phase} | {state.asks} | "
-        + "; ".join(
-            f"{why}: *{' or '.join(phase for phase in ReflectorPhase if phase in then)}*" for why, then in state.leaves
-        )
-        + " |"
-        for state in STATES
-    ]
-    shown = DOCS.read_text().splitlines()
-    assert [line for line in shown if line in rows] == rows, "\n".join(["docs/cache.md needs:", *rows])

@@ -1,7 +1,7 @@
 """The states of a reflector as tables: what it may be fed in each, and which state can follow which.
 
-``STATES`` is what docs/cache.md shows; ``FEEDS`` is what the machine obeys. A test holds the first against the machine:
-every step that it makes is in ``STATES``, and every step there is made.
+``STATES`` is the table in internals/machines/reflector.md; ``FEEDS`` is what the machine obeys. A test holds the first
+against the machine: every step that it makes is in ``STATES``, and every step there is made.
 """
 
 from __future__ import annotations
@@ -52,51 +52,51 @@ STATES: Final[tuple[State, ...]] = (
         "a streamed list (a watch that begins with the whole state), or a list in pages",
         (
             ("the server accepts a streamed list", _to(ReflectorPhase.RECEIVING)),
-            ("the last page is there", _to(ReflectorPhase.CONNECTING)),
+            ("the last page arrives", _to(ReflectorPhase.CONNECTING)),
             ("it fails", _to(ReflectorPhase.WAITING)),
-            ("it fails in a way that another list at once may mend", _to(ReflectorPhase.LISTING)),
+            ("it fails, and an immediate second list can succeed", _to(ReflectorPhase.LISTING)),
         ),
     ),
     State(
         ReflectorPhase.RECEIVING,
-        "nothing; events are held until the server says that the list is whole",
+        "none; events are kept until the server reports that the list is complete",
         (
-            ("that bookmark comes", _to(ReflectorPhase.STREAMING)),
-            ("the stream breaks, ends, or brings no more of the list for 30 s", _to(ReflectorPhase.LISTING)),
-            ("the server is busy or not there", _to(ReflectorPhase.WAITING)),
+            ("the bookmark at the end of the list arrives", _to(ReflectorPhase.STREAMING)),
+            ("the stream breaks, ends, or delivers no objects for 30 s", _to(ReflectorPhase.LISTING)),
+            ("the server is busy or unreachable", _to(ReflectorPhase.WAITING)),
         ),
     ),
     State(
         ReflectorPhase.CONNECTING,
         "a watch from the last version, for 5 to 10 minutes",
         (
-            ("the server's version was not looked at for long, or the last watch broke", _to(ReflectorPhase.PROBING)),
+            ("the last probe is too old, or the last watch broke", _to(ReflectorPhase.PROBING)),
             ("the server accepts", _to(ReflectorPhase.STREAMING)),
-            ("it fails, or the store refused the list", _to(ReflectorPhase.WAITING)),
+            ("it fails, or the store rejected the list", _to(ReflectorPhase.WAITING)),
         ),
     ),
     State(
         ReflectorPhase.PROBING,
         "one object of the newest list, for its version",
         (
-            ("it is not lower than ours, or the server does not say", _to(ReflectorPhase.CONNECTING)),
-            ("it is lower", _to(ReflectorPhase.LISTING)),
-            ("the server is busy or not there", _to(ReflectorPhase.WAITING)),
+            ("the version is not lower, or unknown", _to(ReflectorPhase.CONNECTING)),
+            ("the version is lower", _to(ReflectorPhase.LISTING)),
+            ("the server is busy or unreachable", _to(ReflectorPhase.WAITING)),
         ),
     ),
     State(
         ReflectorPhase.STREAMING,
-        "nothing; events are applied in the order they come",
+        "none; events are applied in order",
         (
-            ("the server ends it, or the connection is lost", _to(ReflectorPhase.CONNECTING)),
-            ("it ends in another way, or too soon, or the store refused an event", _to(ReflectorPhase.WAITING)),
+            ("the server ends the watch, or the connection is lost", _to(ReflectorPhase.CONNECTING)),
+            ("it fails, it ends too soon, or the store rejected an event", _to(ReflectorPhase.WAITING)),
             ("the server's version went back", _to(ReflectorPhase.LISTING)),
         ),
     ),
     State(
         ReflectorPhase.WAITING,
-        "nothing; 0.8 s doubling to 30 s, with jitter, shared by all failures",
-        (("the time is over", _to(ReflectorPhase.LISTING, ReflectorPhase.CONNECTING)),),
+        "none; 0.8 s doubling to 30 s, with jitter, shared by all failures",
+        (("the wait ends", _to(ReflectorPhase.LISTING, ReflectorPhase.CONNECTING)),),
     ),
 )
 """All states; WAITING goes on with what the failure was answered by."""
