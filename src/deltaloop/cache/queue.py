@@ -216,7 +216,10 @@ class Queue(ABC, Generic[V]):
     def _is_synced(self) -> bool: ...
 
     def close(self) -> None:
-        """Let ``pop`` raise once nothing waits, and wake those who wait. Closing twice does no harm."""
+        """Let ``pop`` raise once nothing waits, and wake those who wait.
+
+        Closing twice does no harm.
+        """
         self._core.close()
         self._came()
 

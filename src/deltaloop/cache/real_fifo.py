@@ -59,7 +59,10 @@ class RealFIFO(Queue[V]):
     async def replace_in_turns(
         self, objects: Iterable[V], resource_version: str = "", unread: Unread = NOTHING_UNREAD
     ) -> None:
-        """Do what ``replace`` does, letting other tasks run between the objects. If cancelled, nothing was added."""
+        """Do what ``replace`` does, letting other tasks run between the objects.
+
+        If cancelled, nothing was added.
+        """
         for listing in self._core.prepare(objects, unread=unread):
             if listing is None:
                 await asyncio.sleep(0)

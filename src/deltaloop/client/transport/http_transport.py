@@ -157,7 +157,9 @@ class HttpTransport:
     # -- Transport
 
     def request(self, request: HttpRequest) -> Coroutine[Any, Any, HttpResponse]:
-        """Send a request and return the whole response. Canceling closes its connection.
+        """Send a request and return the whole response.
+
+        Canceling closes its connection.
 
         Raises:
             TransportError: If there is no response.
