@@ -17,7 +17,7 @@ _MARK = "# Written by deltaloop; it is overwritten when the server starts again.
 
 
 class KubeconfigExistsError(DeltaloopError):
-    """A kubeconfig that deltaloop did not write exists at the path. Use another path, or move the file."""
+    """A kubeconfig that deltaloop did not write exists at the path; use another path, or move the file."""
 
 
 def check_may_write(path: Path) -> None:

@@ -49,9 +49,7 @@ def _looked_after(name: str, function: Callable[..., Call]) -> Callable[..., Cal
         calls: NotAwaited = self.not_awaited
         calls[made] = (name, caller.f_code, caller.f_lasti)
         if not len(calls) % _TIDIED_EVERY:
-            for ended in [
-                each for each in calls if each.cr_frame is None
-            ]:  # a reconcile can make many thousands of calls
+            for ended in [each for each in calls if each.cr_frame is None]:  # there can be thousands
                 del calls[ended]
         return made
 

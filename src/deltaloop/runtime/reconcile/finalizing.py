@@ -52,7 +52,7 @@ class FinalizedRuns:
 
         Raises:
             ApiError: If the finalizer could not be added or removed.
-            TerminalError: If ``on_deadline`` does not return a bool.
+            TerminalError: If ``on_deadline`` does not return a bool, or does not await a call.
         """
         context = execution.context
         run = FinalizerRun(

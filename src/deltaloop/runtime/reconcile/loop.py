@@ -314,7 +314,7 @@ class ReconcileLoop:
                 self._finish(run, ended)
         except (asyncio.CancelledError, QueueShutDownError):
             goes_on = False  # canceled while waiting for a key
-        except BaseException as error:  # fatal for the program, raised again in ``run``
+        except BaseException as error:  # noqa: BLE001 - fatal for the program, raised again in ``run``
             goes_on = False
             self._give_up(error)
         finally:
@@ -390,7 +390,7 @@ class ReconcileLoop:
             if tracing.is_on or now >= tracing.look_at:
                 run.span = self._observer.begins(run.context, now=now)
         except BaseException:
-            self._free(run)  # a slot that nothing runs in would be lost for good
+            self._free(run)  # otherwise the worker would be lost permanently
             raise
         del self._idle[task]
         task.set_name(f"reconcile {self.controller.name} {key}")
