@@ -208,7 +208,7 @@ def keys_of(mapped: Any) -> Iterable[str]:
         elif resource_type_of(type_of(each)) is not None:
             keys.append(meta_namespace_key(each))
         else:
-            raise InvalidRequestsError(f"{type_of(mapped).__name__} with a {type(each).__name__} in it")
+            raise InvalidRequestsError(f"{type_of(values).__name__} with a {type(each).__name__} in it")
     return keys
 
 

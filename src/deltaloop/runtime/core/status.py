@@ -25,7 +25,7 @@ import msgspec
 
 from deltaloop.api.conditions import check_condition, check_condition_type, is_reason
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.api.json_values import copied, integer, is_list, is_mapping, items, mapping, text, type_of
+from deltaloop.api.json_values import copied, integer, is_mapping, items, mapping, text, type_of
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.redaction import redact
 
@@ -292,4 +292,4 @@ def _leaves(error: BaseException) -> list[BaseException]:
 def _without_nulls(value: object) -> object:
     if is_mapping(value):
         return {name: _without_nulls(item) for name, item in value.items() if item is not None}
-    return [_without_nulls(item) for item in value] if is_list(value) else value
+    return [_without_nulls(item) for item in items(value)] if type_of(value) is list else value
