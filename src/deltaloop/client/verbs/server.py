@@ -81,7 +81,7 @@ class Way(Protocol):
 
     @property
     def home(self) -> str:
-        """Namespace of verbs of one object that name none."""
+        """Default namespace for methods that access one object."""
         ...
 
     @property

@@ -89,7 +89,7 @@ class Verbs:
 
     @property
     def namespace(self) -> str:
-        """Namespace of verbs of one object that name none."""
+        """Default namespace for methods that access one object."""
         return self._way.home
 
     async def resource(self, name: str, *, timeout: float | None = None) -> ResourceType[Resource]:

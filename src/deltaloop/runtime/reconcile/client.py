@@ -62,7 +62,7 @@ class CachedWay:
     """How the verbs of one reconcile read and write.
 
     Attributes:
-        home: Namespace of verbs of one object that name none.
+        home: Default namespace for methods that access one object.
         kinds: The kinds that verbs have met.
         why_no_home: Why there is none, if there is none.
         max_staleness: Seconds within which the server must have confirmed a cache; None takes what a cache has.
