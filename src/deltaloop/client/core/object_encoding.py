@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.json_values import type_of
 from deltaloop.api.json_writing import plain_fields, plain_json, write_json
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, definition_of
@@ -36,15 +37,15 @@ class OutgoingObject(NamedTuple):
     generate_name: str = ""
 
 
-def encode_object(resource_type: ResourceType[Any], obj: object) -> OutgoingObject:
+def encode_object(resource_type: ResourceType[Any], obj: Any) -> OutgoingObject:
     """Encode an object.
 
     Raises:
         MalformedObjectError: If it has no metadata, or holds what JSON cannot express.
     """
-    fields = dict(obj) if type(obj) is dict else _fields(resource_type, obj)
-    metadata = fields.get("metadata")
-    if type(metadata) is not dict and not isinstance(metadata, Mapping):
+    fields: dict[str, Any] = dict(obj) if type_of(obj) is dict else _fields(resource_type, obj)
+    metadata: Mapping[str, Any] | None = fields.get("metadata")
+    if metadata is None or (type_of(metadata) is not dict and not isinstance(metadata, Mapping)):
         raise MalformedObjectError(f"the {resource_type} object has no metadata: give it a name there", given=True)
     name, namespace = metadata.get("name") or "", metadata.get("namespace") or ""
     if not (type(name) is type(namespace) is str or (isinstance(name, str) and isinstance(namespace, str))):

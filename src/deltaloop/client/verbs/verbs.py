@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, Unpac
 
 from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
+from deltaloop.api.json_values import type_of
 from deltaloop.api.json_writing import json_for_yaml, plain_fields, plain_json, sorted_json, write_json
 from deltaloop.api.keys import join_key
 from deltaloop.api.list_options import ListOptions
@@ -367,7 +368,12 @@ class Verbs:
 
     def _pages(self, known: BoundKind, keywords: ListKeywords) -> Callable[[ListOptions], Awaitable[ResourceList[Any]]]:
         asked: dict[str, Any] = {**keywords, "selector": None}  # it is in the options of every page
-        return lambda page: self._list(known, **{**asked, "options": page})
+
+        def read(page: ListOptions) -> Awaitable[ResourceList[Any]]:
+            of_page: dict[str, Any] = {**asked, "options": page}
+            return self._list(known, **of_page)
+
+        return read
 
     @overload
     async def create(self, kind: KindOf[T, W], obj: W | Written, **keywords: Unpack[WriteKeywords]) -> T: ...
@@ -568,9 +574,10 @@ class Verbs:
             fields = present.edit()
             before, names = sorted_json(fields), (present.name, present.namespace)
         change(fields)
-        metadata: Any = fields.get("metadata")
-        named = type(metadata) is dict or isinstance(metadata, Mapping)  # if not, whoever writes the object finds that
-        if named and (metadata.get("name") or "", metadata.get("namespace") or "") != names:
+        metadata: Mapping[str, Any] | None = fields.get("metadata")
+        # If the metadata is not a mapping, encode_object raises an error.
+        named = type_of(metadata) is dict or isinstance(metadata, Mapping)
+        if metadata is not None and named and (metadata.get("name") or "", metadata.get("namespace") or "") != names:
             raise InvalidArgumentError(
                 f"create_or_update of {known.text} {name!r}: the change must not change its names"
             )
@@ -872,7 +879,7 @@ class Verbs:
             current = await self._bind(known.given, timeout)
             if current.type.api_version == known.type.api_version:
                 raise
-            asked = {**more, "namespace": namespace, "options": options, "timeout": timeout}
+            asked: dict[str, Any] = {**more, "namespace": namespace, "options": options, "timeout": timeout}
             return await self._store(verb, current, obj, force=force, **asked)
         return stored if known.decode is None else known.decode(stored)
 
@@ -886,7 +893,7 @@ class Verbs:
         options: WriteOptions | None = None,
         **more: Any,
     ) -> Any:
-        metadata: Any = patch.get("metadata") if isinstance(patch, Mapping) else None
+        metadata: Mapping[str, Any] | None = patch.get("metadata") if isinstance(patch, Mapping) else None
         request = self._request(
             "patch",
             known,

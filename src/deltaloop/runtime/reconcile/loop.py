@@ -560,5 +560,6 @@ def _wake(waiter: asyncio.Future[None] | None) -> None:
 def _follows_from_stopping(error: BaseException) -> bool:
     """Whether an error is only that a write was refused to a run that has to stop."""
     if isinstance(error, BaseExceptionGroup):
-        return error.split(_REFUSALS)[1] is None
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        return group.split(_REFUSALS)[1] is None
     return isinstance(error, _REFUSALS)
