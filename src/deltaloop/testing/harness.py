@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 _FIRST_PAUSE: Final = 0.01
 _LONGEST_PAUSE: Final = 1.0
-_MOST_PAUSES: Final = 100  # of the longest pause, in one wait
+_MOST_PAUSES: Final = 100  # number of the longest pauses in one wait
 _DEFAULTS: Final = ManagerOptions(preflight=False, undeclared_access=UndeclaredAccess.REJECT)
 
 Check = TypeVar("Check", bound=Callable[[Client], Awaitable[object]])
@@ -223,7 +223,7 @@ class Harness:
         if webhooks:
             from deltaloop.webhooks import WebhookSet
 
-            served = WebhookSet(webhooks)  # rejects other objects
+            served = WebhookSet(webhooks)  # validates the types
         options = options or _DEFAULTS.replace(namespace=self.namespace, random=self._state.random)
         election = LeaderElectionConfig() if leader_election is True else leader_election or None
         config = self.client.config
@@ -297,7 +297,7 @@ class Harness:
                 await replica.crash()
 
     async def restart(self, *, crash: bool = False) -> None:
-        """Restart all replicas, as ``Replica.restart``; those that are gone are started."""
+        """Restart all replicas, as ``Replica.restart``; also start those that have ended."""
         for replica in self.replicas:
             await replica.restart(crash=crash)
 
@@ -445,7 +445,7 @@ class Harness:
 
 
 def state_of(harness: Harness) -> HarnessState:
-    """Return what only a simulation needs of a harness: its plan of faults and its records."""
+    """Return the internal state of a harness, which simulations use: planned faults and records."""
     return harness._state  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
@@ -481,7 +481,7 @@ async def embedded_harness(options: ServerOptions | None = None, *, seed: int = 
 
 @asynccontextmanager
 async def running_harness(server: ApiServer, *, seed: int = 0, direct: bool = False) -> AsyncGenerator[Harness, None]:
-    """Run a server and a harness on it; without TLS, ``direct`` clients hand their requests over without a network."""
+    """Run a server and a harness; without TLS, ``direct`` clients send requests without a network."""
     async with server:
         cluster = Cluster(server.kubeconfig(), embedded=True, shared=False)
         direct = direct and server.options.insecure_http

@@ -1,4 +1,4 @@
-"""Transport to an embedded server on the same loop, without sockets and without the text of HTTP."""
+"""Transport to an embedded server on the same loop, without sockets and HTTP encoding."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from deltaloop.testing.deterministic_loop.memory_network import NetworkLoop
 
 @final
 class DirectTransport:
-    """Hands requests to an embedded server that runs on the same loop, without TLS and thus without credentials."""
+    """Transport to an embedded server on the same loop, without TLS and therefore without credentials."""
 
     def __init__(self, config: ClientConfig, server: ApiServer) -> None:
-        """Send requests to a server.
+        """Connect to a server.
 
         Args:
-            config: Configuration with the address that the server has.
-            server: The server.
+            config: Client configuration with the server's address.
+            server: Embedded server.
         """
         self._server = server
         self._limit = config.max_response_bytes
@@ -73,13 +73,13 @@ class DirectTransport:
             connection.abort()
 
     async def close(self) -> None:
-        """Close all connections; requests that are under way fail."""
+        """Close all connections; active requests fail."""
         self._closed = True
         for connection in tuple(self._open_ones):
             connection.abort()
 
     async def _opened(self, request: HttpRequest, pieces: list[bytes] | None = None) -> DirectConnection:
-        """Send a request; return its connection once the head has come, with ``pieces`` the whole response."""
+        """Send a request, and return its connection after the headers; with ``pieces``, after the whole body."""
         limit, connection = asyncio.timeout(_finite(request.timeout)), None
         try:
             async with limit:
@@ -114,14 +114,14 @@ class DirectTransport:
         connection = door.ask(request.method, asked, headers, body)
         loop = asyncio.get_running_loop()
         if isinstance(loop, NetworkLoop):
-            loop.accepted(connection)  # it ends with the process that has sent the request
+            loop.accepted(connection)  # a crash of the sending process ends the connection
         self._open_ones.add(connection)
         return connection
 
 
 @final
 class _Chunks:
-    """The body of a stream."""
+    """Body of a stream."""
 
     __slots__ = ("_address", "_connection", "_left", "_request")
 
