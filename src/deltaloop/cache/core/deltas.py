@@ -152,7 +152,10 @@ NOTHING_UNREAD: Final = Unread()
 
 
 class KnownObjects(Protocol[V_co]):
-    """Objects that the consumer of the queue already has. A ``Store`` implements this."""
+    """Objects that the consumer of the queue already has.
+
+    A ``Store`` implements this.
+    """
 
     def list_keys(self) -> Collection[str]:
         """Return all keys."""
