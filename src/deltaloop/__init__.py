@@ -1,13 +1,12 @@
-"""The controller machinery of Kubernetes for Python: informers, work queues, leader election, events.
+"""Kubernetes controllers in Python: informers, work queues, leader election, events.
 
-Import it as ``dl``: what a controller's author writes is here, and nothing else is defined here. What is below has the
-rest: ``cache``, ``workqueue``, ``client``, ``leaderelection``, ``events``, ``runtime``, ``api``; ``predicates``,
-``sources``, ``wait`` and ``errors`` are names that belong together; ``blocking`` has the same for threaded programs.
-``apiserver``, ``metrics`` and ``testing`` are imported by themselves.
+Import it as ``dl``; it has the names that authors of controllers use. The packages below it have the rest: ``cache``,
+``workqueue``, ``client``, ``leaderelection``, ``events``, ``runtime``, ``api``. ``predicates``, ``sources``, ``wait``
+and ``errors`` group related names, and ``blocking`` is the variant for threaded programs. Import ``apiserver``,
+``metrics`` and ``testing`` separately.
 
-A name is imported when it is first used, so that a program pays for the rooms that it uses: the command line answers a
-Ctrl-C from its first moment on, and a test run that only has deltaloop installed does not wait for it. The names stand
-in ``__init__.pyi``, for type checkers and for this alike.
+Names are imported on first use, so that programs load only the packages that they use. ``__init__.pyi`` lists them, for
+type checkers and for the import.
 """
 
 from deltaloop._internal.lazy_names import lazy_names

@@ -1,6 +1,6 @@
-"""All errors of deltaloop by name: each is a ``DeltaloopError``, has fields, and says what is wrong and what to do.
+"""All errors of deltaloop: each is a ``DeltaloopError`` with fields and a message that names the fault and the remedy.
 
-An error is imported when it is first used, with the room that raises it.
+Errors are imported on first use, with the package that raises them.
 """
 
 from deltaloop._internal.lazy_names import lazy_names

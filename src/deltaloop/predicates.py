@@ -1,4 +1,4 @@
-"""Which changes count for a controller: given as ``predicates=`` to ``dl.controller`` and to ``dl.Watch``."""
+"""Predicates that filter changes: pass them as ``predicates=`` to ``dl.controller`` and ``dl.Watch``."""
 
 from deltaloop.runtime.core.predicates import And as And
 from deltaloop.runtime.core.predicates import AnnotationsChanged as AnnotationsChanged

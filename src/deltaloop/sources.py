@@ -1,4 +1,4 @@
-"""Where the keys of a controller come from, beside its own kind: watched kinds, channels and timers."""
+"""Sources of keys in addition to the controller's own kind: watched kinds, channels and timers."""
 
 from deltaloop.runtime.sources import Channel as Channel
 from deltaloop.runtime.sources import Periodic as Periodic

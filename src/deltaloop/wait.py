@@ -1,14 +1,14 @@
-"""What ``Client.wait_for`` can wait for: ``await client.wait_for(POD, "web", dl.wait.ready(), timeout=60)``.
+"""Conditions for ``Client.wait_for``: ``await client.wait_for(POD, "web", dl.wait.ready(), timeout=60)``.
 
-    deleted()                            gone, or replaced by another object of its name
-    created()                            there
-    current()                            as its spec asks for it, whatever its kind (kstatus): a rollout is complete
-    ready()                              status condition Ready is True
+    deleted()                            the object is deleted, or replaced by a new object of the same name
+    created()                            the object exists
+    current()                            the object matches its spec (kstatus), for example a rollout is complete
+    ready()                              the condition Ready is True
     established()                        a CustomResourceDefinition is served
-    status_condition("Available")        any status condition; its status is "True" unless said otherwise
-    field_value("status.phase", "Bound") a field has a value; without one, any value
+    status_condition("Available")        a status condition has a status, by default "True"
+    field_value("status.phase", "Bound") a field has a value; without a value argument, any value
 
-Anything with the methods of ``WaitCondition`` can be waited for, too.
+You can also pass any object with the methods of ``WaitCondition``.
 """
 
 from deltaloop.client.core.wait_conditions import Created as Created

@@ -27,12 +27,16 @@ T = TypeVar("T")
 _CONTAINERS: Final = (dict, list)
 _IsMapping: TypeAlias = Callable[[object], TypeGuard[dict[str, object]]]
 _IsList: TypeAlias = Callable[[object], TypeGuard[list[object]]]
+_TypeOf: TypeAlias = Callable[[object], type[object]]
 
 # As ``isinstance``, which tells type checkers nothing about the contents, and without a frame of Python.
 is_mapping: Final = cast("_IsMapping", dict.__instancecheck__)
 """Return whether the value is an object."""
 is_list: Final = cast("_IsList", list.__instancecheck__)
 """Return whether the value is a list."""
+# ``type`` itself. Pyright turns an ``Any`` into ``dict[Unknown, Unknown]`` after ``type(value) is dict``, but not here.
+type_of: Final = cast("_TypeOf", type)
+"""Return the class of the value."""
 
 
 def value_type(value: object) -> str:

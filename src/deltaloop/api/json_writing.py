@@ -24,6 +24,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.json_values import type_of
 from deltaloop.api.pydantic_models import fields_of_model, is_model_class
 from deltaloop.api.views import ReadOnlyList, ReadOnlyMap
 
@@ -138,7 +139,7 @@ def plain_json(value: object, encode: Callable[[object], bytes] = _encode) -> by
         return None
     containers: list[Any] = [(value,)]
     for container in containers:  # it grows meanwhile
-        is_mapping = type(container) is dict
+        is_mapping = type_of(container) is dict
         for each in container:
             if not is_mapping:
                 item = each
@@ -146,7 +147,7 @@ def plain_json(value: object, encode: Callable[[object], bytes] = _encode) -> by
                 item = container[each]
             else:
                 return None
-            kind = type(item)
+            kind = type_of(item)
             if kind in _SCALARS:
                 continue
             if kind in _CONTAINERS:

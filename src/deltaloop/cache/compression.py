@@ -1,10 +1,10 @@
-"""Compresses the objects of one cache with zstd.
+"""Compress the objects of a cache with zstd.
 
-The dictionary is trained in a thread, once, so that the event loop goes on; then each object is compressed when it
-comes, which takes about 10 µs for 5 KB. Reading more than an object's metadata decompresses it, about 4 µs each time.
+A thread trains the dictionary once. After that, each new object is compressed on the event loop, which takes about 10
+µs for 5 KB. Reading more than an object's metadata decompresses it, in about 4 µs.
 
-zstd's contexts serve one thread at a time. Compressing is done on the event loop only. For reading there are as many
-contexts as threads have ever read at once: each takes one out of a pool, or makes one, and puts it back.
+A zstd context can serve only one thread at a time. Readers take a decompression context from a pool, and create one if
+the pool is empty.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ if TYPE_CHECKING:
     import zstandard
 
 _logger: Final = logging.getLogger("deltaloop.cache")
-_OVERHEAD: Final = 64  # bytes of the two Python objects that a compressed form adds
-# Parameters of zstd's fast cover. Left to itself it tries five segment lengths, which takes several times as long and
-# finds nothing better for pods, custom resources and mixed objects.
+_OVERHEAD: Final = 64  # bytes of the two Python objects that a compressed object adds
+# Parameters of zstd's fast cover. By default it tries five segment lengths, which takes several times longer and does
+# not give better results for pods, custom resources and mixed objects.
 _SEGMENT, _SEGMENTS, _DMER, _FREQUENCY_LOG = 2000, 8, 8, 20
 
 
 def require_zstd() -> None:
-    """Refuse to go on without the extra.
+    """Check that the extra is installed.
 
     Raises:
         MissingExtraError: If zstandard is not installed.
     """
     try:
-        import zstandard as _  # noqa: F401 - whether it is there
+        import zstandard as _  # noqa: F401 - only checks that it is installed
     except ImportError as error:
         raise MissingExtraError("a compressed cache", "zstd") from error
 
 
 @final
 class ZstdCodec:
-    """Compresses objects of one kind; reads them back in any thread."""
+    """Compress objects of one kind on the event loop, and decompress them in any thread."""
 
     def __init__(self, dictionary: bytes, *, level: int) -> None:
-        """Use a dictionary that was trained; an empty one is none."""
+        """Use a trained dictionary. Empty bytes mean no dictionary."""
         import zstandard
 
         self._error = zstandard.ZstdError
@@ -60,13 +60,13 @@ class ZstdCodec:
         self._idle: deque[zstandard.ZstdDecompressor] = deque()
 
     def compress(self, raw: bytes) -> bytes | None:
-        """Return the compressed bytes, or None if that saves nothing; one thread at a time."""
-        # Copied, because what zstandard gives has room for the uncompressed bytes.
+        """Return the compressed bytes, or None if compression saves no memory. Not thread-safe."""
+        # Copy, because zstandard's result has room for the uncompressed bytes.
         data = bytes(memoryview(self._compress(raw)))
         return data if len(data) + _OVERHEAD < len(raw) else None
 
     def decompress(self, data: bytes) -> bytes:
-        """Return the bytes as they were; from any thread.
+        """Return the original bytes. Thread-safe.
 
         Raises:
             MalformedObjectError: If ``data`` was damaged, or compressed with another dictionary.
@@ -87,7 +87,7 @@ class ZstdCodec:
 
     @property
     def has_dictionary(self) -> bool:
-        """Whether a dictionary could be trained."""
+        """Whether the training produced a dictionary."""
         return self._dictionary is not None
 
     def __repr__(self) -> str:
@@ -95,7 +95,7 @@ class ZstdCodec:
 
 
 def train(samples: list[bytes], options: ZstdOptions) -> ZstdCodec:
-    """Return a codec for objects like these; without a dictionary if nothing can be learned from them."""
+    """Train a codec. It has no dictionary if the samples are not suitable."""
     import zstandard
 
     size = min(options.dictionary_size, sum(map(len, samples)) // 4)
@@ -110,14 +110,14 @@ def train(samples: list[bytes], options: ZstdOptions) -> ZstdCodec:
 
 @final
 class CacheCompression:
-    """Compresses what comes into one cache. It belongs to one event loop; what it made may be read in any thread."""
+    """Compress the objects of one cache. Use it on one event loop; any thread can read the objects."""
 
     def __init__(self, name: str, *, options: ZstdOptions | None = None) -> None:
-        """Begin without a dictionary.
+        """Create a compression that has no dictionary yet.
 
         Args:
-            name: What the cache is called in the log.
-            options: Level of zstd, size of the dictionary, and from how many objects on.
+            name: Name of the cache in the log.
+            options: zstd level, dictionary size and the minimum number of objects.
 
         Raises:
             MissingExtraError: If zstandard is not installed.
@@ -131,15 +131,15 @@ class CacheCompression:
 
     @classmethod
     def of(cls, compression: Literal["zstd"] | ZstdOptions | None, name: str) -> CacheCompression | None:
-        """Return what an informer's option asks for; None for None."""
+        """Return the compression for an informer's option, or None if the option is None."""
         if compression is None:
             return None
         return cls(name, options=compression if isinstance(compression, ZstdOptions) else None)
 
     def compressed(self, obj: Resource) -> Resource:
-        """Return an equal object that is compressed, or will be as soon as there is a dictionary.
+        """Return a copy of the object that is compressed now, or when the dictionary is ready.
 
-        It is a new object, because the caller may have passed ``obj`` on to others, too.
+        The caller may have passed ``obj`` to other code, so ``obj`` itself does not change.
         """
         own = with_stored(obj, obj.stored)
         if self._codec is not None:
@@ -151,12 +151,13 @@ class CacheCompression:
         return own
 
     async def run(self, wait_for_sync: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Train the dictionary when there is enough to learn from, and compress what is there; then it is done.
+        """Train the dictionary when enough objects have arrived, and compress the cached objects.
 
-        Cancelled, objects stay as they are; a training that has begun ends in its thread, and is thrown away.
+        After a cancel, objects stay uncompressed. A training that already runs in its thread finishes, but its result
+        is discarded.
 
         Args:
-            wait_for_sync: Returns when the first list is in the cache.
+            wait_for_sync: Coroutine function that returns when the first list is in the cache.
         """
         first_list = asyncio.create_task(self._wait_for_list(wait_for_sync), name=f"first list of {self._name}")
         try:

@@ -1,7 +1,7 @@
-"""Drives core/consistency.py: lists at exactly the version that a cache has come to, and compares.
+"""Compare a cache with a list from the server at the same version.
 
-It costs a full list, so nothing does it unless it is asked to. Kubernetes keeps old versions for some minutes only; a
-server that has lost this one, or does not answer, is no finding.
+This costs a full list, so it runs only on request. The server keeps old versions only for some minutes, so a missing
+version or response is not a difference.
 
 Source: client-go util/consistencydetector.
 """
@@ -31,7 +31,7 @@ _PAGE_SIZE: Final = 500
 
 @final
 class ConsistencyChecker:
-    """Compares one informer's cache with its server."""
+    """Compare one informer's cache with its server."""
 
     def __init__(
         self,
@@ -42,14 +42,14 @@ class ConsistencyChecker:
         seen_version: Callable[[], str],
         name: str,
     ) -> None:
-        """Compare a cache.
+        """Create a checker.
 
         Args:
-            lister_watcher: Lists the objects of the server.
-            indexer: The informer's cache.
-            queue: The informer's queue of deltas; the comparison waits until it is empty.
-            seen_version: Returns the last version that the server has sent, which the queue may not have come to.
-            name: What the informer is called in the log.
+            lister_watcher: Source of the server's objects.
+            indexer: Informer's cache.
+            queue: Informer's queue. The comparison waits until it is empty.
+            seen_version: Function that returns the last version received from the server. The cache may be older.
+            name: Name of the informer in the log.
         """
         self._lister_watcher = lister_watcher
         self._indexer = indexer
@@ -58,16 +58,16 @@ class ConsistencyChecker:
         self._name = name
 
     async def check(self, *, timeout: float | None) -> ConsistencyReport:
-        """Compare as soon as nothing is on its way into the cache; a difference is logged.
+        """Compare as soon as the queue is empty, and log differences.
 
         Args:
-            timeout: Seconds to wait for that; None waits for ever.
+            timeout: Seconds to wait for an empty queue, or None for no limit.
 
         Raises:
-            NotFreshError: If something always is on its way.
-            InformerStoppedError: If the informer stopped before its cache was whole.
-            GoneError: If the server does not have that version any more.
-            ApiError, TransportError: If it does not answer.
+            NotFreshError: If the queue does not become empty in time.
+            InformerStoppedError: If the informer stops before its first list is complete.
+            GoneError: If the server no longer has the version.
+            ApiError, TransportError: If the list fails.
         """
         queue = self._queue
         try:
@@ -98,7 +98,7 @@ class ConsistencyChecker:
         return report
 
     async def run(self, period: float) -> None:
-        """Compare every ``period`` seconds until cancelled; a comparison that cannot be made is left out."""
+        """Compare every ``period`` seconds until canceled, and skip comparisons that fail."""
         while True:
             await asyncio.sleep(period)
             try:
@@ -111,17 +111,17 @@ class ConsistencyChecker:
 
 
 async def check_consistency(lister_watcher: ListerWatcher, cached: State, resource_version: str) -> ConsistencyReport:
-    """Compare what was cached at a version with what the server had then.
+    """Compare a cache with a list at exactly its version.
 
     Args:
-        lister_watcher: Lists the objects of the server.
-        cached: What was cached, by key; see ``state_of``.
-        resource_version: The resource version of the cache; the server is asked for exactly that one.
+        lister_watcher: Source of the server's objects.
+        cached: Cached objects in the form of ``state_of``.
+        resource_version: Resource version of the cache.
 
     Raises:
-        GoneError: If the server does not have that version any more.
-        ApiError, TransportError: If it does not answer.
-        RepeatedContinueError: If its list never ends.
+        GoneError: If the server no longer has the version.
+        ApiError, TransportError: If the list fails.
+        RepeatedContinueError: If the list never ends.
     """
     listing = ListRound.begin(
         ListOptions(resource_version=resource_version, resource_version_match="Exact", limit=_PAGE_SIZE)

@@ -1,4 +1,4 @@
-"""Drives core/process_deltas.py through a caller's function: runs a reflector, and takes its deltas out of the queue.
+"""Run a reflector, and pass the deltas of its queue to a function.
 
 Source: client-go tools/cache/controller.go.
 """
@@ -32,24 +32,24 @@ MINIMUM_RESYNC_PERIOD: Final = 1.0
 
 
 class ControllerConfig(Options, frozen=True, kw_only=True):
-    """What a controller is made of.
+    """Parts and settings of a controller.
 
     Attributes:
-        lister_watcher: Lists and watches the objects, usually a ``ListWatch``.
-        queue: Takes deltas from the reflector, and gives them to ``process``.
-        process: What is done with them: called with deltas of one key (``DeltaFIFO``) or of different keys
-            (``RealFIFO``), and whether they are of the initial list. What it returns, if anything, is awaited.
-        name: What to call it in the log; ``str(lister_watcher)`` by default.
-        reflector_options: Page size, timeouts, backoff and the like.
-        resync_period: Every so many seconds all known objects are told again; 0 is never, less than 1 is 1.
-        retry_on_error: Whether deltas whose ``process`` raised are put back and tried again a second later; else they
-            are logged and lost.
-        on_error: Called with every error of list and watch.
-        room: Called before deltas are popped and before events are read, so that the consumer can hold up both: what
-            it returns is awaited, None says that there is room.
-        receive: What the reflector does with each object that comes, before anything else.
-        metrics: Hooks for lists, watches and events; None for none.
-        random: Draws the numbers in [0, 1) that spread waits and watch timeouts.
+        lister_watcher: Source of the objects, usually a ``ListWatch``.
+        queue: Queue between the reflector and ``process``.
+        process: Function called with deltas of one key (``DeltaFIFO``) or of different keys (``RealFIFO``), and with
+            whether they belong to the initial list. Its result is awaited unless it is None.
+        name: Name in the log, by default ``str(lister_watcher)``.
+        reflector_options: Page size, timeouts, backoff and similar settings.
+        resync_period: Seconds between resyncs of all known objects. 0 disables resyncs; the minimum is 1.
+        retry_on_error: Whether to requeue deltas and wait a second if ``process`` raises. By default, the error is
+            logged and the deltas are dropped.
+        on_error: Function called with each error of lists and watches.
+        room: Function for backpressure, called before deltas are popped and before events are read. Its result is
+            awaited unless it is None.
+        receive: Function that the reflector applies to each received object first.
+        metrics: Hooks for lists, watches and events, or None.
+        random: Function that returns random numbers in [0, 1) for the jitter of delays and watch timeouts.
     """
 
     lister_watcher: ListerWatcher
@@ -66,17 +66,16 @@ class ControllerConfig(Options, frozen=True, kw_only=True):
     random: Callable[[], float] = random.random
 
     def __post_init__(self) -> None:
-        """Refuse a period that is none."""
+        """Check the options."""
         check_types(self)
         require_not_negative("ControllerConfig", resync_period=self.resync_period)
 
 
 @final
 class Controller:
-    """A reflector, a queue and the loop that empties it."""
+    """Reflector, queue and the loop that processes the queue."""
 
     def __init__(self, config: ControllerConfig) -> None:
-        """Make a controller that does nothing yet."""
         self._errors = ErrorSummaries()
         self._config = config
         self._queue = config.queue
@@ -93,28 +92,33 @@ class Controller:
         )
         self.name: str = self._reflector.name
         self._process: Process[Resource] = self._process_again if config.retry_on_error else config.process
-        self._until: Awaitable[None] | None = None  # what the process loop must await before it goes on
+        self._until: Awaitable[None] | None = None  # to be awaited before the process loop continues
         self._has_room = False
         self._queue.consume = self._consume
 
     @property
     def has_synced(self) -> bool:
-        """Whether the first full list was processed."""
+        """Whether the first full list has been processed."""
         return self._queue.has_synced
 
     @property
     def last_sync_resource_version(self) -> str:
-        """The last version seen by the reflector; what is processed may be a little behind."""
+        """Last version received by the reflector.
+
+        Processed deltas may be older.
+        """
         return self._reflector.last_sync_resource_version
 
     def statistics(self) -> ReflectorStatistics:
-        """Return what the reflector has done and seen."""
+        """Return the statistics of the reflector."""
         return self._reflector.statistics()
 
     async def run(self) -> None:
-        """Run until cancelled; everything it started has ended when it returns, and the queue is closed.
+        """Run until canceled.
 
-        Call it once: the queue cannot be opened again.
+        You can call it only once, because it closes the queue.
+
+        When it returns, all tasks that it started have ended.
         """
         tasks = [
             asyncio.create_task(self._reflector.run(), name=f"reflector of {self.name}"),
@@ -133,7 +137,7 @@ class Controller:
             task.result()
 
     async def _process_loop(self) -> None:
-        """Process what waits; between, ``_consume`` does that in the step of each write."""
+        """Process the queue whenever ``_consume`` cannot process it directly during a write."""
         try:
             while True:
                 until, self._until = self._until, None
@@ -154,7 +158,7 @@ class Controller:
         return self._until is None
 
     def _drain(self) -> Awaitable[None] | None:
-        """Process what waits; return what must be awaited before the rest can be processed."""
+        """Process the queue, and return an awaitable if processing must pause."""
         queue, room, popped = self._queue, self._config.room, 0
         while queue.waiting:
             if popped == _POPS_PER_TURN:
@@ -165,7 +169,7 @@ class Controller:
             popped += 1
             try:
                 unfinished = queue.process_next(self._process)
-            except Exception as error:  # noqa: BLE001 - it is logged, and processing goes on
+            except Exception as error:  # noqa: BLE001 - logged, so that processing continues
                 self._lost(error)
                 if self._config.retry_on_error:
                     return asyncio.sleep(_RETRY_DELAY)
@@ -181,7 +185,7 @@ class Controller:
     async def _finish(self, unfinished: Awaitable[None]) -> None:
         try:
             await unfinished
-        except Exception as error:  # noqa: BLE001 - it is logged, and processing goes on
+        except Exception as error:  # noqa: BLE001 - logged, so that processing continues
             self._lost(error)
             if self._config.retry_on_error:
                 await asyncio.sleep(_RETRY_DELAY)
@@ -192,7 +196,7 @@ class Controller:
         self._errors.log(_logger, logging.ERROR, "processing deltas failed", error, now=now, extra=extra)
 
     def _process_again(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> Awaitable[None] | None:
-        """Call ``process``; what it raises puts the deltas back."""
+        """Call ``process``, and requeue the deltas if it raises."""
         try:
             unfinished = self._config.process(deltas, is_in_initial_list)
         except RequeueError:

@@ -1,4 +1,4 @@
-"""The queue of deltas by key between a reflector and a controller; the decisions are in core/deltas.py.
+"""Queue of deltas by key between a reflector and a controller.
 
 Source: client-go tools/cache/delta_fifo.go.
 """
@@ -16,11 +16,10 @@ V = TypeVar("V")
 
 @final
 class DeltaFIFO(Queue[V]):
-    """A queue of deltas by key, which pops all deltas of one key.
+    """Queue of deltas that pops all deltas of one key.
 
-    A deletion is dropped if neither the queue nor the consumer has seen the object. A resync leaves out objects for
-    which something newer waits. What could not be processed goes behind everything else. Several tasks may pop; each
-    key goes to one.
+    Deletions of objects that neither the queue nor the consumer knows are dropped. Resyncs skip objects with queued
+    deltas. Failed deltas return to the end of the queue. Several tasks can pop; each key goes to one of them.
     """
 
     _counted = "keys"
@@ -34,27 +33,26 @@ class DeltaFIFO(Queue[V]):
         transform: Callable[[V], V] | None = None,
         on_version: Callable[[str], None] | None = None,
     ) -> None:
-        """Make an empty queue.
+        """Create an empty queue.
 
         Args:
-            known_objects: The objects that the consumer holds (its ``Store``): deletions that the watch missed are
-                found by it, and ``resync`` queues them again.
+            known_objects: Objects of the consumer (its ``Store``), used to detect missed deletions and for resyncs.
             key_func: Function that returns the key of an object.
-            transform: Function called once for each object that comes; returns the object that is kept.
-            on_version: Function called with a version when everything up to it was processed.
+            transform: Function applied once to each arriving object. It returns the object to store.
+            on_version: Function called with each version up to which all changes have been processed.
         """
         core = DeltaQueue[V](known_objects=known_objects, key_func=key_func, transform=transform)
         super().__init__(core, core.items, on_version=on_version)
         self._processing = 0
 
     def add_if_not_present(self, key: str, deltas: Deltas[V]) -> None:
-        """Put popped deltas back at the end of the line, unless something newer waits for that key."""
+        """Return popped deltas to the end of the queue, unless newer deltas of the key are queued."""
         self._core.add_if_not_present(key, deltas)
         self._came()
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits, and nothing is being processed."""
+        """Whether the queue is empty and no deltas are being processed."""
         return not self._processing and not self.waiting
 
     def _take(self) -> Any:

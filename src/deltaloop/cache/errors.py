@@ -1,21 +1,21 @@
 """Errors of caches.
 
 DeltaloopError
-├── CacheSyncError           a cache did not fill in time: names each kind, its last error and since when
-├── InformerStoppedError     the caller uses an informer after its end
+├── CacheSyncError           caches did not sync in time
+├── InformerStoppedError     use of an informer after its end
 ├── NotFreshError            a cache did not reach a version in time
-├── TransformError           the user's transform raised, or changed what an object is called
-├── TransactionError         some writes of a transaction could not be done
-├── FifoClosedError          the queue of deltas is closed and empty: the consumer's loop ends
-├── RequeueError             raised by a process function that wants its deltas again
-├── VeryShortWatchError      a server or proxy ends watches at once; reported, never raised
-├── WatchListEndedError      a server ended a streamed list before it was whole; reported, never raised
-├── WatchListStalledError    a server began a streamed list and sent no more of it; reported, never raised
-├── ServerRestoredError     a server's resource versions are lower than before; reported, never raised
-├── RepeatedContinueError    a server's list never ends; reported by reflectors
+├── TransformError           the user's transform raised, or changed the key
+├── TransactionError         some writes of a transaction failed
+├── FifoClosedError          the queue of deltas is closed and empty; ends the consumer's loop
+├── RequeueError             raised by a process function to requeue its deltas
+├── VeryShortWatchError      a server or proxy ends watches immediately; only reported
+├── WatchListEndedError      a streamed list ended before it was complete; only reported
+├── WatchListStalledError    a streamed list made no progress; only reported
+├── ServerRestoredError      the server's resource versions went back; only reported
+├── RepeatedContinueError    a list never ends; reported by reflectors
 └── InvalidArgumentError
-    ├── IndexerConflictError an index of that name exists with another function
-    └── UnknownIndexError    there is no index of that name
+    ├── IndexerConflictError the index exists with another function
+    └── UnknownIndexError    the index does not exist
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from deltaloop.api.redaction import redact
 
 
 def describe_error(error: BaseException) -> str:
-    """Return an error's type and redacted text on one line."""
+    """Return the type and the redacted text of an error on one line."""
     text = str(redact(str(error)))
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 class SyncFailure(msgspec.Struct, frozen=True):
-    """One cache that did not fill in time.
+    """A cache that did not sync in time.
 
     Attributes:
-        resource: Its kind, such as ``v1/Pod``, with namespace and selectors where there are any.
-        waited: How many seconds ``wait_for_sync`` had waited.
-        last_error: The last error of list or watch, or None if there was none.
-        failing_for: Seconds since the first of the errors without a success between, or None.
-        stopped: Whether the informer had ended, so that it would never fill.
-        refused: Whether the server says that it is not allowed (401, 403), or that there is no such kind (404).
+        resource: Kind, such as ``v1/Pod``, with namespace and selectors.
+        waited: Seconds that ``wait_for_sync`` waited.
+        last_error: Last error of a list or watch, or None.
+        failing_for: Seconds since the first error after the last success, or None.
+        stopped: Whether the informer has stopped.
+        refused: Whether the server denied access (401, 403) or does not know the kind (404).
     """
 
     resource: str
@@ -64,27 +64,28 @@ class SyncFailure(msgspec.Struct, frozen=True):
 
 
 class CacheSyncError(DeltaloopError, TimeoutError):
-    """One or several caches did not fill in time; the message names each kind, its last error and since when.
+    """One or more caches did not sync in time.
 
-    A forbidden or unknown resource is the usual cause: grant list and watch, install the CRD, or wait longer.
+    The message names each kind and its last error.
+
+    Usually the resource is forbidden or unknown. Grant list and watch, install the CRD, or increase the timeout.
 
     Attributes:
-        failures: One for each cache that is not full, at least one.
+        failures: One entry for each cache that has not synced.
     """
 
     def __init__(self, failures: Iterable[SyncFailure]) -> None:
-        """Keep what is known about each cache."""
         self.failures: tuple[SyncFailure, ...] = tuple(failures)
         super().__init__("; ".join(str(failure) for failure in self.failures))
 
     @property
     def resource(self) -> str:
-        """The kind of the first cache that is not full."""
+        """Kind of the first cache that has not synced."""
         return self.failures[0].resource
 
     @property
     def last_error(self) -> BaseException | None:
-        """The last error of the first cache that is not full."""
+        """Last error of the first cache that has not synced."""
         return self.failures[0].last_error
 
     def __reduce__(self) -> tuple[type[CacheSyncError], tuple[tuple[SyncFailure, ...]]]:
@@ -92,20 +93,24 @@ class CacheSyncError(DeltaloopError, TimeoutError):
 
 
 class InformerStoppedError(DeltaloopError):
-    """An informer has stopped, or runs already, and cannot do what was asked; make a new one."""
+    """An informer has stopped, or already runs, and cannot perform the operation.
+
+    Create a new one.
+    """
 
 
 class NotFreshError(DeltaloopError, TimeoutError):
-    """A cache did not reach a resource version in time: the server is slow, the watch is broken, or it is not of it.
+    """A cache did not reach a resource version in time.
+
+    The server is slow, the watch is broken, or the version belongs to another kind.
 
     Attributes:
-        resource: The kind that the informer caches, such as ``v1/Pod``.
-        wanted: The resource version that was waited for.
-        reached: The version that the cache has come to.
+        resource: Kind of the cached objects, such as ``v1/Pod``.
+        wanted: Expected resource version.
+        reached: Current version of the cache.
     """
 
     def __init__(self, resource: str, *, wanted: str, reached: str, waited: float) -> None:
-        """Keep both versions."""
         super().__init__(
             f"the cache of {resource} has not reached resource version {wanted} within {waited:g} s; "
             f"it is at {reached or 'none'}"
@@ -116,108 +121,113 @@ class NotFreshError(DeltaloopError, TimeoutError):
 
 
 class TransformError(DeltaloopError):
-    """A transform raised, or gave back an object of another name; mend the function.
+    """A transform raised, or changed the key of an object.
 
-    What it raised is the cause.
+    Fix the function; its exception is the cause.
 
     Attributes:
         key: Key of the object.
     """
 
     def __init__(self, key: str, problem: str) -> None:
-        """Name the object."""
         super().__init__(f"the transform of {key!r} {problem}")
         self.key = key
 
 
 class TransactionError(DeltaloopError):
-    """Some writes of a transaction could not be done, because their objects have no key; the others were.
+    """Some writes of a transaction failed because their objects have no key.
+
+    The others succeeded.
 
     Attributes:
-        failures: Place in the transaction, beginning with 0, and what was raised.
-        total: How many writes the transaction had, failed or not.
+        failures: Exceptions by zero-based position in the transaction.
+        total: Number of writes in the transaction, including failed ones.
     """
 
     def __init__(self, failures: Mapping[int, Exception], total: int) -> None:
-        """Keep the failures."""
         self.failures: dict[int, Exception] = dict(failures)
         self.total = total
         super().__init__(f"{len(self.failures)} of {total} writes failed: their objects have no key")
 
 
 class FifoClosedError(DeltaloopError):
-    """The queue of deltas is closed and empty: nothing will come any more."""
+    """The queue of deltas is closed and empty."""
 
 
 class RequeueError(DeltaloopError):
-    """Raised by a process function: put the deltas back unless newer ones wait, and raise ``cause`` to the caller.
+    """Exception of a process function that requests to requeue its deltas and to raise ``cause`` to the caller.
 
     Attributes:
-        cause: What the process function's caller gets.
+        cause: Exception for the caller of the process function.
     """
 
     def __init__(self, cause: Exception) -> None:
-        """Keep the cause."""
         super().__init__(describe_error(cause))
         self.cause = cause
 
 
 class VeryShortWatchError(DeltaloopError):
-    """A watch ended within a second and brought nothing: a server or proxy between that cuts streams at once."""
+    """A watch ended within a second and without events, because a server or proxy closes streams immediately."""
 
 
 class WatchListEndedError(DeltaloopError):
-    """A server, or a proxy between, ended a streamed list before it was whole; the list is asked for in pages."""
+    """A server or proxy ended a streamed list before it was complete.
+
+    The reflector lists in pages instead.
+    """
 
 
 class WatchListStalledError(DeltaloopError):
-    """A server began a streamed list and sent no more of it for too long; lists are asked for in pages for a while.
+    """A streamed list made no progress for too long.
 
-    It may send changes: then it does not know the request, and takes it for an ordinary watch.
+    The reflector lists in pages for a while.
+
+    If the server sends changes, it does not know the request and treats it as an ordinary watch.
     """
 
 
 class ServerRestoredError(DeltaloopError):
-    """A server says lower resource versions than before: it was restored from a backup, or is another one.
+    """The server's resource versions went back: it was restored from a backup, or is another server.
 
     Attributes:
-        before: The resource version that the cache had come to.
-        now: The lower resource version that the server gives.
+        before: Resource version of the cache.
+        now: Lower resource version of the server.
     """
 
     def __init__(self, before: str, now: str) -> None:
-        """Keep both versions."""
         super().__init__(f"the server's resource version went back from {before} to {now}")
         self.before = before
         self.now = now
 
 
 class RepeatedContinueError(DeltaloopError):
-    """A list would never end: a continue token came again, or page after page brings nothing new."""
+    """A list would never end: a continue token was repeated, or pages contain no new objects."""
 
 
 class IndexerConflictError(InvalidArgumentError):
-    """An index of that name exists already, with another function; choose another name.
+    """An index with this name and another function exists.
+
+    Choose another name.
 
     Attributes:
-        names: The names that are taken.
+        names: Conflicting names.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        """Keep the names."""
         self.names: tuple[str, ...] = tuple(sorted(names))
         super().__init__(f"indexer conflict: {', '.join(map(repr, self.names))} exist(s) with another function")
 
 
 class UnknownIndexError(InvalidArgumentError):
-    """There is no index of that name; the message lists those that there are.
+    """The index does not exist.
+
+    The message lists the existing indexes.
 
     Attributes:
-        name: The name asked for.
+        name: Requested name.
     """
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
-        """Keep the name."""
         self.name = name
         listed = ", ".join(map(repr, sorted(known))) or "none"
         super().__init__(f"index with name {name!r} does not exist; known: {listed}")

@@ -1,4 +1,4 @@
-"""One informer for each kind, shared by all who ask.
+"""Share one informer per kind between all users.
 
 Source: client-go informers/factory.go.
 """
@@ -37,7 +37,7 @@ _logger: Final = logging.getLogger("deltaloop.cache")
 
 
 class _Identity(msgspec.Struct, frozen=True):
-    """What makes two requests for an informer the same."""
+    """Properties that distinguish informers."""
 
     kind: ResourceType[Any]
     model: type[Any] | None
@@ -52,10 +52,12 @@ class _Identity(msgspec.Struct, frozen=True):
 
 @final
 class InformerFactory:
-    """Makes, starts and stops informers; an async context manager.
+    """Factory that creates, starts and stops informers.
 
-    Entering starts the informers asked for before; one that is asked for inside starts at once. Leaving stops all of
-    them and waits for their end.
+    Use it as an async context manager.
+
+    Entering starts the existing informers. Informers that you request inside the context start immediately. Leaving
+    stops all informers and waits for their end.
     """
 
     def __init__(
@@ -66,13 +68,13 @@ class InformerFactory:
         options: InformerOptions | None = None,
         tweak: Callable[[ListOptions], ListOptions] | None = None,
     ) -> None:
-        """Make a factory without informers.
+        """Create a factory without informers.
 
         Args:
-            client: Who asks the server; the factory does not close it.
-            namespace: Watch this namespace only; None means all. Kinds without namespaces are not affected.
-            options: Options of all its informers, a transform among them.
-            tweak: Changes the options of every list and watch; see ``ListWatch``.
+            client: Client for lists and watches. The factory does not close it.
+            namespace: Namespace to watch, or None for all. Cluster-scoped kinds ignore it.
+            options: Options of all informers, for example a transform.
+            tweak: Function that changes the options of each list and watch; see ``ListWatch``.
         """
         self._client = client
         self._namespace = namespace
@@ -112,26 +114,28 @@ class InformerFactory:
         metadata_only: bool = False,
         **selection: Unpack[InformerSelection],
     ) -> Informer[Any]:
-        """Return an informer: the same one whenever kind, class and everything asked for but indexers are the same.
+        """Return the informer for a kind and selection.
 
-        It is kept until the factory is left; ``use`` is for those who need it for a while.
+        Calls with the same arguments, apart from ``indexers``, return the same informer. The factory keeps it until you
+        leave the factory. For temporary informers, call ``use``.
 
         Args:
-            resource_type: Which kind; a built-in one may be named, such as ``apps/v1/Deployment``.
-            metadata_only: Whether only the metadata of objects is asked for and cached (``PartialObjectMetadata``);
-                they come as ``Resource``, whatever the kind's class is.
-            namespace: Watch this namespace only; None is the factory's own. Kinds without namespaces are not affected.
-            indexers: Index functions by name; added to those that it has.
-            label_selector: Only objects with such labels.
-            field_selector: Only objects with such fields.
-            transform: Makes the object that is cached out of the one that comes; None is the factory's own.
-            keep_managed_fields: Whether cached objects keep ``metadata.managedFields``; None is as the options say.
-            compression: ``zstd`` keeps cached objects compressed; None is as the options say.
+            resource_type: Kind, or the name of a built-in kind such as ``apps/v1/Deployment``.
+            metadata_only: Whether to request and cache only the metadata of objects (``PartialObjectMetadata``).
+                Objects are then always ``Resource`` instances.
+            namespace: Namespace to watch. None means the factory's namespace. Cluster-scoped kinds ignore it.
+            indexers: Index functions by name. They are added to an existing informer.
+            label_selector: Label selector of the objects.
+            field_selector: Field selector of the objects.
+            transform: Function that returns the object to cache. None means the factory's transform.
+            keep_managed_fields: Whether cached objects keep ``metadata.managedFields``. None means the factory's
+                option.
+            compression: ``zstd`` compresses cached objects. None means the factory's option.
 
         Raises:
-            UnknownResourceError: If no built-in kind has that name.
-            IndexerConflictError: If an index of that name exists with another function.
-            InformerStoppedError: If the factory was left: nothing would ever come.
+            UnknownResourceError: If the built-in kind does not exist.
+            IndexerConflictError: If an index with the same name and another function exists.
+            InformerStoppedError: If you have left the factory.
         """
         identity = self._identify(resource_type, metadata_only=metadata_only, selection=selection)
         return self._kept_informer(identity, selection.get("indexers"))
@@ -169,10 +173,12 @@ class InformerFactory:
         metadata_only: bool = False,
         **selection: Unpack[ObjectSelection],
     ) -> MultiNamespaceInformer[Any]:
-        """Return the informers of several namespaces as one; otherwise as ``informer``.
+        """Return one informer that combines the informers of several namespaces.
+
+        The other arguments work as in ``informer``.
 
         Raises:
-            InvalidArgumentError: If there is no namespace, or the kind has none.
+            InvalidArgumentError: If ``namespaces`` is empty or the kind is cluster-scoped.
         """
         kind: ResourceType[Any] = parse_resource_type(resource_type)
         if not kind.namespaced:
@@ -214,12 +220,13 @@ class InformerFactory:
         metadata_only: bool = False,
         **selection: Unpack[InformerSelection],
     ) -> AbstractAsyncContextManager[Informer[Any]]:
-        """Use an informer for a while: it runs inside the block, and stops when its last user leaves.
+        """Use an informer temporarily: it runs inside the context, and stops when its last user leaves.
 
-        An informer that was asked for with ``informer``, too, goes on. Leaving waits for the end of one that stops.
+        Leaving waits for the end of the informer. An informer that was also requested with ``informer`` continues.
 
         Raises:
-            InformerStoppedError: On entering, if the factory was left; else as ``informer``.
+            InformerStoppedError: On entering, if you have left the factory. The other errors of ``informer`` also
+                apply.
         """
         return self._use(
             lambda: self._identify(resource_type, metadata_only=metadata_only, selection=selection),
@@ -254,7 +261,7 @@ class InformerFactory:
             raise InformerStoppedError("the informer factory was left; make a new one")
         kind: ResourceType[Any] = parse_resource_type(resource_type)
         if metadata_only:
-            kind = dataclasses.replace(kind, model=None)  # a class wants more than the metadata
+            kind = dataclasses.replace(kind, model=None)  # a model needs more than the metadata
         options = self._options
         keep = selection.get("keep_managed_fields")
         return _Identity(
@@ -304,13 +311,13 @@ class InformerFactory:
         if task is not None:
             task.cancel()
             await asyncio.wait([task])
-            del self._tasks[informer]  # not before: if this is cancelled, leaving the factory waits for its end
+            del self._tasks[informer]  # deleted only now, so that shutdown waits for it if this wait is canceled
 
     def start(self) -> None:
-        """Start the informers that do not run yet; entering the factory does it, too.
+        """Start informers that do not run yet, as entering the factory does.
 
         Raises:
-            InformerStoppedError: If the factory was left.
+            InformerStoppedError: If you have left the factory.
         """
         if self._left:
             raise InformerStoppedError("the informer factory was left; make a new one")
@@ -318,16 +325,16 @@ class InformerFactory:
             self._start(informer)
 
     async def wait_for_sync(self, timeout: float | None = 30.0, *, fail_fast: bool = True) -> None:
-        """Start what does not run yet, and wait until every cache holds its first full list.
+        """Start informers that do not run yet, and wait until all caches contain their first full list.
 
         Args:
-            timeout: Seconds for all of them together; None waits for ever.
-            fail_fast: Whether to raise as soon as the server says of one kind that it is not allowed (401, 403) or does
-                not exist (404); the informers go on trying. False waits until that has changed.
+            timeout: Seconds for all informers together, or None for no limit.
+            fail_fast: Whether to raise as soon as the server denies access (401, 403) or does not know a kind (404).
+                The informers keep retrying. False waits until the problem is solved.
 
         Raises:
-            CacheSyncError: If that takes longer, or the server refuses; it names each kind that is refused or behind,
-                its last error and since when.
+            CacheSyncError: If the timeout expires or the server denies access. It names each affected kind and its last
+                error.
         """
         self.start()
         loop = asyncio.get_running_loop()
@@ -352,15 +359,15 @@ class InformerFactory:
         for result in results:
             if isinstance(result, BaseException) and not isinstance(result, CacheSyncError | asyncio.CancelledError):
                 raise result
-        # Those that only have not come yet are not named when another one is refused.
+        # If a kind was refused, do not report kinds that are only late.
         refused = [failure for failure in late if fail_fast and failure.refused]
         if late:
             raise CacheSyncError(refused or late)
 
     async def shutdown(self) -> None:
-        """Stop all informers and wait for their end; leaving the factory does it, too.
+        """Stop all informers and wait for their end, as leaving the factory does.
 
-        Repeating it is fine.
+        You can call it repeatedly.
         """
         self._left = True
         tasks = [*self._tasks.values()]
@@ -369,10 +376,10 @@ class InformerFactory:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def __aenter__(self) -> Self:
-        """Start the informers asked for so far.
+        """Start the existing informers.
 
         Raises:
-            InformerStoppedError: If the factory was left before.
+            InformerStoppedError: If you have left the factory.
         """
         self.start()
         self._entered = True
@@ -388,7 +395,7 @@ class InformerFactory:
         try:
             await informer.run()
         except Exception:
-            # Nothing that a server or a handler does comes here; it would be a fault of ours, and must not stay silent.
+            # Errors of servers and handlers do not reach this line, so this is a bug of deltaloop and must be visible.
             _logger.exception("informer ended by an unexpected error", extra={"resource": informer.name})
 
     def __repr__(self) -> str:

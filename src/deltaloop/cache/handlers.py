@@ -1,4 +1,4 @@
-"""Who is told when an object is added, updated or deleted: the handlers of users.
+"""Handlers for added, updated and deleted objects.
 
 Source: client-go tools/cache/controller.go (``ResourceEventHandler``, ``ResourceEventHandlerFuncs``).
 """
@@ -18,26 +18,25 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class ResourceEventHandler(Protocol[T_contra]):
-    """Told about every change of the objects of one informer, in order, one at a time.
+    """Handler of the changes of one informer, called in order and one at a time.
 
-    The methods run on the event loop. A plain one must return quickly; one that waits is ``async def``: it holds up
-    its own further calls and no other handler's. What a handler raises is logged with its name; that item counts as
-    delivered.
+    The methods run on the event loop. Plain methods must return quickly. An async method delays only its own further
+    calls. Exceptions are logged with the handler's name, and the item counts as delivered.
     """
 
     def on_add(self, obj: T_contra, *, is_in_initial_list: bool) -> object:
-        """Handle an object that is new here; it may have existed for long.
+        """Handle an object that is new in the cache, although it may have existed for long.
 
         Args:
-            obj: The object. Reading only.
-            is_in_initial_list: Whether it was there when the informer, or this handler, began.
+            obj: Object. Do not modify it.
+            is_in_initial_list: Whether the object existed when the informer or this handler started.
         """
         ...
 
     def on_update(self, old: T_contra, new: T_contra) -> object:
         """Handle a change.
 
-        ``old is new`` for a resync; different uids mean deleted and made again in between.
+        For a resync, ``old is new``. Different uids mean that the object was deleted and recreated.
         """
         ...
 
@@ -45,30 +44,32 @@ class ResourceEventHandler(Protocol[T_contra]):
         """Handle a deletion.
 
         Args:
-            obj: The last known state.
-            final_state_known: False if the deletion itself was missed, so that ``obj`` may be older than the object's
-                end.
+            obj: Last known state.
+            final_state_known: False if the informer missed the deletion, so that ``obj`` may be outdated.
         """
         ...
 
 
 class ReceivedObjectHandler(ResourceEventHandler[Resource], Protocol):
-    """A handler of objects as they came, as ``Resource``, also where their kind has a class."""
+    """Handler that always receives ``Resource`` instances, even if the kind has a class."""
 
     @property
     def takes_resources(self) -> bool:
-        """True: that says so to the informer."""
+        """Always True, which identifies this type of handler."""
         ...
 
 
 def takes_resources(handler: object) -> bool:
-    """Tell whether a handler is one of objects as they came."""
+    """Return whether a handler always receives ``Resource`` instances."""
     return getattr(handler, "takes_resources", False) is True
 
 
 @final
 class HandlerFuncs(Generic[T]):
-    """A handler made of plain callables, or ``async def`` ones; those left out are not called."""
+    """Handler that consists of plain or async functions.
+
+    All are optional.
+    """
 
     __slots__ = ("_on_add", "_on_delete", "_on_update")
 
@@ -79,12 +80,12 @@ class HandlerFuncs(Generic[T]):
         on_update: Callable[[T, T], object] | None = None,
         on_delete: Callable[[T], object] | None = None,
     ) -> None:
-        """Make a handler.
+        """Create a handler.
 
         Args:
-            on_add: Called with the object.
-            on_update: Called with the old and the new object.
-            on_delete: Called with the last known state.
+            on_add: Function called with the object.
+            on_update: Function called with the old and the new object.
+            on_delete: Function called with the last known state.
         """
         self._on_add = on_add
         self._on_update = on_update
@@ -109,13 +110,13 @@ class HandlerFuncs(Generic[T]):
 
     @property
     def functions(self) -> tuple[Callable[..., object], ...]:
-        """The callables that are there."""
+        """Functions of the handler."""
         return tuple(function for function in (self._on_add, self._on_update, self._on_delete) if function is not None)
 
 
 @final
 class DetailedHandlerFuncs(Generic[T]):
-    """As ``HandlerFuncs``, for those who also want to know what else there is to know about an addition or deletion.
+    """Handler like ``HandlerFuncs`` whose functions receive more details.
 
     Source: client-go tools/cache/controller.go, ``ResourceEventHandlerDetailedFuncs``.
     """
@@ -129,13 +130,13 @@ class DetailedHandlerFuncs(Generic[T]):
         on_update: Callable[[T, T], object] | None = None,
         on_delete: Callable[[T, bool], object] | None = None,
     ) -> None:
-        """Make a handler.
+        """Create a handler.
 
         Args:
-            on_add: Called with the object, and whether it was there when the informer, or this handler, began.
-            on_update: Called with the old and the new object.
-            on_delete: Called with the last known state, and whether it is the final one: False if the deletion itself
-                was missed.
+            on_add: Function called with the object, and whether it existed when the informer or this handler started.
+            on_update: Function called with the old and the new object.
+            on_delete: Function called with the last known state, and whether it is final. It is not if the deletion was
+                missed.
         """
         self._on_add = on_add
         self._on_update = on_update
@@ -158,17 +159,17 @@ class DetailedHandlerFuncs(Generic[T]):
 
     @property
     def functions(self) -> tuple[Callable[..., object], ...]:
-        """The callables that are there."""
+        """Functions of the handler."""
         return tuple(function for function in (self._on_add, self._on_update, self._on_delete) if function is not None)
 
 
 @final
 class FilteringResourceEventHandler(Generic[T]):
-    """Tells another handler about the objects that a function lets through, and of nothing else.
+    """Handler that passes only matching objects to another handler.
 
-    An object that begins to fit is told as an addition (not one of the initial list), one that ceases to fit as a
-    deletion whose object is the old state. The function sees each state once or twice and must answer from the object
-    alone: the handler keeps no memory of what it let through.
+    An object that starts to match is an addition outside the initial list. An object that stops matching is a deletion
+    with its old state. The filter must depend only on the object, because it is called once or twice for each state and
+    its results are not stored.
 
     Source: client-go tools/cache/controller.go, ``FilteringResourceEventHandler``.
     """
@@ -176,28 +177,28 @@ class FilteringResourceEventHandler(Generic[T]):
     __slots__ = ("_handler", "_lets_through")
 
     def __init__(self, lets_through: Callable[[T], bool], handler: ResourceEventHandler[T]) -> None:
-        """Put a filter before a handler.
+        """Create a filter for a handler.
 
         Args:
-            lets_through: Whether the handler is to hear of an object in this state.
-            handler: Gets the notifications.
+            lets_through: Function that returns whether an object matches.
+            handler: Handler for matching objects.
         """
         self._lets_through = lets_through
         self._handler = handler
 
     @property
     def handler(self) -> ResourceEventHandler[T]:
-        """The handler behind the filter."""
+        """Handler behind the filter."""
         return self._handler
 
     def on_add(self, obj: T, *, is_in_initial_list: bool) -> object:
-        """Tell it if it fits."""
+        """Pass the object on if it matches."""
         if not self._lets_through(obj):
             return None
         return self._handler.on_add(obj, is_in_initial_list=is_in_initial_list)
 
     def on_update(self, old: T, new: T) -> object:
-        """Tell it as what it is to the handler: an update, an addition, a deletion, or nothing."""
+        """Pass the change on as an update, addition or deletion, if one of the states matches."""
         match self._lets_through(old), self._lets_through(new):
             case True, True:
                 return self._handler.on_update(old, new)
@@ -209,7 +210,7 @@ class FilteringResourceEventHandler(Generic[T]):
                 return None
 
     def on_delete(self, obj: T, *, final_state_known: bool) -> object:
-        """Tell it if it fits."""
+        """Pass the object on if it matches."""
         if not self._lets_through(obj):
             return None
         return self._handler.on_delete(obj, final_state_known=final_state_known)
@@ -219,15 +220,15 @@ class FilteringResourceEventHandler(Generic[T]):
 
 
 class HandlerOptions(Options, frozen=True, kw_only=True):
-    """How one handler is served.
+    """Options of a handler.
 
     Attributes:
-        resync_period: Every so many seconds the handler is told all objects again, from the cache; 0 is never, less
-            than 1 is 1; None is the informer's own period. An object for which something waits already is left out.
-        buffer: How notifications wait while the handler is busy. ``BOUNDED`` stalls the whole informer, cache and
-            other handlers included, while the buffer is full: nothing is read from the server until the handler has
-            caught up, and a warning names it. Choose it only for handlers that must see every state.
-        buffer_size: How many may wait under ``BOUNDED``. What is told at the beginning and by resyncs may go beyond.
+        resync_period: Seconds between resyncs of all cached objects. 0 disables resyncs; the minimum is 1. None means
+            the informer's period. Objects with pending notifications are skipped.
+        buffer: Policy for notifications while the handler is busy. ``BOUNDED`` stops the whole informer, including its
+            cache and other handlers, while the buffer is full, and logs a warning. Use it only for handlers that must
+            see each state.
+        buffer_size: Size of a ``BOUNDED`` buffer. The initial objects and resyncs can exceed it.
     """
 
     resync_period: float | None = None
@@ -235,14 +236,14 @@ class HandlerOptions(Options, frozen=True, kw_only=True):
     buffer_size: int = 1024
 
     def __post_init__(self) -> None:
-        """Refuse numbers that make no sense."""
+        """Check the options."""
         check_types(self)
         require_not_negative("HandlerOptions", resync_period=self.resync_period or 0.0)
         require_positive("HandlerOptions", buffer_size=self.buffer_size)
 
 
 def handler_name(handler: object) -> str:
-    """Return a readable name: the class of a handler, or the functions that it is made of."""
+    """Return the class of a handler, or the names of its functions."""
     if isinstance(handler, FilteringResourceEventHandler):
         return handler_name(handler.handler)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     if isinstance(handler, HandlerFuncs | DetailedHandlerFuncs):

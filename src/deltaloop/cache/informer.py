@@ -1,16 +1,15 @@
-"""Keeps a cache of one kind and tells handlers about every change; the decisions are in core/process_deltas.py.
+"""Cache one kind and notify handlers of changes.
 
     Reflector ──▶ Queue ──▶ process: Indexer first, then every Listener's buffer ──▶ handlers
 
-One informer serves any number of handlers and listers. A handler added while it runs is first told every object that
-is there (``is_in_initial_list=True``), then what happens next, with nothing lost or doubled between.
+A handler that is added later first receives all cached objects (``is_in_initial_list=True``), then all changes, without
+gaps or duplicates.
 
-An unchanged object that a relist brings again (same uid and resource version) is stored, and no handler is told. A
-resync is told to its handler, as an update whose old and new are one object; it comes from the cache, and each handler
-has its own period.
+If a relist returns an unchanged object (same uid and resource version), it is stored, but handlers are not notified.
+Resyncs come from the cache, with a period per handler, and are updates whose old and new objects are identical.
 
-A handler with a bounded buffer that is full holds up everything: no deltas are popped and no events are read until
-there is room. ``stalled_by`` and a warning name it.
+If the buffer of a bounded handler is full, the informer pops no deltas and reads no events until there is room.
+``stalled_by`` and a warning name the handler.
 
 Source: client-go tools/cache/shared_informer.go, controller.go (``NewIndexerInformer``).
 """
@@ -59,7 +58,10 @@ _logger: Final = logging.getLogger("deltaloop.cache")
 
 @final
 class Informer(Generic[T_co]):
-    """A cache of one kind with handlers; lives on one event loop, its lister may be used from any thread."""
+    """Cache of one kind with handlers.
+
+    It belongs to one event loop; you can use its lister from any thread.
+    """
 
     def __init__(
         self,
@@ -69,16 +71,16 @@ class Informer(Generic[T_co]):
         indexers: Mapping[str, IndexFunc[Resource]] | None = None,
         options: InformerOptions | None = None,
     ) -> None:
-        """Make an informer that does nothing yet.
+        """Create an informer. Call ``run`` to start it.
 
         Args:
-            lister_watcher: Lists and watches the objects, usually a ``ListWatch``.
-            resource_type: Which kind; its class, if it has one, is what handlers and listers give out.
-            indexers: Index functions by name, beside the one by namespace.
-            options: Resync period, queue, transform, metrics and the like.
+            lister_watcher: Source of the objects, usually a ``ListWatch``.
+            resource_type: Kind. If it has a class, handlers and listers return instances of it.
+            indexers: Index functions by name, in addition to the namespace index.
+            options: Resync period, queue, transform, metrics and other settings.
 
         Raises:
-            IndexerConflictError: If an indexer takes the name of the namespace index.
+            IndexerConflictError: If an indexer has the name of the namespace index.
         """
         options = options or InformerOptions()
         self.resource_type = resource_type
@@ -148,34 +150,40 @@ class Informer(Generic[T_co]):
 
     @property
     def stopped(self) -> bool:
-        """Whether ``run`` has ended; the cache stays readable and is no longer kept up."""
+        """Whether ``run`` has ended.
+
+        You can still read the cache, but it is no longer updated.
+        """
         return self._stopped
 
     @property
     def has_synced(self) -> bool:
-        """Whether the first full list is in the cache.
+        """Whether the cache contains the first full list.
 
-        Handlers may be behind: ask their registrations.
+        Handlers may be behind. Check their registrations.
         """
         return self._queue.has_synced
 
     @property
     def last_sync_resource_version(self) -> str:
-        """The last version seen; the cache may be a little behind."""
+        """Last version received from the server.
+
+        The cache may be older.
+        """
         return self._controller.last_sync_resource_version
 
     def statistics(self) -> ReflectorStatistics:
-        """Return what was listed, watched and failed so far, and when the server last confirmed the state."""
+        """Return the statistics of the reflector."""
         return self._controller.statistics()
 
     @property
     def stalled_by(self) -> tuple[str, ...]:
-        """Names of the handlers whose full buffers hold up this informer at this moment."""
+        """Names of handlers whose full buffers currently stop the informer."""
         return self._processor.stalled_by
 
     @property
     def resource_version(self) -> str:
-        """The version that the cache has come to; "" before the first list."""
+        """Version of the cache, or "" before the first list."""
         return self._queue.processed_version
 
     def freshness(self) -> Freshness:
@@ -196,27 +204,28 @@ class Informer(Generic[T_co]):
         )
 
     async def check_consistency(self, *, timeout: float | None = 30.0) -> ConsistencyReport:
-        """List at exactly the version of the cache and compare; it costs a full list.
+        """Compare the cache with a list at exactly its version, which costs a full list.
 
-        Nothing does that by itself, unless ``InformerOptions.consistency_period`` says so.
-
-        What differs is logged as an error, and not mended: it is a bug, of this library, the server or a proxy.
+        To compare periodically, set ``InformerOptions.consistency_period``. Differences are logged as errors but not
+        fixed, because they are bugs of deltaloop, the server or a proxy.
 
         Args:
-            timeout: Seconds to wait until nothing is on its way into the cache; None waits for ever.
+            timeout: Seconds to wait for an empty queue, or None for no limit.
 
         Raises:
-            NotFreshError: If something always is on its way.
-            GoneError: If the server does not have that version any more.
-            ApiError, TransportError: If it does not answer.
+            NotFreshError: If the queue does not become empty in time.
+            GoneError: If the server no longer has the version.
+            ApiError, TransportError: If the list fails.
         """
         return await self._consistency.check(timeout=timeout)
 
     def levels(self, now: float) -> CacheLevels:
-        """Return how much is held and how old it is, from any thread; it looks at each object.
+        """Return the size and age of the cache.
+
+        Call it from any thread; it visits each object.
 
         Args:
-            now: The event loop's time.
+            now: Time of the event loop.
         """
         seen = self.statistics()
 
@@ -236,22 +245,22 @@ class Informer(Generic[T_co]):
         )
 
     def bytes_held(self) -> int:
-        """Return the size of all cached objects as JSON, compressed if they are; it looks at each of them."""
+        """Return the total size of the stored objects in bytes, compressed or as JSON. It visits each object."""
         return sum(obj.stored_size for obj in self.indexer.list())
 
     async def wait_for_resource_version(self, resource_version: str, *, timeout: float | None = 30.0) -> None:
-        """Wait until the cache holds everything up to a resource version, such as that of a write of one's own.
+        """Wait until the cache includes a resource version, such as the version of your own write.
 
-        Handlers may be behind. On a quiet kind only a bookmark (about one a minute) tells of versions of other kinds,
-        so ask for versions of objects of this kind only.
+        Handlers may be behind. Only wait for versions of objects of this kind, because on a quiet kind only bookmarks
+        (about one a minute) advance the version.
 
         Args:
-            resource_version: Which version. If it cannot be compared (KEP-5504), only that very version counts.
-            timeout: Seconds; None waits for ever.
+            resource_version: Resource version. If it is not comparable (KEP-5504), only an equal version counts.
+            timeout: Seconds, or None for no limit.
 
         Raises:
-            NotFreshError: If that takes longer.
-            InformerStoppedError: If the informer stops before.
+            NotFreshError: If the timeout expires.
+            InformerStoppedError: If the informer stops first.
         """
         try:
             async with asyncio.timeout(timeout):
@@ -271,10 +280,12 @@ class Informer(Generic[T_co]):
         return Lister(self.indexer, self.resource_type)
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc[Resource]]) -> None:
-        """Add indexes at any time; what is cached is filed under them at once.
+        """Add indexes.
+
+        You can call this at any time, and cached objects are indexed immediately.
 
         Raises:
-            IndexerConflictError: If a name is taken by another function.
+            IndexerConflictError: If a name has another function.
         """
         self.indexer.add_indexers(indexers)
 
@@ -287,17 +298,17 @@ class Informer(Generic[T_co]):
         name: str = "",
         options: HandlerOptions | None = None,
     ) -> Registration:
-        """Tell a handler about every change from now on, and first about every object that is there.
+        """Notify a handler of all cached objects, and of all changes from now on.
 
-        The same handler may be added several times; each time is a registration of its own.
+        If you add a handler several times, each registration is independent.
 
         Args:
-            handler: Gets the notifications; called on the event loop, so it must not block.
-            name: What to call it in the log; its class or functions by default.
-            options: Its resync period, and how notifications wait while it is busy.
+            handler: Handler. It runs on the event loop and must not block.
+            name: Name in the log, by default the class or functions of the handler.
+            options: Resync period and buffer of the handler.
 
         Raises:
-            InformerStoppedError: If the informer has stopped: nothing would ever come.
+            InformerStoppedError: If the informer has stopped.
 
         Source: client-go tools/cache/shared_informer.go, ``AddEventHandler``.
         """
@@ -306,22 +317,26 @@ class Informer(Generic[T_co]):
         return self._processor.add(handler, name=name, options=options or HandlerOptions())
 
     def remove_event_handler(self, registration: Registration) -> None:
-        """Tell a handler nothing more; what waits for it is dropped, a call that it is in goes on to its end.
+        """Remove a handler and drop its pending notifications.
 
-        Removing twice, or what belongs to another informer, does nothing. May be called by the handler itself.
+        A current call still completes.
+
+        Registrations that are unknown or already removed are ignored. The handler itself can call this.
         """
         self._processor.remove(registration)
 
     # Running
 
     async def run(self) -> None:
-        """List, watch and tell until cancelled; call it once.
+        """List, watch and notify handlers until canceled.
 
-        When it returns, everything that it started has ended: first list, watch and queue, then the handlers. What
-        was not delivered yet is dropped; a handler that waits is cancelled.
+        You can call it only once.
+
+        When it returns, all its tasks have ended: first the list, watch and queue, then the handlers. Pending
+        notifications are dropped, and waiting handlers are canceled.
 
         Raises:
-            InformerStoppedError: If it runs already, or has run.
+            InformerStoppedError: If it was called before.
         """
         if self._started:
             raise InformerStoppedError(f"the informer of {self.name} was started before; make a new one")
@@ -351,16 +366,16 @@ class Informer(Generic[T_co]):
             _logger.info("informer stopped", extra={"resource": self.name})
 
     async def wait_for_sync(self, timeout: float | None = 30.0, *, fail_fast: bool = True) -> None:
-        """Wait until the first full list is in the cache.
+        """Wait until the cache contains the first full list.
 
         Args:
-            timeout: Seconds; None waits for ever.
-            fail_fast: Whether to raise as soon as the server says that it is not allowed (401, 403) or that there is no
-                such kind (404); the informer goes on trying. False waits until that has changed.
+            timeout: Seconds, or None for no limit.
+            fail_fast: Whether to raise as soon as the server denies access (401, 403) or does not know the kind (404).
+                The informer keeps retrying. False waits until the problem is solved.
 
         Raises:
-            CacheSyncError: If that takes longer, the server refuses, or the informer stops; it names the kind, the last
-                error and since when.
+            CacheSyncError: If the timeout expires, the server denies access, or the informer stops. It names the kind
+                and the last error.
         """
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -382,11 +397,11 @@ class Informer(Generic[T_co]):
             raise CacheSyncError([self.sync_failure(loop.time() - began, now=loop.time())])
 
     def sync_failure(self, waited: float, *, now: float) -> SyncFailure:
-        """Return what is known about why the cache is not full.
+        """Return why the cache has not synced.
 
         Args:
-            waited: How many seconds have been waited for the first list.
-            now: The event loop's time.
+            waited: Seconds spent waiting for the first list.
+            now: Time of the event loop.
         """
         seen = self.statistics()
         return SyncFailure(
@@ -405,18 +420,18 @@ class Informer(Generic[T_co]):
             self._options.on_error(reaction)
 
     def _process(self, deltas: Deltas[Resource], is_in_initial_list: bool) -> Awaitable[None] | None:
-        if is_keyed(deltas):  # both keys are the default ones
+        if is_keyed(deltas):  # both use the default key function
             news = process_keyed(deltas, self.indexer, is_in_initial_list=is_in_initial_list)
             self._processor.distribute(news, is_initial=is_in_initial_list)
             return None
-        if is_whole_list(deltas) and len(deltas) > BATCH_SIZE:  # a short one is done in one go
+        if is_whole_list(deltas) and len(deltas) > BATCH_SIZE:  # short lists are processed in one step
             return self._process_list(deltas, is_in_initial_list)
         told: list[Notification[Resource]] = []
         try:
             for notification in process_deltas(deltas, self.indexer, is_in_initial_list=is_in_initial_list):
                 if _is_news(notification):
-                    told.append(notification)  # noqa: PERF401 - what was processed before an error is told, too
-        finally:  # those whose deltas were processed are told, even if one of the others has no key
+                    told.append(notification)  # noqa: PERF401 - keep what was processed before an error
+        finally:  # notify even if a later delta has no key
             self._processor.distribute(told, is_initial=is_in_initial_list)
         return None
 
@@ -444,17 +459,17 @@ def new_indexer_informer(
     resync_period: float = 0.0,
     indexers: Mapping[str, IndexFunc[Resource]] | None = None,
 ) -> tuple[Indexer[Resource], Informer[T]]:
-    """Make an informer with one handler, and hand out its store with indexes.
+    """Create an informer with one handler, and return its store and the informer.
 
     Args:
-        lister_watcher: Lists and watches the objects, usually a ``ListWatch``.
-        resource_type: The kind of the objects.
-        handler: Gets additions, updates and deletions.
-        resync_period: Every so many seconds the handler is told all objects again; 0 is never.
+        lister_watcher: Source of the objects, usually a ``ListWatch``.
+        resource_type: Kind of the objects.
+        handler: Handler of additions, updates and deletions.
+        resync_period: Seconds between resyncs, or 0 for none.
         indexers: Index functions by name.
 
     Returns:
-        The store, and the informer: its ``run`` does the work, its ``has_synced`` says when the store is full.
+        Store with indexes, and the informer. Call ``run`` on the informer to start it.
 
     Source: client-go tools/cache/controller.go, ``NewIndexerInformer``.
     """
@@ -472,8 +487,8 @@ def new_informer(
     handler: ResourceEventHandler[T] | ReceivedObjectHandler,
     resync_period: float = 0.0,
 ) -> tuple[Indexer[Resource], Informer[T]]:
-    """Make an informer with one handler and no indexes of its own; see ``new_indexer_informer``.
+    """Create an informer with one handler and no additional indexes, like ``new_indexer_informer``.
 
-    ``resync_period`` is in seconds; 0 is never.
+    ``resync_period`` is in seconds; 0 disables resyncs.
     """
     return new_indexer_informer(lister_watcher, resource_type, handler=handler, resync_period=resync_period)

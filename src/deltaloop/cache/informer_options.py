@@ -1,4 +1,4 @@
-"""The options of an informer."""
+"""Options of an informer."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from deltaloop.cache.queue import QueueKind
 from deltaloop.cache.reflector_options import ReflectorOptions
 
 Compression: TypeAlias = Literal["zstd"] | ZstdOptions
-"""How the JSON of cached objects is compressed; ``zstd`` stands for ``ZstdOptions()``."""
+"""Compression of cached objects. ``zstd`` means ``ZstdOptions()``."""
 
 
 class InformerOptions(Options, frozen=True, kw_only=True):
     """Options of an informer.
 
     Attributes:
-        resync_period: Every so many seconds each handler that has no period of its own is told all objects again, from
-            the cache; 0 is never, less than 1 is 1.
-        queue: Which queue stands between the reflector and the cache.
-        transform: Makes the object that is cached out of the one that comes, before anything else sees it. Called once
-            for each object of a list and of an event, never for a resync; it need not be idempotent. One that raises,
-            or changes the name, fails the list or the watch: what it failed on is named, and tried again later.
-        keep_managed_fields: Whether cached objects keep ``metadata.managedFields``. Otherwise the server is asked to
-            leave them out (by a factory), and they are taken off if it does not; a transform does not see them.
-        compression: ``zstd`` (or ``ZstdOptions``) keeps the JSON of cached objects compressed, by a dictionary that is
-            trained with the first page; needs the extra ``zstd``. Reading more than an object's metadata takes some
+        resync_period: Seconds between resyncs for handlers without their own period. 0 disables resyncs; the minimum is
+            1.
+        queue: Queue between the reflector and the cache.
+        transform: Function applied to each received object, before other code sees it. It returns the object to cache.
+            It is called once for each object of a list or event, not for resyncs, so it need not be idempotent. If it
+            raises or changes the name, the list or watch fails and is retried later.
+        keep_managed_fields: Whether cached objects keep ``metadata.managedFields``. By default a factory asks the
+            server to omit them, and they are removed on arrival if necessary, before the transform.
+        compression: ``zstd`` or ``ZstdOptions`` compresses cached objects with a dictionary that is trained on the
+            first page. This needs the extra ``zstd``. Reading more than an object's metadata then takes some
             microseconds longer.
         reflector: Page size, watch timeouts and backoff of the reflector.
-        consistency_period: Every so many seconds the cache is compared with the server, as by
-            ``Informer.check_consistency``, which costs a full list; 0 is never.
-        on_error: Called with every error of list and watch, and what follows it; they are logged in any case.
-        metrics: Who counts lists, watches, events, failures and deliveries.
-        random: Draws the numbers in [0, 1) that spread waits and watch timeouts.
+        consistency_period: Seconds between comparisons with the server, as by ``Informer.check_consistency``. Each
+            costs a full list. 0 disables them.
+        on_error: Function called with each error of lists and watches, and its recovery. Errors are also logged.
+        metrics: Hooks for lists, watches, events, failures and deliveries, or None.
+        random: Function that returns random numbers in [0, 1) for the jitter of delays and watch timeouts.
     """
 
     resync_period: float = 0.0
@@ -57,7 +57,7 @@ class InformerOptions(Options, frozen=True, kw_only=True):
     random: Callable[[], float] = random.random
 
     def __post_init__(self) -> None:
-        """Refuse periods that are none, and a compression that is not known."""
+        """Check the options."""
         check_types(self)
         require_not_negative(
             "InformerOptions", resync_period=self.resync_period, consistency_period=self.consistency_period

@@ -1,4 +1,4 @@
-"""What may be said about an informer beside its kind: the keyword arguments of a factory's methods."""
+"""Keyword arguments that select an informer in the factory's methods."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from deltaloop.cache.informer_options import Compression
 
 
 class ObjectSelection(TypedDict, total=False):
-    """Which objects an informer is about, and how they are found; everything may be left out.
+    """Selection of objects and their indexes.
+
+    All keys are optional.
 
     Attributes:
-        indexers: Index functions by name; added to those that the informer has.
-        label_selector: Only objects with such labels, such as ``app=web``.
-        field_selector: Only objects with such fields, such as ``spec.nodeName=a``.
-        transform: Makes the object that is cached out of the one that comes; None is the factory's own.
-        keep_managed_fields: Whether cached objects keep ``metadata.managedFields``; None is what the factory's options
-            say.
-        compression: ``zstd`` keeps cached objects compressed; None is what the factory's options say.
+        indexers: Index functions by name. They are added to an existing informer.
+        label_selector: Label selector, such as ``app=web``.
+        field_selector: Field selector, such as ``spec.nodeName=a``.
+        transform: Function that returns the object to cache. None means the factory's transform.
+        keep_managed_fields: Whether cached objects keep ``metadata.managedFields``. None means the factory's option.
+        compression: ``zstd`` compresses cached objects. None means the factory's option.
     """
 
     indexers: Mapping[str, IndexFunc[Resource]] | None
@@ -32,10 +33,10 @@ class ObjectSelection(TypedDict, total=False):
 
 
 class InformerSelection(ObjectSelection, total=False):
-    """The same, and where they are.
+    """Selection of objects in a namespace.
 
     Attributes:
-        namespace: Watch this namespace only; None is the factory's own. Kinds without namespaces are not affected.
+        namespace: Namespace to watch. None means the factory's namespace. Cluster-scoped kinds ignore it.
     """
 
     namespace: str | None

@@ -1,7 +1,7 @@
-"""Delivers notifications to one handler, in order; core/sync_tracker.py says when the initial list has arrived there.
+"""Deliver notifications to one handler in order, and track the delivery of the initial list.
 
-Each handler has a buffer of its own (core/notification_buffer.py) and a task of its own. A handler that waits holds up
-itself; no other handler notices, unless its buffer is bounded and full: then its informer waits for it.
+Each handler has its own buffer and task. A slow handler does not delay others, unless its buffer is bounded and full:
+then the informer waits for it.
 
 Source: client-go tools/cache/shared_informer.go, ``processorListener``.
 """
@@ -37,32 +37,32 @@ _SLOW: Final = 0.1
 
 
 class Registration(Protocol):
-    """A handler's place at an informer, from ``add_event_handler`` until it is removed."""
+    """Registration of a handler at an informer."""
 
     @property
     def name(self) -> str:
-        """The handler's name, as in the log."""
+        """Name of the handler in the log."""
         ...
 
     @property
     def has_synced(self) -> bool:
-        """Whether every object of the initial list was delivered to this handler; a failed delivery counts, too."""
+        """Whether all objects of the initial list were delivered to this handler, including failed deliveries."""
         ...
 
     @property
     def pending(self) -> int:
-        """Notifications that wait for the handler."""
+        """Number of pending notifications."""
         ...
 
     @property
     def failures(self) -> int:
-        """Deliveries that failed: the handler raised, or the object does not fit its class."""
+        """Number of failed deliveries: the handler raised, or the object does not fit its class."""
         ...
 
 
 @final
 class Listener(Generic[T]):
-    """One handler with its buffer. Everything is called on the informer's loop."""
+    """Handler with its buffer. Use it only on the informer's event loop."""
 
     def __init__(
         self,
@@ -76,21 +76,21 @@ class Listener(Generic[T]):
         on_room: Callable[[], None],
         metrics: GuardedCacheMetrics,
     ) -> None:
-        """Begin with an empty buffer.
+        """Create a listener with an empty buffer.
 
         Args:
-            handler: Gets the notifications.
-            decode: Makes what the handler is given out of what the cache holds.
-            name: The handler's name in the log.
-            resource: What the informer watches, for the log.
-            upstream_has_synced: Whether the informer has handed out its whole initial list.
-            options: Its resync period, and how notifications wait while the handler is busy.
-            on_room: Called whenever something was taken out of a bounded buffer that was full.
-            metrics: Hooks for metrics; None for none.
+            handler: Handler of the notifications.
+            decode: Function that converts cached objects for the handler.
+            name: Name of the handler in the log.
+            resource: Name of the informer in the log.
+            upstream_has_synced: Function that returns whether the informer has sent its initial list.
+            options: Resync period and buffer of the handler.
+            on_room: Function called when a full bounded buffer has room again.
+            metrics: Hooks for metrics.
         """
         self._errors = ErrorSummaries()
         self._handler: ResourceEventHandler[Any] = handler
-        self._decode: Callable[[Resource], Any] | None = None  # for those who take objects as they came
+        self._decode: Callable[[Resource], Any] | None = None  # None if the handler receives the cached objects
         if decode is not as_it_came and not takes_resources(handler):
             self._decode = decode
         self._name = name
@@ -100,42 +100,42 @@ class Listener(Generic[T]):
         self._is_bounded = options.buffer is BufferPolicy.BOUNDED
         self._on_room = on_room
         self._metrics = metrics
-        self._idle: asyncio.Event | None = None  # there while it waits for something to do
+        self._idle: asyncio.Event | None = None  # set while run waits for notifications
         self._closed = False
         self._failures = 0
 
     @property
     def name(self) -> str:
-        """The handler's name, as in the log."""
+        """Name of the handler in the log."""
         return self._name
 
     @property
     def has_synced(self) -> bool:
-        """Whether every object of the initial list was delivered to this handler."""
+        """Whether all objects of the initial list were delivered."""
         return self._tracker.has_synced
 
     @property
     def pending(self) -> int:
-        """Notifications that wait for the handler."""
+        """Number of pending notifications."""
         return len(self._buffer)
 
     @property
     def failures(self) -> int:
-        """Deliveries that failed."""
+        """Number of failed deliveries."""
         return self._failures
 
     @property
     def is_full(self) -> bool:
-        """Whether its bounded buffer has no room; never true once it is closed."""
+        """Whether the bounded buffer is full. Always False after ``close``."""
         return self._buffer.is_full
 
     @property
     def room(self) -> int:
-        """How many more notifications a bounded buffer takes before it is full; 0 for others."""
+        """Number of free places in a bounded buffer, or 0."""
         return self._buffer.room
 
     def add_all(self, notifications: Sequence[Notification[Resource]], *, initial: int = 0) -> None:
-        """Put notifications into the buffer, of which ``initial`` are items of the initial list."""
+        """Add notifications, of which ``initial`` belong to the initial list."""
         if self._closed or not notifications:
             return
         if initial:
@@ -147,12 +147,12 @@ class Listener(Generic[T]):
             self._idle = None
 
     def resync(self, objects: Iterable[Resource]) -> None:
-        """Tell objects again, except those for which something waits: that is newer, or the same."""
+        """Notify of objects again, except those with pending notifications, which are newer or equal."""
         waiting = self._buffer.keys()
         self.add_all([UpdateNotification(obj, obj) for obj in objects if obj.key not in waiting])
 
     def close(self) -> None:
-        """Deliver nothing more; what waits is dropped. A call that the handler is in goes on to its end."""
+        """Stop deliveries and drop pending notifications. A current call still completes."""
         self._closed = True
         self._buffer.clear()
         if self._idle is not None:
@@ -160,10 +160,13 @@ class Listener(Generic[T]):
         self._on_room()
 
     async def run(self) -> None:
-        """Deliver until closed or cancelled; cancellation reaches a handler that waits, and drops the rest."""
+        """Deliver until closed or canceled.
+
+        A cancel reaches a waiting handler and drops the rest.
+        """
         buffer, counts, handled = self._buffer, self._metrics.counts, 0
         clock = loop_clock()
-        began: float | None = None  # the end of the last call, if nothing but this has run since
+        began: float | None = None  # end of the last call, unless other tasks ran since
         while not self._closed:
             if not buffer:
                 self._idle = asyncio.Event()
@@ -193,7 +196,7 @@ class Listener(Generic[T]):
                         failed=self._failures > failures,
                     )
             began = ended if waiting is None else None
-            if notification.is_in_initial_list:  # not if a cancellation has broken it off: that was not delivered
+            if notification.is_in_initial_list:  # not after a cancel, because the item was not delivered
                 self._tracker.finished()
             handled += 1
             if handled % _ITEMS_PER_TURN == 0:
@@ -201,14 +204,14 @@ class Listener(Generic[T]):
                 began = None
 
     def _tell(self, notification: Notification[Resource]) -> Awaitable[object] | None:
-        """Call the handler; return its result if that must be awaited."""
+        """Call the handler, and return its result if it must be awaited."""
         handler, decode = self._handler, self._decode
         try:
             if type(notification) is UpdateNotification:
                 old: Any = notification.old
                 new: Any = notification.new
                 if decode is not None:
-                    # A resync shows as the same object twice, to typed handlers too.
+                    # Typed handlers also receive the same object twice for a resync.
                     is_resync, old = old is new, decode(old)
                     new = old if is_resync else decode(new)
                 result = handler.on_update(old, new)
@@ -218,7 +221,7 @@ class Listener(Generic[T]):
                     result = handler.on_add(obj, is_in_initial_list=notification.is_in_initial_list)
                 else:
                     result = handler.on_delete(obj, final_state_known=notification.final_state_known)
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a handler may raise anything; it is reported
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - handlers may raise anything; reported
             self._lost(notification, error)
             return None
         return result if result is not None and inspect.isawaitable(result) else None
@@ -236,8 +239,8 @@ class Listener(Generic[T]):
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            self._lost(notification, error)  # a cancellation of the handler's own that it has let out
-        except Exception as error:  # noqa: BLE001 - a handler may raise anything; it is reported
+            self._lost(notification, error)  # the handler itself raised CancelledError
+        except Exception as error:  # noqa: BLE001 - a handler may raise any exception; reported
             self._lost(notification, error)
 
     def _lost(self, notification: Notification[Resource], error: BaseException) -> None:

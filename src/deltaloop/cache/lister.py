@@ -1,7 +1,7 @@
-"""Reads from an informer's store.
+"""Read objects from an informer's store.
 
-What is stored is raw; a kind with a class of its own (``ResourceType.model``) is decoded at each read, so that nobody
-can change what others see.
+The store contains raw objects. If the kind has a class (``ResourceType.model``), each read decodes a new instance, so
+changes do not affect other readers.
 
 Source: client-go tools/cache/listers.go and the generated listers.
 """
@@ -22,10 +22,10 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class ReadableIndexer(Protocol):
-    """The reading half of an ``Indexer``, as far as listers need it."""
+    """Read methods of an ``Indexer`` that listers need."""
 
     def get_by_key(self, key: str) -> Resource | None:
-        """Return one object, or None."""
+        """Return an object, or None."""
         ...
 
     def list(self) -> builtins.list[Resource]:
@@ -33,7 +33,7 @@ class ReadableIndexer(Protocol):
         ...
 
     def by_index(self, name: str, value: str) -> builtins.list[Resource]:
-        """Return the objects filed under an index value."""
+        """Return the objects with an index value."""
         ...
 
     def __len__(self) -> int: ...
@@ -41,23 +41,25 @@ class ReadableIndexer(Protocol):
 
 @final
 class Lister(Generic[T_co]):
-    """Reads objects of one kind from a cache; safe from any thread, never asks the server."""
+    """Reader of cached objects of one kind.
+
+    It is thread-safe and sends no requests.
+    """
 
     def __init__(self, indexer: ReadableIndexer, resource_type: ResourceType[T_co]) -> None:
-        """Read from ``indexer``, which holds objects of ``resource_type``."""
         self._indexer = indexer
         self._resource_type = resource_type
         self._decode = decoder(resource_type)
 
     def get(self, key: str) -> T_co:
-        """Return one object.
+        """Return an object.
 
         Args:
-            key: ``namespace/name``, or the name alone for kinds without namespaces.
+            key: ``namespace/name``, or only the name for cluster-scoped kinds.
 
         Raises:
-            NotFoundError: If it is not in the cache, which may be because the cache has not synced.
-            MalformedObjectError: If it does not fit the kind's class.
+            NotFoundError: If the object is not in the cache, for example because the cache has not synced.
+            MalformedObjectError: If the object does not fit the kind's class.
         """
         found = self.find(key)
         if found is None:
@@ -65,20 +67,20 @@ class Lister(Generic[T_co]):
         return found
 
     def find(self, key: str) -> T_co | None:
-        """Return one object, or None if it is not in the cache.
+        """Return an object, or None if it is not in the cache.
 
         Raises:
-            MalformedObjectError: If it does not fit the kind's class.
+            MalformedObjectError: If the object does not fit the kind's class.
         """
         found = self._indexer.get_by_key(key)
         return None if found is None else self._decode(found)
 
     def list(self, selector: str | LabelSelector | None = None, *, namespace: str | None = None) -> builtins.list[T_co]:
-        """Return all objects, or those that a label selector and a namespace ask for.
+        """Return all objects that match a label selector and namespace.
 
         Args:
-            selector: Such as ``app=web,!canary``; None or empty selects all.
-            namespace: None or empty means all.
+            selector: Label selector, such as ``app=web,!canary``. None or an empty selector matches all objects.
+            namespace: Namespace. None or an empty string means all.
 
         Raises:
             InvalidSelectorError: If the selector cannot be parsed.
@@ -91,16 +93,16 @@ class Lister(Generic[T_co]):
         return [self._decode(obj) for obj in found if parsed.matches(obj.labels)]
 
     def by_index(self, name: str, value: str) -> builtins.list[T_co]:
-        """Return the objects filed under an index value, by key.
+        """Return the objects with an index value, sorted by key.
 
         Raises:
-            UnknownIndexError: If the informer has no such index.
+            UnknownIndexError: If the index does not exist.
             MalformedObjectError: If an object does not fit the kind's class.
         """
         return [self._decode(obj) for obj in self._indexer.by_index(name, value)]
 
     def namespace(self, namespace: str) -> NamespaceLister[T_co]:
-        """Return a lister of one namespace, whose ``get`` takes names."""
+        """Return a lister for one namespace, whose ``get`` takes names."""
         return NamespaceLister(self, namespace)
 
     def __len__(self) -> int:
@@ -124,27 +126,26 @@ class Lister(Generic[T_co]):
 
 @final
 class NamespaceLister(Generic[T_co]):
-    """Reads objects of one namespace."""
+    """Reader of cached objects of one namespace."""
 
     def __init__(self, lister: Lister[T_co], namespace: str) -> None:
-        """Read ``namespace`` through ``lister``."""
         self._lister = lister
         self._namespace = namespace
 
     def get(self, name: str) -> T_co:
-        """Return one object.
+        """Return an object.
 
         Raises:
-            NotFoundError: If it is not in the cache.
+            NotFoundError: If the object is not in the cache.
         """
         return self._lister.get(join_key(self._namespace, name))
 
     def find(self, name: str) -> T_co | None:
-        """Return one object, or None if it is not in the cache."""
+        """Return an object, or None if it is not in the cache."""
         return self._lister.find(join_key(self._namespace, name))
 
     def list(self, selector: str | LabelSelector | None = None) -> builtins.list[T_co]:
-        """Return all objects of the namespace, or those that a label selector asks for.
+        """Return all objects of the namespace that match a label selector.
 
         Raises:
             InvalidSelectorError: If the selector cannot be parsed.

@@ -1,7 +1,7 @@
-"""Where a reflector gets its objects from: the seam between the cache and a client.
+"""Interface between the cache and a client.
 
-``ListerWatcher`` is all that the cache asks of the world: one page of a list, and a watch. ``ListWatch`` is the one
-that asks an API server; tests bring their own.
+The cache needs only a ``ListerWatcher``: one page of a list, and a watch. ``ListWatch`` implements it with a client,
+and tests can supply their own.
 
 Source: client-go tools/cache/listwatch.go.
 """
@@ -21,19 +21,22 @@ from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemsEr
 
 
 class ListerWatcher(Protocol):
-    """Lists and watches the objects of one kind."""
+    """Source of the objects of one kind."""
 
     async def list(self, options: ListOptions) -> ResourceList[Resource]:
         """Return one page of the list."""
         ...
 
     def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        """Open a watch: entering it connects, iterating ends when the server ends the stream."""
+        """Open a watch.
+
+        The iteration ends when the server ends the stream.
+        """
         ...
 
 
 class ListWatchClient(Protocol):
-    """The two verbs of a ``Client`` that caches need."""
+    """Methods of a ``Client`` that caches need."""
 
     async def list(
         self,
@@ -44,9 +47,9 @@ class ListWatchClient(Protocol):
         options: ListOptions = ...,
         metadata_only: bool = ...,
     ) -> ResourceList[Resource]:
-        """Return one page of a list; no namespace means all.
+        """Return one page of a list, of all namespaces if ``namespace`` is None.
 
-        With ``metadata_only``, of ``PartialObjectMetadata``.
+        With ``metadata_only``, the items are ``PartialObjectMetadata``.
         """
         ...
 
@@ -59,54 +62,57 @@ class ListWatchClient(Protocol):
         options: ListOptions = ...,
         metadata_only: bool = ...,
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        """Open a watch; no namespace means all.
+        """Open a watch, of all namespaces if ``namespace`` is None.
 
-        With ``metadata_only``, of ``PartialObjectMetadata``.
+        With ``metadata_only``, the objects are ``PartialObjectMetadata``.
         """
         ...
 
 
 @runtime_checkable
 class ByteStream(Protocol):
-    """Events of a watch that also know about bytes; what ``Client.watch`` gives does.
+    """Watch stream that reports received bytes, such as the stream of ``Client.watch``.
 
-    A stream that has gone quiet in the middle of an object shows here and nowhere else.
+    It reveals streams that stall within an object.
     """
 
     @property
     def last_byte_at(self) -> float:
-        """When the last byte came; on the event loop's clock."""
+        """Time of the last byte on the event loop's clock."""
         ...
 
     @property
     def pending_bytes(self) -> int:
-        """How much has come of an event that is not complete."""
+        """Received bytes of an incomplete event."""
         ...
 
 
 @runtime_checkable
 class BatchStream(Protocol):
-    """Events of a watch that can be read in batches; what ``Client.watch`` gives can."""
+    """Watch stream that can be read in batches, such as the stream of ``Client.watch``."""
 
     async def batch(self) -> Sequence[WatchEvent]:
-        """Wait for the next event, and return it with those that have come behind it; none at the end."""
+        """Wait for the next event, and return it with the events that arrived after it.
+
+        The result is empty at the end.
+        """
         ...
 
 
 def drops_managed_fields(source: object) -> bool:
-    """Tell whether the objects of a client, or of another source, come without ``metadata.managedFields``.
+    """Return whether the source removes ``metadata.managedFields`` from all objects.
 
-    For a client: if they are not wanted (``ListOptions.drop_managed_fields``). ``Client`` and ``ListWatch`` say so by a
-    property of this name; from others a cache takes them off itself.
+    A client does so if ``ListOptions.drop_managed_fields`` is set. ``Client`` and ``ListWatch`` have a property with
+    this name; for other sources, the cache removes the fields.
     """
     return bool(getattr(source, "drops_managed_fields", False))
 
 
 @final
 class ListWatch:
-    """Lists and watches one kind through a client, in one namespace or all, by selectors.
+    """Lists and watches of one kind through a client, optionally limited by namespace and selectors.
 
-    Objects are asked for raw, whatever class the kind decodes to: a cache keeps them so.
+    Objects are always raw ``Resource`` instances, because the cache stores them in this form.
     """
 
     def __init__(
@@ -121,20 +127,20 @@ class ListWatch:
         metadata_only: bool = False,
         drop_managed_fields: bool = False,
     ) -> None:
-        """Ask ``client`` for objects of ``resource_type``.
+        """Create a source of objects.
 
         Args:
-            client: Sends the requests, usually a ``Client``.
-            resource_type: The kind to list and watch.
-            namespace: Namespace; None means all. Has to be None for kinds without namespaces.
-            label_selector: Only objects with such labels, such as ``app=web``.
-            field_selector: Only objects with such fields, such as ``spec.nodeName=a``; the server knows a few of them.
-            tweak: Called with the options of each list and watch, selectors included; what it returns is asked for.
-                What it changes must be the same for lists and watches, and versions and bookmarks are not its affair.
-            metadata_only: Whether the server is asked for the metadata of objects and nothing else
-                (``PartialObjectMetadata``): a fraction of the bytes, where only names, labels or owners matter.
-            drop_managed_fields: Whether objects are asked for without ``metadata.managedFields``. A server that does
-                not know this (before Kubernetes 1.37, or by its feature gate) sends them; ``Client`` takes them off.
+            client: Client for the requests, usually a ``Client``.
+            resource_type: Kind to list and watch.
+            namespace: Namespace, or None for all. It must be None for cluster-scoped kinds.
+            label_selector: Label selector, such as ``app=web``.
+            field_selector: Field selector, such as ``spec.nodeName=a``. Servers support only a few fields.
+            tweak: Function that changes the options of each list and watch. It must change both in the same way, and
+                must not change versions or bookmarks.
+            metadata_only: Whether to request only the metadata of objects (``PartialObjectMetadata``), which needs a
+                fraction of the bandwidth.
+            drop_managed_fields: Whether to request objects without ``metadata.managedFields``. Servers without this
+                feature (before Kubernetes 1.37, or behind a feature gate) send them, and ``Client`` removes them.
         """
         self.resource_type = resource_type
         self.namespace = namespace
@@ -148,23 +154,26 @@ class ListWatch:
 
     @property
     def drops_managed_fields(self) -> bool:
-        """Whether no object has ``metadata.managedFields``, whatever the server sends."""
-        if not self._drop_managed_fields or self._tweak is not None:  # a tweak may ask for them again
+        """Whether ``metadata.managedFields`` is removed from all objects, independent of the server."""
+        if not self._drop_managed_fields or self._tweak is not None:  # a tweak may request them again
             return False
         return drops_managed_fields(self._client)
 
     async def list(self, options: ListOptions) -> ResourceList[Resource]:
-        """Return one page of the list, by the selectors; items that cannot be read are in its ``unreadable``."""
+        """Return one page of the list.
+
+        Items that cannot be decoded are in its ``unreadable``.
+        """
         asked = self._with_selectors(options)
         try:
             return await self._client.list(
                 self._raw_type, namespace=self.namespace, options=asked, metadata_only=self.metadata_only
             )
         except UnreadableItemsError as error:
-            return error.page  # one bad object must not keep all others from the cache
+            return error.page  # one bad object must not block the others
 
     def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        """Open a watch, by the selectors."""
+        """Open a watch."""
         return self._client.watch(
             self._raw_type,
             namespace=self.namespace,

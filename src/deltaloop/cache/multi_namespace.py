@@ -1,10 +1,9 @@
-"""Several informers of one kind, one for each namespace, that look like one.
+"""Combine the informers of several namespaces, for programs that cannot read all namespaces.
 
-For programs that may read a few namespaces and not all of them. Each namespace is listed and watched on its own, so
-that there is no common resource version: ``wait_for_resource_version`` and freshness are asked of one namespace's
-informer.
+Each namespace has its own list and watch, so there is no common resource version. Call ``wait_for_resource_version`` on
+the informer of a namespace.
 
-Source: controller-runtime pkg/cache/multi_namespace_cache.go; client-go has no such thing.
+Source: controller-runtime pkg/cache/multi_namespace_cache.go; client-go has no equivalent.
 """
 
 from __future__ import annotations
@@ -32,17 +31,17 @@ T_co = TypeVar("T_co", covariant=True)
 
 @final
 class MultiNamespaceInformer(Generic[T_co]):
-    """The informers of several namespaces as one ``SharedIndexInformer``."""
+    """Combined informers of several namespaces with the interface of a ``SharedIndexInformer``."""
 
     def __init__(self, resource_type: ResourceType[T_co], informers: Mapping[str, Informer[T_co]]) -> None:
-        """Join informers.
+        """Combine informers.
 
         Args:
-            resource_type: The kind that all informers watch.
-            informers: One for each namespace, at least one.
+            resource_type: Kind of all informers.
+            informers: Informers by namespace, at least one.
 
         Raises:
-            InvalidArgumentError: If there is none.
+            InvalidArgumentError: If there are no informers.
         """
         if not informers:
             raise InvalidArgumentError(f"an informer of {resource_type} in several namespaces needs at least one")
@@ -52,12 +51,12 @@ class MultiNamespaceInformer(Generic[T_co]):
 
     @property
     def has_synced(self) -> bool:
-        """Whether the first full list of every namespace is in the cache."""
+        """Whether all caches contain their first full list."""
         return all(informer.has_synced for informer in self.informers.values())
 
     @property
     def stopped(self) -> bool:
-        """Whether one of the informers has ended: what it caches grows old."""
+        """Whether an informer has ended, so that its cache is no longer updated."""
         return any(informer.stopped for informer in self.informers.values())
 
     def add_event_handler(
@@ -67,12 +66,12 @@ class MultiNamespaceInformer(Generic[T_co]):
         name: str = "",
         options: HandlerOptions | None = None,
     ) -> Registration:
-        """Tell a handler about every object and every change, in order for each namespace.
+        """Notify a handler of all objects and changes, in order within each namespace.
 
-        A handler that waits is called for other namespaces meanwhile.
+        While an async handler waits, it can be called for other namespaces.
 
         Raises:
-            InformerStoppedError: If an informer has stopped; the handler was added to none then.
+            InformerStoppedError: If an informer has stopped. The handler is then not added to any informer.
         """
         parts: dict[str, Registration] = {}
         try:
@@ -85,7 +84,10 @@ class MultiNamespaceInformer(Generic[T_co]):
         return _JoinedRegistration(parts)
 
     def remove_event_handler(self, registration: Registration) -> None:
-        """Tell a handler nothing more; removing twice, or what belongs to another informer, does nothing."""
+        """Remove a handler.
+
+        Registrations that are unknown or already removed are ignored.
+        """
         if isinstance(registration, _JoinedRegistration):
             for namespace, part in registration.parts.items():
                 if namespace in self.informers:
@@ -95,7 +97,7 @@ class MultiNamespaceInformer(Generic[T_co]):
         """Add indexes at any time.
 
         Raises:
-            IndexerConflictError: If a name is taken by another function.
+            IndexerConflictError: If a name has another function.
         """
         for informer in self.informers.values():
             informer.add_indexers(indexers)
@@ -105,12 +107,12 @@ class MultiNamespaceInformer(Generic[T_co]):
         return {namespace: informer.freshness() for namespace, informer in self.informers.items()}
 
     async def wait_for_sync(self, timeout: float | None = 30.0, *, fail_fast: bool = True) -> None:
-        """Wait until the first full list of every namespace is in the cache.
+        """Wait until all caches contain their first full list.
 
-        ``timeout`` is in seconds; None waits for ever.
+        ``timeout`` is in seconds; None means no limit.
 
         Raises:
-            CacheSyncError: If that takes longer, or the server refuses; it names each namespace that is behind.
+            CacheSyncError: If the timeout expires or the server denies access. It names each affected namespace.
         """
         results = await asyncio.gather(
             *(informer.wait_for_sync(timeout, fail_fast=fail_fast) for informer in self.informers.values()),
@@ -119,7 +121,7 @@ class MultiNamespaceInformer(Generic[T_co]):
         raise_sync_failures(results)
 
     def lister(self) -> Lister[T_co]:
-        """Return a reader of all the namespaces."""
+        """Return a reader of all namespaces."""
         indexers = {namespace: informer.indexer for namespace, informer in self.informers.items()}
         return Lister(JoinedIndexer(indexers), self.resource_type)
 
@@ -128,7 +130,7 @@ class MultiNamespaceInformer(Generic[T_co]):
 
 
 def raise_sync_failures(results: builtins.list[BaseException | None]) -> None:
-    """Raise one ``CacheSyncError`` for all that are among the results of waiting; anything else as it is."""
+    """Raise one combined ``CacheSyncError`` for the failed waits. Other exceptions are raised unchanged."""
     failures: builtins.list[SyncFailure] = []
     for result in results:
         if isinstance(result, CacheSyncError):
@@ -141,26 +143,25 @@ def raise_sync_failures(results: builtins.list[BaseException | None]) -> None:
 
 @final
 class JoinedIndexer:
-    """Reads the stores of several namespaces as one."""
+    """Combined stores of several namespaces."""
 
     def __init__(self, indexers: Mapping[str, Indexer[Resource]]) -> None:
-        """Read ``indexers``, by namespace."""
         self._indexers = indexers
 
     def get_by_key(self, key: str) -> Resource | None:
-        """Return one object, or None."""
+        """Return an object, or None."""
         indexer = self._indexers.get(split_meta_namespace_key(key).namespace)
         return None if indexer is None else indexer.get_by_key(key)
 
     def list(self) -> builtins.list[Resource]:
-        """Return all objects, one namespace after the other."""
+        """Return all objects, grouped by namespace."""
         return [obj for indexer in self._indexers.values() for obj in indexer.list()]
 
     def by_index(self, name: str, value: str) -> builtins.list[Resource]:
-        """Return the objects filed under an index value, one namespace after the other.
+        """Return the objects with an index value, grouped by namespace.
 
         Raises:
-            UnknownIndexError: If there is no such index.
+            UnknownIndexError: If the index does not exist.
         """
         return [obj for indexer in self._indexers.values() for obj in indexer.by_index(name, value)]
 
@@ -170,8 +171,6 @@ class JoinedIndexer:
 
 @final
 class _JoinedRegistration:
-    """A handler's places at several informers."""
-
     def __init__(self, parts: Mapping[str, Registration]) -> None:
         self.parts = parts
 

@@ -1,6 +1,4 @@
-"""The queue between a reflector and a controller: the base class of both kinds, and the choice between them.
-
-A queue belongs to one event loop: every call is made there.
+"""Base class of the queues between a reflector and a controller. A queue belongs to one event loop.
 
 Source: client-go tools/cache/fifo.go (``Queue``), controller.go (``newQueueFIFO``).
 """
@@ -30,24 +28,23 @@ V = TypeVar("V")
 Process: TypeAlias = Callable[[Deltas[V], bool], "Awaitable[None] | None"]
 """Function that processes popped deltas. Its arguments are the deltas and whether they belong to the initial list.
 
-A ``WholeList`` is a list; other deltas are not, however many there are. It may return an awaitable, for a list that
-is too long to be processed in one step.
+Only a ``WholeList`` is a complete list. For a list that is too long for one step, the function can return an awaitable.
 """
 
 
 class Queue(ABC, Generic[V]):
-    """A queue of deltas: ``DeltaFIFO`` or ``RealFIFO``.
+    """Queue of deltas: ``DeltaFIFO`` or ``RealFIFO``.
 
     Attributes:
-        waiting: The items that wait, for their number.
-        processed_version: Version that is reached by the processed deltas; "" before the first one.
-        has_synced: Whether the initial list was processed; may be read from any thread.
-        consume: Function that is called in the step of a write while a consumer waits in ``arrival``. It processes
-            what waits with ``process_next``, and returns False to wake the consumer instead.
+        waiting: Queued items, for their number.
+        processed_version: Version of the processed deltas, or "" before the first one.
+        has_synced: Whether the initial list was processed. You can read it from any thread.
+        consume: Function called during a write while a consumer waits in ``arrival``. It processes queued deltas with
+            ``process_next``, or returns False to wake the consumer.
     """
 
     _counted: str
-    """The items that ``len`` counts, for the ``repr``."""
+    """Unit of ``len``, for the ``repr``."""
 
     def __init__(
         self,
@@ -56,7 +53,7 @@ class Queue(ABC, Generic[V]):
         *,
         on_version: Callable[[str], None] | None,
     ) -> None:
-        """Make a queue; ``on_version`` is called with each version that is reached by the processed deltas."""
+        """Create a queue. ``on_version`` is called with each version of the processed deltas."""
         self._core = core
         self._on_version = on_version
         self.waiting: Final = waiting
@@ -71,7 +68,7 @@ class Queue(ABC, Generic[V]):
         """Queue the addition of an object.
 
         Raises:
-            TransformError: If the transform fails; nothing was added. The same holds for the other writes.
+            TransformError: If the transform fails, as for the other writes. The queue does not change.
         """
         self._core.add(obj)
         self._came()
@@ -87,10 +84,10 @@ class Queue(ABC, Generic[V]):
         self._came()
 
     def write_all(self, changes: Iterable[Change[V]]) -> None:
-        """Queue several changes, each with the version that it reaches.
+        """Queue several changes with their versions.
 
         Raises:
-            TransformError: If the transform fails; what is before that change was added.
+            TransformError: If the transform fails. Earlier changes stay queued.
         """
         try:
             self._core.write_all(changes)
@@ -98,12 +95,12 @@ class Queue(ABC, Generic[V]):
             self._came()
 
     def replace(self, objects: Iterable[V], resource_version: str = "", unread: Unread = NOTHING_UNREAD) -> None:
-        """Queue a whole list; known objects that are not in it are deleted.
+        """Queue a complete list, which deletes all other known objects.
 
         Args:
-            objects: All objects that exist.
-            resource_version: Version of the list, reached when all of it was processed.
-            unread: Objects of the list that cannot be read; their known state is kept.
+            objects: All existing objects.
+            resource_version: Version of the list, which applies once the list has been processed.
+            unread: Unreadable objects of the list, whose known states are kept.
         """
         self._core.replace(objects, unread=unread)
         if resource_version:
@@ -113,31 +110,33 @@ class Queue(ABC, Generic[V]):
     async def replace_in_turns(
         self, objects: Iterable[V], resource_version: str = "", unread: Unread = NOTHING_UNREAD
     ) -> None:
-        """Do what ``replace`` does; a queue that is able to lets other tasks run between the objects of a long list."""
+        """Do the same as ``replace``.
+
+        Queues that support it let other tasks run during a long list.
+        """
         self.replace(objects, resource_version, unread)
 
     def update_resource_version(self, resource_version: str) -> None:
-        """Record that all changes up to this version have come, as an event or a bookmark says."""
+        """Record that all changes up to this version have arrived, according to an event or bookmark."""
         if self._core.update_resource_version(resource_version):
             self._changed()
 
     def resync(self) -> None:
-        """Queue every known object again."""
+        """Queue all known objects again."""
         self._core.resync()
         self._came()
 
     async def pop(self, process: Process[V]) -> Deltas[V]:
-        """Wait for the first deltas in line, give them to ``process``, and return them.
+        """Wait for the first deltas, process and return them.
 
-        If it is cancelled while waiting, nothing was taken. If it is cancelled while ``process`` is awaited, the deltas
-        are put back to the front.
+        If the wait is canceled, the queue does not change. If ``process`` is canceled, the deltas return to the front.
 
         Args:
-            process: Function that processes the deltas. Its exception is raised here and the deltas are gone, unless it
-                is a ``RequeueError``: then they are put back and its cause is raised.
+            process: Function that processes the deltas. If it raises, the exception propagates and the deltas are
+                dropped. For a ``RequeueError``, the deltas are requeued and the error's cause is raised.
 
         Raises:
-            FifoClosedError: If the queue is closed and nothing waits.
+            FifoClosedError: If the queue is closed and empty.
         """
         popped: list[Deltas[V]] = []
 
@@ -153,17 +152,17 @@ class Queue(ABC, Generic[V]):
         return popped[0]
 
     async def arrival(self) -> None:
-        """Wait until something comes, unless something waits or the queue is closed."""
+        """Wait until the queue is not empty or closed."""
         if not (self.waiting or self._core.closed):
             if self._next_arrival is None:
                 self._next_arrival = asyncio.Event()
             await self._next_arrival.wait()
 
     def process_next(self, process: Process[V]) -> Awaitable[None] | None:
-        """Give the first deltas in line to ``process``; return what must be awaited to finish that.
+        """Process the first deltas, and return an awaitable if the processing is not finished.
 
         Raises:
-            FifoClosedError: If the queue is closed and nothing waits.
+            FifoClosedError: If the queue is closed and empty.
         """
         popped = self._take()
         try:
@@ -189,13 +188,13 @@ class Queue(ABC, Generic[V]):
         self._changed()
 
     def _failed(self, popped: Any, error: BaseException) -> BaseException:
-        """Settle deltas that could not be processed; return the exception to raise."""
+        """Handle deltas whose processing failed, and return the exception to raise."""
         if isinstance(error, RequeueError):
             self._requeue(popped)
             error = error.cause
         elif isinstance(error, Exception):
             self._processed(popped)
-        else:  # cancelled: not processed, and so nothing has synced by it
+        else:  # canceled: not processed, so the queue has not synced
             self._put_back(popped)
         self._changed()
         return error
@@ -216,9 +215,9 @@ class Queue(ABC, Generic[V]):
     def _is_synced(self) -> bool: ...
 
     def close(self) -> None:
-        """Let ``pop`` raise once nothing waits, and wake those who wait.
+        """Let ``pop`` raise when the queue is empty, and wake waiting tasks.
 
-        Closing twice does no harm.
+        You can call it repeatedly.
         """
         self._core.close()
         self._came()
@@ -229,22 +228,22 @@ class Queue(ABC, Generic[V]):
         return self._core.closed
 
     async def wait_for_sync(self) -> None:
-        """Wait until ``has_synced`` is true; cancellation leaves nothing behind."""
+        """Wait until ``has_synced`` is True."""
         await self._synced.wait()
 
     @property
     @abstractmethod
     def is_idle(self) -> bool:
-        """Whether nothing waits and nothing is being processed: ``processed_version`` is that of the store."""
+        """Whether the queue is empty and idle, so that ``processed_version`` is the version of the store."""
 
     async def wait_for_progress(self) -> None:
-        """Wait until something comes or was processed; cancellation leaves nothing behind."""
+        """Wait until deltas arrive or have been processed."""
         if self._next_change is None:
             self._next_change = asyncio.Event()
         await self._next_change.wait()
 
     def list_keys(self) -> list[str]:
-        """Return the keys that wait, in the order of their oldest deltas."""
+        """Return the queued keys in order of their oldest deltas."""
         return self._core.list_keys()
 
     def __len__(self) -> int:
@@ -279,9 +278,9 @@ class Queue(ABC, Generic[V]):
 class QueueKind(StrEnum):
     """Queue of an informer.
 
-    ``DeltaFIFO`` merges what happens to one object while it waits, as the older client-go did. ``RealFIFO`` keeps
-    strict order over all objects, replaces a list in one step and pops in batches, as client-go does today. The cache
-    ends in the same state, and handlers see the same sequence for each object.
+    ``DeltaFIFO`` merges queued changes of one object, like older versions of client-go. ``RealFIFO`` preserves the
+    order of all objects, applies a list in one step and pops in batches, like current client-go. Both lead to the same
+    cache, and handlers see the same sequence for each object.
     """
 
     DELTA_FIFO = "DeltaFIFO"
@@ -296,14 +295,14 @@ def new_queue(
     on_version: Callable[[str], None] | None = None,
     room: Callable[[], int] | None = None,
 ) -> Queue[V]:
-    """Make a queue.
+    """Create a queue.
 
     Args:
         kind: ``DeltaFIFO`` or ``RealFIFO``.
-        known_objects: The informer's cache, by which deletions that the watch missed are found.
-        transform: Function called once for each object that comes; returns the object that is kept.
-        on_version: Function called with a version when everything up to it was processed.
-        room: Function that returns the number of deltas the consumer has room for, for a queue that pops several.
+        known_objects: Informer's cache, used to detect deletions that the watch missed.
+        transform: Function applied once to each arriving object. It returns the object to store.
+        on_version: Function called with each version up to which all changes have been processed.
+        room: Function that returns how many deltas the consumer can accept, for queues that pop batches.
     """
     if kind is QueueKind.REAL_FIFO:
         from deltaloop.cache.real_fifo import RealFIFO

@@ -1,6 +1,6 @@
-"""The in-order queue between a reflector and a controller; the decisions are in core/real_fifo.py.
+"""Queue in strict order between a reflector and a controller.
 
-One task pops: a second one would break the order.
+Only one task can pop, because a second one would break the order.
 
 Source: client-go tools/cache/the_real_fifo.go.
 """
@@ -20,10 +20,10 @@ V = TypeVar("V")
 
 @final
 class RealFIFO(Queue[V]):
-    """A queue in strict order that pops deltas of different keys together.
+    """Queue in strict order that pops deltas of different keys together.
 
-    A deletion is queued even if the object was never seen. A list is processed in one step. A resync delivers the
-    objects that the consumer holds when it is popped. What could not be processed goes back to the front.
+    Deletions are queued even if the object is unknown. A list is applied in one step. A resync contains the objects
+    that the consumer has when it is popped. Failed deltas return to the front.
     """
 
     _counted = "entries"
@@ -39,16 +39,16 @@ class RealFIFO(Queue[V]):
         batch_size: int = BATCH_SIZE,
         room: Callable[[], int] | None = None,
     ) -> None:
-        """Make an empty queue.
+        """Create an empty queue.
 
         Args:
-            known_objects: The objects that the consumer holds (its ``Store``).
+            known_objects: Objects of the consumer (its ``Store``).
             key_func: Function that returns the key of an object.
-            transform: Function called once for each object that comes; returns the object that is kept.
-            on_version: Function called with a version when everything up to it was processed.
-            batch_size: Most deltas that are popped together.
-            room: Function called before each pop; returns the number of deltas the consumer has room for. One is popped
-                in any case.
+            transform: Function applied once to each arriving object. It returns the object to store.
+            on_version: Function called with each version up to which all changes have been processed.
+            batch_size: Largest number of deltas per pop.
+            room: Function called before each pop that returns how many deltas the consumer can accept. At least one is
+                popped.
         """
         core = InOrderQueue[V](
             known_objects=known_objects, key_func=key_func, transform=transform, batch_size=batch_size
@@ -59,9 +59,9 @@ class RealFIFO(Queue[V]):
     async def replace_in_turns(
         self, objects: Iterable[V], resource_version: str = "", unread: Unread = NOTHING_UNREAD
     ) -> None:
-        """Do what ``replace`` does, letting other tasks run between the objects.
+        """Do the same as ``replace``, but let other tasks run between objects.
 
-        If cancelled, nothing was added.
+        If canceled, the queue does not change.
         """
         for listing in self._core.prepare(objects, unread=unread):
             if listing is None:
@@ -74,7 +74,7 @@ class RealFIFO(Queue[V]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits, and nothing is being processed."""
+        """Whether the queue is empty and no deltas are being processed."""
         return self._core.is_idle
 
     def _take(self) -> Any:

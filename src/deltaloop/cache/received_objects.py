@@ -1,8 +1,7 @@
-"""What is done with each object that comes from the server, before anything else sees it.
+"""Prepare received objects for the cache.
 
-``managedFields`` are taken off first, unless they are to be kept or the source has left them out, as our client does
-while it decodes: a transform gets the smaller object. An object is compressed when it is what the cache will hold: as
-it comes, or if there is a transform, after that.
+``managedFields`` are removed first, so that a transform gets the smaller object. Objects are compressed in their final
+form: on arrival, or after the transform.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from deltaloop.cache.compression import CacheCompression
 
 @final
 class ReceivedObjects:
-    """The two places in which a received object is changed: on its way into the queue, and by the queue."""
+    """Functions that change received objects before and in the queue."""
 
     def __init__(
         self,
@@ -28,7 +27,6 @@ class ReceivedObjects:
         transform: Callable[[Resource], Resource] | None,
         compression: CacheCompression | None,
     ) -> None:
-        """Decide nothing: do what the options of an informer say."""
         self._strips = not keep_managed_fields
         self._transform = transform
         self._compression = compression
@@ -36,17 +34,17 @@ class ReceivedObjects:
 
     @property
     def receive(self) -> Callable[[Resource], Resource] | None:
-        """What a reflector calls with each object; None if there is nothing to do."""
+        """Function for the reflector, or None if there is nothing to do."""
         return self._receive if self._strips or self._compresses is not None else None
 
     @property
     def transform(self) -> Callable[[Resource], Resource] | None:
-        """What a queue calls with each object; None if there is nothing to do."""
+        """Function for the queue, or None if there is nothing to do."""
         return self._transform if self._transform is None or self._compression is None else self._transformed
 
     def _receive(self, obj: Resource) -> Resource:
         if self._strips:
-            with contextlib.suppress(MalformedObjectError):  # who reads it is told that it cannot be read
+            with contextlib.suppress(MalformedObjectError):  # readers get the error when they decode the object
                 obj = strip_managed_fields(obj)
         return obj if self._compresses is None else self._compresses.compressed(obj)
 

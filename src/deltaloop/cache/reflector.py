@@ -1,11 +1,8 @@
-"""Drives core/reflector/: keeps a store, or a queue of deltas, equal to what the server has.
+"""Mirror the server's objects of one kind into a store or a queue of deltas.
 
-It lists, watches, and begins again after every failure, until it is cancelled. Each decision is the core's; here is who
-waits, asks, applies and reports.
-
-Every error is logged and given to ``on_error``. None ends the reflector: not a malformed line, not an object without a
-name, not a store that refuses what it is given. The deadline of a stream is the client's affair;
-``statistics().last_confirmed_at`` says when the server last gave a sign of life.
+The state machine in core/reflector/ decides; this driver performs requests, applies results and reports errors. Errors
+never end the reflector, be it malformed data, objects without a name, or a failing store. The client enforces the
+deadlines of streams.
 
 Source: client-go tools/cache/reflector.go.
 """
@@ -55,46 +52,55 @@ _BEFORE_THE_LIST: Final = (ReflectorPhase.LISTING, ReflectorPhase.RECEIVING)
 
 
 class ReflectorStore(Protocol):
-    """What a reflector fills: a ``DeltaFIFO``, or a ``Store`` for a plain mirror."""
+    """Target of a reflector: a queue of deltas, or a ``Store`` for a plain mirror."""
 
     def add(self, obj: Resource) -> None:
-        """An object came into being."""
+        """Add an object."""
         ...
 
     def update(self, obj: Resource) -> None:
-        """An object changed."""
+        """Update an object."""
         ...
 
     def delete(self, obj: Resource) -> None:
-        """An object went away."""
+        """Delete an object."""
         ...
 
     def replace(self, objects: tuple[Resource, ...], resource_version: str, unread: Unread) -> None:
-        """Everything that exists is this, and what is ``unread``: that stays as it is known."""
+        """Replace all objects.
+
+        Known states of ``unread`` objects are kept.
+        """
         ...
 
 
 @runtime_checkable
 class ResourceVersionUpdater(Protocol):
-    """A store that wants to know how far it has come; both queues and ``Store`` do."""
+    """Store that records its version.
+
+    Both queues and ``Store`` do so.
+    """
 
     def update_resource_version(self, resource_version: str) -> None:
-        """Everything up to this version was given to the store."""
+        """Record that all changes up to this version were passed to the store."""
         ...
 
 
 @runtime_checkable
 class TurnTaker(Protocol):
-    """A store that takes a long list without holding up other tasks; both queues are."""
+    """Store that accepts a long list without blocking other tasks. Both queues do so."""
 
     async def replace_in_turns(self, objects: tuple[Resource, ...], resource_version: str, unread: Unread) -> None:
-        """Everything that exists is this, and what is ``unread``."""
+        """Replace all objects.
+
+        Known states of ``unread`` objects are kept.
+        """
         ...
 
 
 @final
 class Reflector:
-    """Mirrors one kind into a store, for as long as it runs."""
+    """Mirror one kind into a store until canceled."""
 
     def __init__(
         self,
@@ -109,20 +115,20 @@ class Reflector:
         metrics: CacheMetrics | None = None,
         random: Callable[[], float] = random.random,
     ) -> None:
-        """Make a reflector that does nothing yet.
+        """Create a reflector. Call ``run`` to start it.
 
         Args:
-            lister_watcher: Lists and watches the objects, usually a ``ListWatch``.
-            store: What is kept equal to the server: a queue of deltas or a ``Store``.
-            name: What to call it in the log; ``str(lister_watcher)`` by default.
-            options: Page size, timeouts, backoff and the like.
-            on_error: Called with every error and what follows it; what it raises is logged.
-            room: Called before the next event is read, so that a store can hold up the stream: what it returns is
-                awaited, None says that there is room.
-            receive: Called with each object that comes, before anything else is done with it; gives the object that is
-                meant from then on, of the same key. It must not raise.
-            metrics: Hooks for metrics; None for none.
-            random: Draws the numbers in [0, 1) that spread waits and watch timeouts.
+            lister_watcher: Source of the objects, usually a ``ListWatch``.
+            store: Target: a queue of deltas or a ``Store``.
+            name: Name in the log, by default ``str(lister_watcher)``.
+            options: Page size, timeouts, backoff and similar settings.
+            on_error: Function called with each error and its recovery. Its exceptions are logged.
+            room: Function for backpressure, called before each read from the stream. Its result is awaited unless it is
+                None.
+            receive: Function applied to each received object first. It must return an object with the same key, and
+                must not raise.
+            metrics: Hooks for metrics, or None.
+            random: Function that returns random numbers in [0, 1) for the jitter of delays and watch timeouts.
         """
         self._errors = ErrorSummaries()
         self.name: str = name or str(lister_watcher)
@@ -144,7 +150,7 @@ class Reflector:
         self._random = random
 
     def statistics(self) -> ReflectorStatistics:
-        """Return what was done and seen so far; from any thread."""
+        """Return the statistics from any thread."""
         stream = self._byte_stream
         if stream is None:
             return self._core.statistics()
@@ -152,11 +158,14 @@ class Reflector:
 
     @property
     def last_sync_resource_version(self) -> str:
-        """The last version seen, in a list, an event or a bookmark."""
+        """Last version received in a list, event or bookmark."""
         return self._core.resource_version
 
     async def run(self) -> None:
-        """List and watch until cancelled; cancellation closes the watch and leaves the store as it is."""
+        """List and watch until canceled.
+
+        A cancel closes the watch and leaves the store unchanged.
+        """
         loop = asyncio.get_running_loop()
         now = loop.time()
         while True:
@@ -176,7 +185,7 @@ class Reflector:
             self._began_at = loop.time()
         try:
             page = await self._received(await self._lister_watcher.list(effect.options))
-        except Exception as error:  # noqa: BLE001 - whatever the way to the server raises is reported and answered
+        except Exception as error:  # noqa: BLE001 - a source may raise any exception; reported
             self._report(self._core.list_failed(error, loop.time(), random=self._random()))
             return
         outcome = self._core.listed(page, loop.time(), random=self._random())
@@ -186,7 +195,7 @@ class Reflector:
             await self._replace(outcome, loop)
 
     async def _received(self, page: ResourceList[Resource]) -> ResourceList[Resource]:
-        """Return a page with its objects as ``receive`` gives them; the old ones are let go one by one."""
+        """Apply ``receive`` to the objects of a page, and release the old objects one by one."""
         receive = self._receive_object
         if receive is None:
             return page
@@ -222,7 +231,7 @@ class Reflector:
                 await self._in_turns.replace_in_turns(listed.items, listed.resource_version, listed.unread)
             else:
                 self._store.replace(listed.items, listed.resource_version, listed.unread)
-        except Exception as error:  # noqa: BLE001 - a store may raise anything; the answer is to list again
+        except Exception as error:  # noqa: BLE001 - a store may raise any exception; the reflector lists again
             return error
         _logger.debug(
             "listed",
@@ -237,7 +246,7 @@ class Reflector:
     async def _probe(self, effect: Probe, loop: asyncio.AbstractEventLoop) -> None:
         try:
             page = await self._lister_watcher.list(effect.options)
-        except Exception as error:  # noqa: BLE001 - whatever the way to the server raises is reported and answered
+        except Exception as error:  # noqa: BLE001 - a source may raise any exception; reported
             self._report(self._core.probe_failed(error, loop.time(), random=self._random()))
             return
         reaction = self._core.probed(page.resource_version, loop.time())
@@ -261,8 +270,8 @@ class Reflector:
                     if refusal is None and core.phase is ReflectorPhase.STREAMING:
                         refusal = await self._stream(events, loop)
         except _WentBackError:
-            return  # it is reported already
-        except Exception as error:  # noqa: BLE001 - whatever the way to the server raises is reported and answered
+            return  # already reported
+        except Exception as error:  # noqa: BLE001 - a source may raise any exception; reported
             if refusal is None:
                 failed = core.watch_list_failed if core.phase in _BEFORE_THE_LIST else core.watch_failed
                 self._report(failed(error, loop.time(), random=self._random()))
@@ -279,10 +288,10 @@ class Reflector:
 
     @asynccontextmanager
     async def _looking(self, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[None, None]:
-        """Ask for the server's version while a stream is read, if the core wants it.
+        """Probe the server's version while a stream is open, if the state machine requests it.
 
         Raises:
-            _WentBackError: If the version went back, instead of what reading the stream raises.
+            _WentBackError: If the version went back. It replaces exceptions of the stream.
         """
         look_at = self._core.look_at
         if look_at is None:
@@ -291,7 +300,7 @@ class Reflector:
         looks: list[asyncio.Task[bool]] = []
 
         def begin() -> None:
-            if self._core.look_at is not None:  # otherwise the list has become whole meanwhile
+            if self._core.look_at is not None:  # otherwise the list is already complete
                 looks.append(loop.create_task(self._look(loop, reading)))
 
         try:
@@ -311,10 +320,10 @@ class Reflector:
             raise _WentBackError
 
     async def _look(self, loop: asyncio.AbstractEventLoop, reading: asyncio.Timeout) -> bool:
-        """Ask for the server's version; if it went back, report that, end the reading and return True."""
+        """Probe the server's version. If it went back, report that, stop reading and return True."""
         try:
             page = await self._lister_watcher.list(requests.PROBE)
-        except Exception as error:  # noqa: BLE001 - the stream itself shows whether the server is there
+        except Exception as error:  # noqa: BLE001 - the stream itself shows whether the server is reachable
             if self._core.look_at is not None:
                 self._core.look_failed()
             _logger.debug(
@@ -346,7 +355,7 @@ class Reflector:
                 self._metrics.watch_ended(seconds=loop.time() - self._began_at, events=self._events)
 
     async def _receive(self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop) -> Exception | None:
-        """Read the events of a streamed list, until it is whole or the stream ends; return what a store refused."""
+        """Read a streamed list until it is complete or the stream ends, and return an error of the store."""
         limit = asyncio.timeout_at(self._core.give_up_at)
         try:
             async with limit:
@@ -368,13 +377,13 @@ class Reflector:
         receive = self._receive_object
         async for event in events:
             if receive is not None and event.type is not EventType.BOOKMARK:
-                event = WatchEvent(event.type, receive(event.object))  # noqa: PLW2901 - the other one is not to be seen
+                event = WatchEvent(event.type, receive(event.object))  # noqa: PLW2901 - releases the received object
             outcome = self._core.initial_event(event, loop.time())
             if isinstance(outcome, CompleteList):
                 return outcome
             if outcome is Verdict.SKIP:
                 self._warn_of_nameless(event)
-            if self._core.give_up_at > until + _LIMIT_PRECISION:  # a timer for each of 100 000 events would cost most
+            if self._core.give_up_at > until + _LIMIT_PRECISION:  # a timer for each event would be expensive
                 until = self._core.give_up_at
                 limit.reschedule(until)
             handled += 1
@@ -383,9 +392,9 @@ class Reflector:
         return None
 
     async def _stream(self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop) -> Exception | None:
-        """Read events until the stream ends; return what a store refused."""
+        """Read events until the stream ends, and return an error of the store."""
         handled, room = 0, self._room
-        is_free = room is None  # not known before it is asked
+        is_free = room is None  # None means no limit; otherwise room must be called first
         next_batch = events.batch if isinstance(events, BatchStream) else partial(_next_of, events)
         while batch := await next_batch():
             now = loop.time()
@@ -408,7 +417,7 @@ class Reflector:
         return None
 
     def _handle(self, events: Sequence[WatchEvent], now: float) -> tuple[int, Exception | None]:
-        """Give the first events to the store; return how many were handled, and what the store refused."""
+        """Pass the first events to the store, and return their number and an error of the store."""
         taken = self._core.watch_events(events, now)
         verdict = _APPLY if taken else self._core.watch_event(events[0], now)
         handled = taken or 1
@@ -433,7 +442,7 @@ class Reflector:
                         for event in changed
                     ]
                 )
-            except Exception as error:  # noqa: BLE001 - a store may raise anything; the answer is to list again
+            except Exception as error:  # noqa: BLE001 - a store may raise any exception; the reflector lists again
                 return handled, error
         version = self._core.resource_version
         if version and not taken and self._updater is not None:
@@ -449,7 +458,7 @@ class Reflector:
     def _report(self, reaction: Reaction) -> None:
         self._metrics.failed(operation=reaction.operation.value, error=type(reaction.error).__name__)
         _logger.log(
-            logging.INFO if reaction.delay == 0 else logging.WARNING,  # what is answered at once is expected
+            logging.INFO if reaction.delay == 0 else logging.WARNING,  # errors with an immediate recovery are expected
             "list or watch failed",
             extra={
                 "reflector": self.name,
@@ -464,7 +473,7 @@ class Reflector:
             return
         try:
             self._on_error(reaction)
-        except Exception as error:  # noqa: BLE001 - it is logged; the reflector goes on
+        except Exception as error:  # noqa: BLE001 - logged, so that the reflector continues
             message, extra = "the error handler of a reflector raised", {"reflector": self.name}
             self._errors.log(_logger, logging.ERROR, message, error, now=time.monotonic(), extra=extra)
 
@@ -473,7 +482,7 @@ class Reflector:
 
 
 class _WentBackError(Exception):
-    """The server's version went back while a stream was open."""
+    """The server went back to a lower version while a stream was open."""
 
 
 def _went_back(looks: Sequence[asyncio.Task[bool]]) -> bool:
@@ -481,7 +490,7 @@ def _went_back(looks: Sequence[asyncio.Task[bool]]) -> bool:
 
 
 def _write_each(store: ReflectorStore, changes: Sequence[Change[Resource]]) -> None:
-    """Write changes to a store that takes one at a time, and the versions that they reach."""
+    """Write changes one by one to a store without ``write_all``, with their versions."""
     writes = {DeltaType.ADDED: store.add, DeltaType.UPDATED: store.update, DeltaType.DELETED: store.delete}
     updater = store if isinstance(store, ResourceVersionUpdater) else None
     for delta_type, obj, version in changes:
@@ -491,6 +500,6 @@ def _write_each(store: ReflectorStore, changes: Sequence[Change[Resource]]) -> N
 
 
 async def _next_of(events: AsyncIterator[WatchEvent]) -> Sequence[WatchEvent]:
-    """Return the next event as a batch of one, or none at the end."""
+    """Return the next event as a batch of one, or an empty batch at the end."""
     event = await anext(events, None)
     return () if event is None else (event,)

@@ -1,4 +1,4 @@
-"""The numbers of a reflector that a program may choose."""
+"""Options of a reflector."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ from deltaloop._internal.pacing.checks import require_not_negative, require_posi
 
 
 class ReflectorOptions(Options, frozen=True, kw_only=True):
-    """Numbers of a reflector; the defaults are client-go's.
+    """Options of a reflector.
+
+    The defaults are those of client-go.
 
     Attributes:
-        page_size: Objects in a page of a list; 0 lets the rules decide.
-        min_watch_timeout: The server is asked to end a watch after this many seconds at least, twice as many at most;
-            a number below 300 is taken as 300, as upstream.
-        max_internal_error_retry: For how many seconds an InternalError in a stream is answered by watching on instead
-            of listing; 0 is never.
-        backoff: How long is waited after a failure: initial delay, cap and jitter.
-        watch_list: Whether the whole state is asked for as the beginning of a watch (WatchList), where the server
-            offers that; lists in pages are what remains.
-        watch_list_timeout: For how many seconds a streamed list may bring no more of the list before it is given up;
-            changes, and bookmarks that do not end it, are no part of it.
-        watch_list_retry_after: For how many seconds no list is streamed after one was given up, or refused.
-        detect_restore: Whether the server's version is asked for (a list of one object) when a watch is begun anew, to
-            find a server whose versions went back.
+        page_size: Number of objects per page of a list. 0 means the default rules.
+        min_watch_timeout: Shortest duration of a watch in seconds. The server ends it after a random time up to twice
+            as long. The minimum is 300, as in client-go.
+        max_internal_error_retry: Seconds for which an InternalError in a stream leads to a new watch instead of a list.
+            0 disables this.
+        backoff: Initial delay, maximum and jitter of delays after failures.
+        watch_list: Whether to stream the initial state at the beginning of a watch (WatchList), if the server supports
+            it. Otherwise lists use pages.
+        watch_list_timeout: Seconds after which a streamed list without progress is abandoned. Changes and other
+            bookmarks are not progress.
+        watch_list_retry_after: Seconds without streamed lists after one was abandoned or rejected.
+        detect_restore: Whether to request the server's version (a list of one object) before a new watch, to detect a
+            server that was restored from a backup.
     """
 
     page_size: int = 0
@@ -38,7 +40,7 @@ class ReflectorOptions(Options, frozen=True, kw_only=True):
     detect_restore: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse numbers that make no sense."""
+        """Check the options."""
         check_types(self)
         require_not_negative(
             "ReflectorOptions", page_size=self.page_size, max_internal_error_retry=self.max_internal_error_retry

@@ -1,6 +1,6 @@
-"""What an informer is to those who use it, under client-go's names: a protocol for one informer and for several.
+"""Protocols of informers under client-go's names.
 
-``Informer`` is the one that does the work; ``MultiNamespaceInformer`` is several of them that look like one.
+``Informer`` implements them for one informer, and ``MultiNamespaceInformer`` for several.
 
 Source: client-go tools/cache/shared_informer.go (``SharedInformer``, ``SharedIndexInformer``).
 """
@@ -24,26 +24,26 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class SharedInformer(Protocol[T_co]):
-    """A cache of one kind that any number of handlers and listers share."""
+    """Cache of one kind that any number of handlers and listers share."""
 
     @property
     def name(self) -> str:
-        """What is cached, as in the log."""
+        """Name in the log."""
         ...
 
     @property
     def resource_type(self) -> ResourceType[T_co]:
-        """Which kind."""
+        """Kind of the objects."""
         ...
 
     @property
     def has_synced(self) -> bool:
-        """Whether the first full list is in the cache."""
+        """Whether the cache contains the first full list."""
         ...
 
     @property
     def stopped(self) -> bool:
-        """Whether it has ended."""
+        """Whether the informer has ended."""
         ...
 
     def add_event_handler(
@@ -53,17 +53,17 @@ class SharedInformer(Protocol[T_co]):
         name: str = "",
         options: HandlerOptions | None = None,
     ) -> Registration:
-        """Tell a handler about every object that is there and every change from now on."""
+        """Notify a handler of all cached objects, and of all changes from now on."""
         ...
 
     def remove_event_handler(self, registration: Registration) -> None:
-        """Tell a handler nothing more."""
+        """Remove a handler."""
         ...
 
     async def wait_for_sync(self, timeout: float | None = 30.0, *, fail_fast: bool = True) -> None:
-        """Wait until the first full list is in the cache, or raise ``CacheSyncError``.
+        """Wait until the cache contains the first full list, or raise ``CacheSyncError``.
 
-        ``timeout`` is in seconds; None waits for ever.
+        ``timeout`` is in seconds; None means no limit.
         """
         ...
 
@@ -73,7 +73,7 @@ class SharedInformer(Protocol[T_co]):
 
 
 class SharedIndexInformer(SharedInformer[T_co], Protocol[T_co]):
-    """A shared informer whose cache has indexes."""
+    """Shared informer whose cache has indexes."""
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc[Resource]]) -> None:
         """Add indexes at any time."""
@@ -83,9 +83,11 @@ class SharedIndexInformer(SharedInformer[T_co], Protocol[T_co]):
 def new_shared_informer(
     lister_watcher: ListerWatcher, resource_type: ResourceType[T], *, resync_period: float = 0.0
 ) -> Informer[T]:
-    """Make an informer without indexes of one's own; run it with ``Informer.run``.
+    """Create an informer without additional indexes.
 
-    ``resync_period`` is in seconds; 0 is never.
+    Call ``run`` to start it.
+
+    ``resync_period`` is in seconds; 0 disables resyncs.
 
     Source: client-go tools/cache/shared_informer.go, ``NewSharedInformer``.
     """
@@ -99,12 +101,14 @@ def new_shared_index_informer(
     resync_period: float = 0.0,
     indexers: Mapping[str, IndexFunc[Resource]] | None = None,
 ) -> Informer[T]:
-    """Make an informer; its ``run`` does the work.
+    """Create an informer.
+
+    Call ``run`` to start it.
 
     Args:
-        lister_watcher: Lists and watches the objects, usually a ``ListWatch``.
-        resource_type: The kind of the objects.
-        resync_period: Every so many seconds each handler without a period of its own is told all objects again.
+        lister_watcher: Source of the objects, usually a ``ListWatch``.
+        resource_type: Kind of the objects.
+        resync_period: Seconds between resyncs for handlers without their own period, or 0 for none.
         indexers: Index functions by name.
 
     Source: client-go tools/cache/shared_informer.go, ``NewSharedIndexInformer``.

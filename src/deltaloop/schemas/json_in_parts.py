@@ -8,11 +8,14 @@ from typing import Any, Final
 
 import msgspec
 
+from deltaloop.api.json_values import is_list, is_mapping, type_of
+
 PART: Final = 8_000
 """Values, or units of 64 characters, per call."""
 _RUN: Final = 16_000
 _DECODED_AT_ONCE: Final = 256 * 1024  # bytes
 _UNIT: Final = 64  # characters
+_COUNTED: Final = frozenset({dict, list, str})
 
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 _decode: Final = msgspec.json.Decoder().decode
@@ -74,7 +77,7 @@ def size_of(value: object) -> int:
     while level:
         inner: list[Any] = []
         for each in level:
-            kind = type(each)
+            kind = type_of(each)
             if kind is str:
                 size += len(each) // _UNIT
             elif kind is dict:
@@ -89,11 +92,11 @@ def size_of(value: object) -> int:
     return size
 
 
-def _encoded(value: Any) -> Iterator[bytes]:
-    if isinstance(value, dict):
+def _encoded(value: object) -> Iterator[bytes]:
+    if is_mapping(value):
         keys = _sorted(value)
         yield from _joined(b"{", ((key, value[key]) for key in keys), dict, b"}")
-    elif isinstance(value, list):
+    elif is_list(value):
         yield from _joined(b"[", ((None, each) for each in value), list, b"]")
     else:
         yield _encode(value)
@@ -104,7 +107,7 @@ def _joined(start: bytes, members: Iterable[tuple[Any, Any]], kind: type[Any], e
     size = 0
     comma = start
     for key, value in members:
-        many = size_of(value) if isinstance(value, (dict, list, str)) else 1
+        many = size_of(value) if type(value) in _COUNTED else 1
         if group and size + many > PART:
             yield comma + _encode_group(group, kind)
             group, size, comma = [], 0, b","

@@ -1,4 +1,4 @@
-"""Test tools: virtual time, a pytest plugin, a harness of programs that crash, and a network that fails on demand.
+"""Test kit: virtual time, a pytest plugin, a harness that crashes programs, and a network that fails on demand.
 
 Names are imported on first use, because pytest loads the plugin in every project that has deltaloop installed.
 """

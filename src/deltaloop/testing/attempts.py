@@ -1,9 +1,9 @@
 """Assertions that wait until a condition becomes true.
 
-    await eventually(lambda: pods.lister().find("default/a"))           in tests that are async, on any loop
-    eventually_blocking(lambda: client.get(dl.kinds.POD, "a"), within=30)   in plain tests
+    await eventually(lambda: pods.lister().find("default/a"))               # async tests, on any loop
+    eventually_blocking(lambda: client.get(dl.kinds.POD, "a"), within=30)   # plain tests
 
-In virtual time the wait is instant, and ends exactly on time.
+In virtual time, the wait takes no real time and ends exactly on time.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ async def eventually(
 async def eventually(
     check: Callable[[], Any], *, within: float = _WITHIN, every: float = _EVERY, what: str = ""
 ) -> Any:
-    """Call a check until it returns something true, and return that.
+    """Call a check until it returns a true value, and return that value.
 
-    A check that raises is tried again like one that returns something that is not true (None, False, an empty list).
-    What it raised is shown if it never succeeds. So a check may assert, and may get what is not there yet.
+    The check is called again if it raises or returns a false value (None, False, an empty list). Therefore, it can
+    assert, and it can get an object that does not exist yet.
 
     Args:
-        check: A function, plain or ``async def``.
-        within: Seconds of the event loop's time until the last try. A check that waits longer is cancelled, but not
-            before it had ``every`` seconds.
-        every: Seconds between tries.
-        what: What should become true, for the report.
+        check: Plain or ``async def`` function.
+        within: Seconds of the event loop's time until the last attempt. A slower check is canceled, but never before it
+            had ``every`` seconds.
+        every: Seconds between attempts.
+        what: Name of the condition, for the error message.
 
     Raises:
-        EventuallyError: If it never did; an ``AssertionError``. It tells what the last try returned or raised.
-        ValueError: If a number of seconds makes no sense.
+        EventuallyError: If the check never succeeds; an ``AssertionError`` with the result of the last attempt.
+        ValueError: If a number of seconds is out of range.
     """
     clock = asyncio.get_running_loop().time
     attempts = Attempts(what, within=within, every=every, now=clock())
@@ -63,7 +63,7 @@ async def eventually(
                     value = await value
             if attempts.returned(value):
                 return value
-        except Exception as error:  # noqa: BLE001 - the next try may succeed; the last one's error is shown
+        except Exception as error:  # noqa: BLE001 - a later attempt may succeed; only the last error is reported
             if not limit.expired():
                 attempts.raised(error)
         pause = attempts.pause(clock())
@@ -73,16 +73,16 @@ async def eventually(
 
 
 def eventually_blocking(check: Callable[[], T], *, within: float = _WITHIN, every: float = _EVERY, what: str = "") -> T:
-    """Call a plain check until it returns something true, and return that; as ``eventually``, for threads.
+    """Call a plain check until it returns a true value, and return that value; ``eventually`` for threads.
 
     A check that does not return cannot be interrupted.
 
     Raises:
-        EventuallyError: If it never became true.
-        ValueError: If a number of seconds makes no sense.
-        RuntimeError: On an event loop, which it would stop: await ``eventually`` there.
+        EventuallyError: If the check never succeeds.
+        ValueError: If a number of seconds is out of range.
+        RuntimeError: On an event loop, which the call would block. Await ``eventually`` there.
     """
-    if asyncio._get_running_loop() is not None:  # noqa: SLF001 - the public one raises where there is none
+    if asyncio._get_running_loop() is not None:  # noqa: SLF001 - the public function raises if no loop runs
         raise RuntimeError("eventually_blocking would stop the event loop: await eventually(...) here")
     attempts = Attempts(what, within=within, every=every, now=time.monotonic())
     never = threading.Event()
@@ -91,9 +91,9 @@ def eventually_blocking(check: Callable[[], T], *, within: float = _WITHIN, ever
         try:
             value = check()
             if attempts.returned(value):
-                assert value is not None  # or it would not be true
+                assert value is not None  # a true value is never None
                 return value
-        except Exception as error:  # noqa: BLE001 - the next try may succeed; the last one's error is shown
+        except Exception as error:  # noqa: BLE001 - a later attempt may succeed; only the last error is reported
             attempts.raised(error)
         pause = attempts.pause(time.monotonic())
         if pause is None:

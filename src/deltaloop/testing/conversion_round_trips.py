@@ -1,10 +1,10 @@
-"""Property test of conversions: an object that is converted to another version and back is unchanged.
+"""Property test of conversions: converting an object to another version and back does not change it.
 
     def test_nothing_is_lost() -> None:
         assert_conversion_round_trips(to_new, to_old)
 
-Objects are drawn from the schemas of the classes, the same ones each time, and a failing object is reduced before it is
-reported.
+Objects are drawn from the schemas of the classes, the same objects in each run. A failing object is reduced before it
+is reported.
 
 Source: controller-runtime has such a test written for each kind (cluster-api util/conversion ``FuzzTestFunc``).
 """
@@ -33,16 +33,15 @@ _SHOWN: Final = 5
 
 @final
 class ConversionLossError(DeltaloopError, AssertionError):
-    """An object came back from another version as something else.
+    """Error of an object that changed on the way to another version and back.
 
     Attributes:
-        way: The versions that it went through, such as ``("v1", "v1beta1", "v1")``.
-        object: The object, as small as it could be made.
-        changes: What came back otherwise, as the operations of a JSON patch.
+        way: Versions of the conversions in order, such as ``("v1", "v1beta1", "v1")``.
+        object: The object, reduced as far as possible.
+        changes: Differences after the conversions, as JSON patch operations.
     """
 
     def __init__(self, way: tuple[str, ...], obj: dict[str, Any], changes: list[PatchOperation]) -> None:
-        """Keep what was lost."""
         shown = "; ".join(_in_words(change) for change in changes[:_SHOWN])
         more = f"; and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
         super().__init__(f"{' -> '.join(way)} does not come back as it was: {shown}{more}; of {obj}")
@@ -57,22 +56,22 @@ def assert_conversion_round_trips(
     count: int = _COUNT,
     seed: int = 0,
 ) -> None:
-    """Check that no conversion of a kind loses anything: from the hub to each version and back, and the other way.
+    """Check that the conversions of a kind lose no data, from the hub to each version and back, and vice versa.
 
-    Objects of versions with a class are compared as the class reads them, so that a default that is filled in is no
-    change; others as they are. Labels and annotations count, too.
+    Versions with a class are compared after decoding by the class, so a filled-in default is not a change. Other
+    versions are compared as they are. Labels and annotations are compared as well.
 
     Args:
-        functions: What ``@dl.convert`` made, of one kind.
-        samples: Objects of any version, which are tried first; needed for versions without a class.
-        count: How many objects of each version with a class are drawn.
-        seed: Of what is drawn.
+        functions: Conversions of one kind, made by ``@dl.convert``.
+        samples: Objects of any version, which are tested first. Required for versions without a class.
+        count: Number of random objects for each version that has a class.
+        seed: Random seed.
 
     Raises:
-        ConversionLossError: If an object comes back as something else; it is told as small as it could be made.
-        InvalidWebhookError: If the functions are no hub and spokes.
-        InvalidArgumentError: If there are neither functions nor objects, or objects of a class cannot be drawn.
-        Exception: What a conversion raises; a note says of which object.
+        ConversionLossError: If an object changes.
+        InvalidWebhookError: If the functions do not form a hub and spokes.
+        InvalidArgumentError: If there are no functions or no objects, or if objects of a class cannot be drawn.
+        Exception: Error of a conversion, with a note that contains the object.
     """
     if not functions:
         raise InvalidArgumentError(
@@ -127,7 +126,7 @@ def _changes(
 
 
 def _read(kind: ResourceType[Any], obj: dict[str, Any]) -> dict[str, Any]:
-    """Return an object as its class reads it, with its metadata as they are; without a class as it is."""
+    """Return an object as its class decodes it, with unchanged metadata; without a class unchanged."""
     model: Any = kind.model
     if not is_kind(model):
         return obj
@@ -142,14 +141,14 @@ def _smallest(
     obj: dict[str, Any],
     changes: list[PatchOperation],
 ) -> dict[str, Any]:
-    """Take away what can be taken away of an object that still loses what it lost, and nothing else."""
+    """Reduce an object as far as it still loses the same fields and no others."""
     lost = {change["path"] for change in changes}
     again = True
     while again:
         again = False
         for smaller in _smaller(obj):
             found = set[Any]()
-            with suppress(Exception):  # it is no object of the kind any more, whoever says so
+            with suppress(Exception):  # the reduced object is not valid any more
                 found = {change["path"] for change in _changes(conversion, types, way, smaller)}
             if found and found <= lost:
                 obj, again = smaller, True
@@ -158,7 +157,7 @@ def _smallest(
 
 
 def _smaller(value: dict[str, Any], top: bool = True) -> Iterator[dict[str, Any]]:
-    """Give an object without one of its parts, the largest parts first."""
+    """Yield the object without one of its parts, the largest parts first."""
     for name, part in value.items():
         if top and name in ("apiVersion", "kind"):
             continue

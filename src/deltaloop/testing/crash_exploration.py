@@ -1,4 +1,4 @@
-"""Exploration of crashes: runs a scenario again and again, and crashes the program at another write each time."""
+"""Crash exploration: repeat a scenario, and crash the program at a different write each time."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ async def crash_at_every_write(
     options: ServerOptions | None = None,
     moments: Iterable[CrashMoment] = tuple(CrashMoment),
 ) -> int:
-    """Run a scenario without a crash, and once for each crash at one of its writes; return how often it was run.
+    """Run a scenario once without a crash, and once for each crash at one of its writes; return the number of runs.
+
+    Each run gets a harness with a separate embedded server. Write the scenario like a test: install, start, act, wait
+    until settled, assert. The crashed program restarts after a second, and ``settled`` waits for that.
 
     Each run is logged at level INFO, so ``pytest --log-cli-level=INFO`` shows the progress.
 
-    Each time it gets a harness with an embedded server of its own. Write it as a test: install, start, do, wait until
-    settled, assert. The program that crashes starts again a second later by itself; ``settled`` waits for that.
-
     Args:
-        scenario: What to run.
-        options: Of the servers.
-        moments: On which side of each write.
+        scenario: Function that receives the harness.
+        options: Options of the embedded servers.
+        moments: Moments of a crash, before or after the write; by default both.
 
     Raises:
-        Exception: What the scenario raises, with a note that says where the program had crashed.
+        Exception: Error of the scenario, with a note that names the crash.
     """
     async with embedded_harness(options) as harness:
         await scenario(harness)

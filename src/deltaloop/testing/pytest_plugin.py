@@ -1,25 +1,25 @@
-"""A pytest plugin: ``async def`` tests in virtual time, and fixtures for a server, clients, and a network that fails.
+"""Pytest plugin: async tests in virtual time, and fixtures for servers, clients and a network that fails.
 
-Async tests. It stays out of the way unless it is asked for, because other plugins run async tests, too:
+Async tests are left to other plugins by default:
 
-* ``deltaloop_async_tests = "virtual"`` in the configuration takes all async tests that no other plugin has taken;
-* ``@pytest.mark.virtual_time`` takes one test, ``@pytest.mark.real_time`` runs one on the real clock.
+* ``deltaloop_async_tests = "virtual"`` in the configuration runs all async tests that no other plugin runs.
+* ``@pytest.mark.virtual_time`` runs one test in virtual time, ``@pytest.mark.real_time`` on the real clock.
 
-A test that leaves a task running fails and names the task. ``deltaloop_network = "memory"`` has the connections of
-tests in virtual time be in memory (``memory_network.py``).
+A test that leaves a task running fails, and the message names the task. With ``deltaloop_network = "memory"``, tests in
+virtual time use in-memory connections (``memory_network.py``).
 
-Servers. A test gets an embedded server of its own, or a namespace on a shared one, or a namespace on a real cluster:
+By default, each test gets a separate embedded server. Alternatively, tests get a namespace on a shared server:
 
-* ``deltaloop_server_scope = "session"`` in the configuration shares one embedded server among all tests;
-* ``--deltaloop-kubeconfig FILE`` (and ``--deltaloop-context NAME``) makes the same fixtures use that cluster. Fixtures
-  that need the embedded server skip their tests, and say so.
+* ``deltaloop_server_scope = "session"`` in the configuration shares one embedded server among all tests.
+* ``--deltaloop-kubeconfig FILE`` (and ``--deltaloop-context NAME``) uses a real cluster. Fixtures that need the
+  embedded server skip their tests.
 
-The server of an async test that this plugin runs lives on the test's own loop, so the test may run in virtual time. A
-shared or real server cannot follow virtual time: such tests run on the real clock, and those marked ``virtual_time``
-are skipped. Everywhere else the server runs in a thread.
+The server of an async test that this plugin runs shares the test's loop, so the test can use virtual time. With a
+shared or real server, these tests run on the real clock, and those marked ``virtual_time`` are skipped. In all other
+cases, the server runs in a thread.
 
-pytest loads this module in every project that has deltaloop installed. So it imports next to nothing, and its fixtures
-import what they need when they are used.
+pytest loads this module in every project that has deltaloop installed. Therefore, fixtures import their dependencies
+lazily.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the markers, and refuse options that mean nothing."""
+    """Register the markers, and reject invalid options."""
     config.addinivalue_line("markers", "virtual_time: run this async test in virtual time")
     config.addinivalue_line("markers", "real_time: run this async test on the real clock")
     scope = config.getini("deltaloop_server_scope")
@@ -91,7 +91,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"{_CONTEXT} needs {_KUBECONFIG}: no cluster is used by chance")
     path, given = config.getoption(_KUBECONFIG), config.invocation_params
     if path and _KUBECONFIG in given.args and not Path(path).absolute().is_relative_to(given.dir):
-        # pytest looks for its configuration before it knows our options, and there a word without `-` is a test's path.
+        # pytest searches its configuration before it knows our options, and takes a word without `-` for a test path.
         raise pytest.UsageError(
             f"write {_KUBECONFIG}={path}, in one word: pytest takes a path that stands alone for a place of tests, "
             "and does not find this project's configuration"
@@ -99,7 +99,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Say so if tests use a real cluster."""
+    """Report the real cluster that tests use, if any."""
     path, context = config.getoption(_KUBECONFIG), config.getoption(_CONTEXT)
     return [f"deltaloop: on the cluster of {path}, context {context or '(current)'}"] if path else []
 
@@ -108,17 +108,17 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def _is_ours(item: pytest.Item) -> bool:
-    """Whether this plugin runs an item: it is async, and it or the configuration asks for it."""
+    """Whether this plugin runs a test: it is async, and a marker or the configuration enables it."""
     if not isinstance(item, pytest.Function) or not inspect.iscoroutinefunction(inspect.unwrap(item.obj)):
         return False
-    if _SIMULATED in item.fixturenames:  # it has loops of its own
+    if _SIMULATED in item.fixturenames:  # simulations run their own loops
         return False
     marked = any(item.get_closest_marker(name) for name in ("real_time", "virtual_time"))
     return marked or item.config.getini("deltaloop_async_tests") == "virtual"
 
 
 def _server_is_elsewhere(item: pytest.Function) -> bool:
-    """Whether an item uses a server that cannot be on its loop."""
+    """Whether a test uses a server that cannot run on its loop."""
     if "deltaloop_shared_server" in item.fixturenames:
         return True
     elsewhere = item.config.getoption(_KUBECONFIG) or item.config.getini("deltaloop_server_scope") == "session"
@@ -126,7 +126,7 @@ def _server_is_elsewhere(item: pytest.Function) -> bool:
 
 
 def _loop_of(item: pytest.Function) -> ItemLoop:
-    """Return the loop of an item of ours; made for its first fixture, or its body."""
+    """Return the loop of a test that this plugin runs, created for its first fixture or its body."""
     from deltaloop.testing.deterministic_loop.item_loop import ItemLoop
 
     if _LOOP not in item.stash:
@@ -140,7 +140,7 @@ def _loop_of(item: pytest.Function) -> ItemLoop:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object | None:
-    """Run an async test; leave everything else to others."""
+    """Run an async test; leave other tests to other plugins."""
     if not _is_ours(pyfuncitem):
         return None
     from deltaloop.testing.deterministic_loop.item_loop import LeftoverTasksError
@@ -164,7 +164,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object | None:
 
 
 class _Place(Protocol):
-    """A loop on which fixtures live: that of the test, or one in a thread."""
+    """Loop on which fixtures run: the loop of the test, or one in a thread."""
 
     def enter(self, manager: AbstractAsyncContextManager[T]) -> T: ...
 
@@ -217,7 +217,6 @@ def _need_our_loop(request: pytest.FixtureRequest, name: str, instead: str) -> N
 
 @pytest.fixture(scope="session")
 def _deltaloop_background() -> Generator[BackgroundLoop, None, None]:
-    """Run an event loop in a thread."""
     from deltaloop.blocking import BackgroundLoop
 
     with BackgroundLoop(name="deltaloop-pytest") as loop:
@@ -226,9 +225,9 @@ def _deltaloop_background() -> Generator[BackgroundLoop, None, None]:
 
 @pytest.fixture(scope="session")
 def deltaloop_server_options() -> ServerOptions:
-    """Options of the embedded servers: plain HTTP, which saves making certificates, and what a cluster cleans up.
+    """Options of the embedded servers; override this fixture to change them.
 
-    Override it to change them.
+    By default, servers use plain HTTP, which needs no certificates, and run garbage collection and namespace clean-up.
     """
     from deltaloop.testing.servers.cluster import default_server_options
 
@@ -239,7 +238,7 @@ def deltaloop_server_options() -> ServerOptions:
 def deltaloop_server(
     request: pytest.FixtureRequest, deltaloop_server_options: ServerOptions
 ) -> Generator[ApiServer, None, None]:
-    """An embedded API server for this test alone, empty. In a plain test it runs in a thread: use what it tells."""
+    """Empty embedded API server for this test; in a plain test it runs in a thread, so use only its address."""
     from deltaloop.apiserver import ApiServer
 
     _need_embedded(request, "deltaloop_server")
@@ -249,10 +248,10 @@ def deltaloop_server(
 
 
 def _first_objects(config: pytest.Config, options: ServerOptions) -> StoreState | None:
-    """Make the objects that a server has from the start once per session: it takes longer than most tests."""
+    """Create the initial objects of a server once per session, because that takes longer than most tests."""
     from deltaloop.apiserver import ApiServer, ServerOptions
 
-    if options.wall_clock is not ServerOptions().wall_clock:  # it may be the clock of one test
+    if options.wall_clock is not ServerOptions().wall_clock:  # it may be specific to one test
         return None
     made = config.stash.setdefault(_FIRST_OBJECTS, {})
     if options.authorization_mode not in made:
@@ -264,7 +263,7 @@ def _first_objects(config: pytest.Config, options: ServerOptions) -> StoreState 
 def deltaloop_shared_server(
     request: pytest.FixtureRequest, deltaloop_server_options: ServerOptions, _deltaloop_background: BackgroundLoop
 ) -> Generator[ApiServer, None, None]:
-    """An embedded API server for the whole session, in a thread. Tests keep to a namespace of their own."""
+    """Embedded API server for the whole session, in a thread; each test uses its own namespace."""
     from deltaloop.apiserver import ApiServer
 
     _need_embedded(request, "deltaloop_shared_server")
@@ -274,7 +273,7 @@ def deltaloop_shared_server(
 
 @pytest.fixture
 def deltaloop_cluster(request: pytest.FixtureRequest) -> Cluster:
-    """Where this test runs, by configuration and options; all fixtures below go there."""
+    """Cluster of this test, chosen by configuration and options; all fixtures below use it."""
     from deltaloop.testing.servers.cluster import Cluster, real_cluster
 
     path = request.config.getoption(_KUBECONFIG)
@@ -290,7 +289,7 @@ def deltaloop_cluster(request: pytest.FixtureRequest) -> Cluster:
 
 @pytest.fixture
 def deltaloop_namespace(request: pytest.FixtureRequest, deltaloop_cluster: Cluster) -> Generator[str, None, None]:
-    """A namespace for this test alone; deleted afterwards unless its server ends, too."""
+    """Namespace for this test, deleted afterwards unless its server ends with the test."""
     from deltaloop.client import connect
     from deltaloop.testing.servers.cluster import namespace_for, own_namespace
 
@@ -302,7 +301,7 @@ def deltaloop_namespace(request: pytest.FixtureRequest, deltaloop_cluster: Clust
 
 @pytest.fixture
 def deltaloop_kubeconfig(deltaloop_cluster: Cluster, deltaloop_namespace: str, tmp_path: Path) -> Path:
-    """A kubeconfig file, for programs that a test starts and clients of all kinds; in the test's namespace."""
+    """Path of a kubeconfig file in the test's namespace, for other programs and clients."""
     from deltaloop.testing.servers.cluster import write_kubeconfig
 
     path = tmp_path / "kubeconfig"
@@ -314,7 +313,7 @@ def deltaloop_kubeconfig(deltaloop_cluster: Cluster, deltaloop_namespace: str, t
 def deltaloop_client(
     request: pytest.FixtureRequest, deltaloop_cluster: Cluster, deltaloop_namespace: str
 ) -> Generator[Client, None, None]:
-    """A client in the test's namespace, for async tests that this plugin runs."""
+    """Client in the test's namespace, for async tests that this plugin runs."""
     from deltaloop.client import connect
     from deltaloop.testing.servers.cluster import closing_in_time
 
@@ -329,7 +328,7 @@ def deltaloop_client(
 def deltaloop_blocking_client(
     request: pytest.FixtureRequest, deltaloop_cluster: Cluster, deltaloop_namespace: str
 ) -> Generator[blocking.Client, None, None]:
-    """A blocking client in the test's namespace, for plain tests."""
+    """Blocking client in the test's namespace, for plain tests."""
     from deltaloop import blocking
 
     if _is_ours(_item(request)):
@@ -342,7 +341,7 @@ def deltaloop_blocking_client(
 
 @pytest.fixture
 def deltaloop_relay(request: pytest.FixtureRequest, deltaloop_cluster: Cluster) -> Generator[Relay, None, None]:
-    """A relay before the server, for async tests that this plugin runs: a network that fails on demand."""
+    """Relay in front of the server that injects network faults, for async tests that this plugin runs."""
     from deltaloop.testing.injected_faults.relay import Relay
 
     _need_our_loop(request, "deltaloop_relay", "make the test async")
@@ -354,7 +353,7 @@ def deltaloop_relay(request: pytest.FixtureRequest, deltaloop_cluster: Cluster) 
 def deltaloop_relay_client(
     request: pytest.FixtureRequest, deltaloop_relay: Relay, deltaloop_cluster: Cluster, deltaloop_namespace: str
 ) -> Generator[Client, None, None]:
-    """A client that reaches the server by ``deltaloop_relay``; ``deltaloop_client`` does not."""
+    """Client that connects through ``deltaloop_relay``; ``deltaloop_client`` connects directly."""
     from deltaloop.client import connect
     from deltaloop.testing.servers.cluster import Cluster
 
@@ -370,7 +369,7 @@ def deltaloop_relay_client(
 def deltaloop_harness(
     request: pytest.FixtureRequest, deltaloop_cluster: Cluster, deltaloop_client: Client
 ) -> Generator[Harness, None, None]:
-    """Harness of controllers that crash, restart and lose the server; for async tests that this plugin runs."""
+    """Harness that crashes, restarts and disconnects controllers, for async tests that this plugin runs."""
     from deltaloop.testing.harness import Harness
 
     _need_our_loop(request, "deltaloop_harness", "make the test async")

@@ -1,5 +1,5 @@
-"""The built-in kinds for type checkers and editors: a stub for each group and version, and nothing at run time.
+"""Built-in kinds for type checkers and editors: a stub for each group and version, without runtime names.
 
-``from deltaloop.types import apps_v1`` stands below ``if TYPE_CHECKING:``. The stubs are made by ``tools/kind_types``;
-``docs/how-to/kinds.md`` describes their use.
+Import them under ``if TYPE_CHECKING:``, for example ``from deltaloop.types import apps_v1``. ``tools/kind_types``
+generates the stubs; ``docs/how-to/kinds.md`` describes their use.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import strategies as st
@@ -12,6 +12,7 @@ from deltaloop.runtime.core.running import Running, Runs, StopReason
 from tests.cache.machines import run_machine, show_the_bug, step
 
 KEYS = ("a", "b", "c")
+Due: TypeAlias = tuple[list[Running], list[Running]]
 
 
 def test_a_run_without_a_limit_is_waited_for() -> None:
@@ -148,9 +149,9 @@ def test_runs_against_a_model() -> None:
     run_machine(machine_of(Runs))
 
 
-def _frees_at_timeout(self: Any, now: float) -> Any:
+def _frees_at_timeout(self: Runs[Running], now: float) -> Due:
     """Gives the slot back when a run was told to stop, not when it has ended."""
-    stop, warn = Runs.due(self, now)
+    stop, warn = Runs[Running].due(self, now)
     for run in stop:
         self._runs.pop(run.key)
     return stop, warn
@@ -159,22 +160,22 @@ def _frees_at_timeout(self: Any, now: float) -> Any:
 FreesAtTimeout = type("FreesAtTimeout", (Runs,), {"due": _frees_at_timeout})
 
 
-def _tells_again(self: Any, now: float) -> Any:
+def _tells_again(self: Runs[Running], now: float) -> Due:
     """Cancels what was cancelled before, again and again."""
     for run in self._runs.values():
         run.warn_at = None
-    return Runs.due(self, now)
+    return Runs[Running].due(self, now)
 
 
 TellsAgain = type("TellsAgain", (Runs,), {"due": _tells_again})
 
 
-def _timeout_wins(self: Any, now: float) -> Any:
+def _timeout_wins(self: Runs[Running], now: float) -> Due:
     """Counts an interrupted run as timed out."""
     for run in self._runs.values():
         if run.deadline is not None and now >= run.deadline:
             run.reason = StopReason.TIMEOUT
-    return Runs.due(self, now)
+    return Runs[Running].due(self, now)
 
 
 TimeoutWins = type("TimeoutWins", (Runs,), {"due": _timeout_wins})

@@ -1,11 +1,11 @@
-"""Informers over a client that a program has already: its connection, its credentials, our cache.
+"""Informers that use the connection and credentials of another Kubernetes client.
 
     from deltaloop.cache.adapters import from_kubernetes
+
     factory = InformerFactory(from_kubernetes(api_client))        or: ListWatch(from_kubernetes(api_client), kind)
 
-One module for each client. What an ``AdaptedClient`` does is list and watch; objects are decoded by us, from the bytes
-of the answer. None of the packages is imported before its function is called, and none is a dependency: whoever has
-such a client has the package. The foreign client stays the caller's to close, after the informers.
+Each client has its own module, which imports the package only when you call the function. deltaloop decodes the objects
+from the response body. Close the other client yourself after the informers have stopped.
 """
 
 from deltaloop.cache.adapters.adapted_client import AdaptedClient as AdaptedClient

@@ -1,10 +1,8 @@
-"""List and watch over somebody else's connection.
+"""List and watch over the connection of another client.
 
-An adapter gives an ``Opener``: a function that sends one GET and hands over the answer bit by bit. Everything else is
-the same for all of them, and is here: time limits, errors, decoding.
-
-Nothing is repeated here: the reflector lists and watches again. Errors are those of our own client: ``ApiError`` for
-what the server says, ``TransportError`` for the way to it, whatever the foreign package raises.
+An adapter supplies an ``Opener``, which sends a GET request and returns the response in chunks. This module adds
+timeouts, decoding and the mapping of foreign exceptions to ``ApiError`` and ``TransportError``. It does not retry
+requests, because the reflector does.
 """
 
 from __future__ import annotations
@@ -45,11 +43,11 @@ class Get:
     """One GET request.
 
     Attributes:
-        path: URL path below the server's address, already quoted.
-        query: Query parameters, not yet quoted.
-        connect_timeout: Seconds until there is a connection.
-        read_timeout: Longest silence of the server in seconds, on its way to the answer and within it.
-        accept: Which forms of an answer can be taken, the best first.
+        path: Quoted URL path below the server's address.
+        query: Unquoted query parameters.
+        connect_timeout: Connect timeout in seconds.
+        read_timeout: Longest silence of the server in seconds, before and within the response.
+        accept: Media types that the reader supports, best first.
     """
 
     path: str
@@ -60,7 +58,7 @@ class Get:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What a request has to say beside what the foreign client says itself."""
+        """Headers to send in addition to those of the foreign client."""
         return {"Accept": self.accept, "Accept-Encoding": "identity"}
 
 
@@ -69,16 +67,17 @@ Opener = Callable[[Get], AbstractAsyncContextManager[StreamResponse]]
 
 @final
 class AdaptedClient:
-    """The two verbs that caches need, over a foreign client; give it to an ``InformerFactory`` or a ``ListWatch``."""
+    """Client for an ``InformerFactory`` or a ``ListWatch`` that lists and watches over a foreign client."""
 
     def __init__(self, opener: Opener, *, name: str, packages: frozenset[str], request_timeout: float = 30.0) -> None:
-        """Made by the ``from_...`` functions, or by hand for a client that has none.
+        """Create a client. The ``from_...`` functions call this for the supported clients.
 
         Args:
-            opener: Sends a GET; entering gives the answer, whatever its status, leaving closes it.
-            name: What to call the foreign client in errors.
+            opener: Function that sends a GET request. Its context returns the response for any status, and closes it on
+                exit.
+            name: Name of the foreign client for error messages.
             packages: Top-level packages whose exceptions mean that the connection failed.
-            request_timeout: Seconds for a list, and for a watch to begin.
+            request_timeout: Timeout in seconds for a list request, and for the start of a watch.
         """
         require_positive("AdaptedClient", request_timeout=request_timeout)
         self._opener = opener
@@ -88,7 +87,7 @@ class AdaptedClient:
 
     @property
     def drops_managed_fields(self) -> bool:
-        """Whether ``ListOptions.drop_managed_fields`` holds whatever the server sends: it does."""
+        """Whether ``ListOptions.drop_managed_fields`` works for any server: always true."""
         return True
 
     async def list(
@@ -100,15 +99,15 @@ class AdaptedClient:
         options: ListOptions = _NO_OPTIONS,
         metadata_only: bool = False,
     ) -> ResourceList[Resource]:
-        """Return one page of a list; no namespace means all.
+        """Return one page of a list, of all namespaces if ``namespace`` is None.
 
-        Cancelling closes the connection. With ``metadata_only``, of ``PartialObjectMetadata``.
+        With ``metadata_only``, the items are ``PartialObjectMetadata``. Canceling closes the connection.
 
         Raises:
-            UnreadableItemsError: Some items are not objects; those that are can be had from the error.
-            ApiError: The server refused.
-            TransportError: There was no answer.
-            MalformedObjectError: The answer cannot be read.
+            UnreadableItemsError: If some items cannot be decoded. The error contains the others.
+            ApiError: If the server rejects the request.
+            TransportError: If no response arrives.
+            MalformedObjectError: If the response cannot be decoded.
         """
         path = kind.path(namespace=namespace)
         limit = asyncio.timeout(self._request_timeout)
@@ -143,10 +142,10 @@ class AdaptedClient:
         options: ListOptions = _NO_OPTIONS,
         metadata_only: bool = False,
     ) -> AbstractAsyncContextManager[WatchStream]:
-        """Open a watch; no namespace means all.
+        """Open a watch, of all namespaces if ``namespace`` is None.
 
-        Leaving the context closes the connection. It ends as our own client's: by itself, by an error event, or when
-        the client-side limits have passed.
+        The stream ends when the server closes it, with an error event, or at the client-side limits. Leaving the
+        context closes the connection.
         """
         return self._watch(kind, kind.path(namespace=namespace), options, metadata_only)
 
@@ -157,7 +156,7 @@ class AdaptedClient:
         loop = asyncio.get_running_loop()
         started_at = loop.time()
         asked = options.timeout_seconds
-        # The foreign client's own limit comes after ours, and frees a thread that nothing else would wake.
+        # The foreign client's own limit comes later than ours. It only frees a thread that is still blocked.
         silence = _LONGEST_SILENCE if asked is None else asked + 2 * _LIMITS.deadline_slack
         get = Get(
             path=path,
@@ -191,7 +190,7 @@ class AdaptedClient:
 
     @asynccontextmanager
     async def _opened(self, get: Get) -> AsyncGenerator[StreamResponse, None]:
-        """Send a GET; what the server refuses and what the package raises become our errors."""
+        """Send a GET request, and convert error responses and the package's exceptions."""
         manager = self._opener(get)
         answer: StreamResponse = await self._mapped(manager.__aenter__, get.path, in_stream=False)
         try:
@@ -202,7 +201,7 @@ class AdaptedClient:
         finally:
             close = getattr(answer.chunks, "aclose", None)
             if close is not None:
-                await close()  # a generator left half read would be closed by the garbage collector, some day
+                await close()  # close now, instead of whenever the garbage collector runs
             await manager.__aexit__(None, None, None)
 
     async def _mapped(self, call: Callable[[], Awaitable[Any]], path: str, *, in_stream: bool) -> Any:
@@ -214,7 +213,7 @@ class AdaptedClient:
             if not self._is_theirs(error):
                 raise
             failure = self._failure(error, path, in_stream=in_stream)
-        # Raised outside: foreign errors hold requests with their headers, credentials among them.
+        # Raised outside the except block, because foreign errors contain requests with credentials.
         raise failure
 
     def _is_theirs(self, error: Exception) -> bool:
@@ -241,7 +240,7 @@ class AdaptedClient:
 
 @final
 class _Chunks:
-    """The body of an answer, with our errors. After a read was cancelled nothing more can be read: it would be torn."""
+    """Response body with converted errors. After a canceled read, it cannot be read again, because data may be lost."""
 
     def __init__(self, client: AdaptedClient, chunks: AsyncIterator[bytes], path: str) -> None:
         self._client = client
@@ -269,12 +268,12 @@ async def _refusal(status: int, headers: Headers, chunks: _Chunks, path: str) ->
             if len(body) >= _ERROR_BODY:
                 break
     except TransportError:
-        pass  # what has come says more than that the rest did not come
+        pass  # a partial error body is more useful than the broken connection
     return error_from_answer(status, bytes(body), method="GET", path=path, retry_after=headers.get("retry-after"))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """All errors inside an error: its causes, and what packages keep under names of their own."""
+    """Return an error with its causes, including those that packages store in other attributes."""
     seen: dict[int, BaseException] = {}
     waiting: list[object] = [error]
     while waiting and len(seen) < _DEEPEST:
@@ -287,7 +286,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _short(error: BaseException) -> str:
-    """Name an error and its innermost cause; texts of foreign errors may hold whole requests."""
+    """Return the types of an error and its causes, without texts that can contain whole requests."""
     names = list(dict.fromkeys(type(each).__name__ for each in _causes(error)))
     texts = [each.strerror for each in _causes(error) if isinstance(each, OSError) and each.strerror]
     said = f" ({redact(texts[-1])})" if texts else ""

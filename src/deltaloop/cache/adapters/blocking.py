@@ -1,10 +1,10 @@
-"""An answer that is read by a blocking client, in a thread of its own.
+"""Read the response of a blocking client in a thread.
 
-Each answer has one daemon thread, not a place in a pool: a watch would hold it for minutes. At most a few slices wait
-between the thread and the loop, then the thread waits, and TCP holds up the server.
+Each response has a daemon thread, because a watch would occupy a thread of a pool for minutes. If the loop does not
+read, the thread blocks after a few chunks, and TCP slows down the server.
 
-Leaving closes the socket, which wakes the thread. A thread that still waits for the answer to begin cannot be woken:
-it ends when the answer begins or the foreign client's time limit passes, closes what it got, and nobody waits for it.
+Leaving the context closes the socket, which wakes the thread. A thread that still waits for the response headers cannot
+be woken: it ends in the background, when the headers arrive or the foreign client's timeout expires.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PATIENCE: Final = 2.0
 
 
 class BlockingAnswer(Protocol):
-    """An answer of a blocking client. ``abort`` is called from another thread, everything else from one."""
+    """Response of a blocking client. ``abort`` is called from another thread, all other methods from one thread."""
 
     @property
     def status(self) -> int:
@@ -34,29 +34,29 @@ class BlockingAnswer(Protocol):
 
     @property
     def headers(self) -> Headers:
-        """The answer's headers."""
+        """Response headers."""
         ...
 
     def read(self) -> bytes:
-        """Return the next slice as soon as there is one; empty at the end."""
+        """Return the next chunk as soon as it arrives, or empty bytes at the end."""
         ...
 
     def abort(self) -> None:
-        """Make a ``read`` that waits in another thread return or raise."""
+        """Make a ``read`` that blocks in another thread return or raise."""
         ...
 
     def close(self) -> None:
-        """Give the connection back or close it."""
+        """Return the connection to its pool, or close it."""
         ...
 
 
 @asynccontextmanager
 async def in_thread(send: Callable[[], BlockingAnswer], *, name: str) -> AsyncGenerator[StreamResponse, None]:
-    """Send a request and read its answer in a thread.
+    """Send a request and read its response in a thread.
 
     Args:
-        send: Sends the request and returns when the answer's headers are there.
-        name: What to call the thread.
+        send: Function that sends the request and returns when the response headers have arrived.
+        name: Name of the thread.
     """
     reader = _Reader(send, name)
     try:
@@ -68,8 +68,6 @@ async def in_thread(send: Callable[[], BlockingAnswer], *, name: str) -> AsyncGe
 
 @final
 class _Reader:
-    """The thread and what it hands over."""
-
     def __init__(self, send: Callable[[], BlockingAnswer], name: str) -> None:
         self._send = send
         self._loop = asyncio.get_running_loop()
@@ -85,14 +83,14 @@ class _Reader:
 
     async def start(self) -> BlockingAnswer:
         threading.Thread(target=self._run, name=self._name, daemon=True).start()
-        return await self._opened  # cancelled, it is over for the thread, too: what comes then is of no interest
+        return await self._opened  # after a cancel, the thread discards its response
 
     async def stop(self) -> None:
         with self._lock:
             self._stopping = True
             answer = self._answer
             if answer is not None:
-                with contextlib.suppress(Exception):  # whatever a foreign close raises, it is closed
+                with contextlib.suppress(Exception):  # errors of a foreign close do not matter
                     answer.abort()
         self._room.release()
         if answer is None:
@@ -123,7 +121,7 @@ class _Reader:
     def _run(self) -> None:
         try:
             answer = self._send()
-        except Exception as error:  # noqa: BLE001 - handed over to whoever waits
+        except Exception as error:  # noqa: BLE001 - passed on to the caller of start
             self._hand_over(self._fail, error)
             return
         with self._lock:
@@ -135,8 +133,8 @@ class _Reader:
                 self._read(answer)
         finally:
             with self._lock:
-                self._answer = None  # nobody may shut down a connection that was given back
-            with contextlib.suppress(Exception):  # whatever a foreign close raises, it is closed
+                self._answer = None  # the connection may be in its pool again, so it must not be shut down
+            with contextlib.suppress(Exception):  # errors of a foreign close do not matter
                 answer.close()
             self._hand_over(self._ended.set)
 
@@ -147,7 +145,7 @@ class _Reader:
                 return
             try:
                 data = answer.read()
-            except Exception as error:  # noqa: BLE001 - handed over to whoever reads
+            except Exception as error:  # noqa: BLE001 - passed on to the reader
                 self._hand_over(self._slices.put_nowait, error)
                 return
             self._hand_over(self._slices.put_nowait, data)
@@ -155,7 +153,7 @@ class _Reader:
                 return
 
     def _hand_over(self, call: Callable[..., object], *arguments: object) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+        with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(call, *arguments)
 
     # On the loop

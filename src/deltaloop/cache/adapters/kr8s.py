@@ -1,4 +1,4 @@
-"""Over ``kr8s`` (httpx, asyncio)."""
+"""Adapter for ``kr8s`` (httpx, asyncio)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _PACKAGES: Final = frozenset({"httpx", "httpcore", "anyio", "kr8s"})
 
 
 def from_kr8s(api: Any, *, request_timeout: float = 30.0) -> AdaptedClient:
-    """Make a client for informers from a kr8s API object of its asyncio side.
+    """Create a client for informers from a kr8s API object of its asyncio side.
 
-    It logs in again, by its own rules, when the server refuses its credentials.
+    If the server rejects the credentials, kr8s logs in again.
 
     Args:
-        api: ``await kr8s.asyncio.api()``.
-        request_timeout: Seconds for a list, and for a watch to begin.
+        api: Result of ``await kr8s.asyncio.api()``.
+        request_timeout: Timeout in seconds for a list request, and for the start of a watch.
 
     Raises:
-        InvalidArgumentError: If it is something else, such as ``kr8s.api()``, whose connections belong to another loop.
+        InvalidArgumentError: If ``api`` is another object, such as the blocking ``kr8s.api()``.
     """
     if not hasattr(api, "call_api"):
         raise InvalidArgumentError(
@@ -59,7 +59,7 @@ async def _opened(api: Any, get: Get) -> AsyncGenerator[StreamResponse, None]:
         status = getattr(refused, "status_code", None)
         if refused is None or status is None:
             raise
-        # It raises for every refusal, and has read the answer.
+        # kr8s raises for each error status, and has already read the body.
         yield StreamResponse(status=status, headers=Headers(refused.headers.items()), chunks=_once(refused.content))
         return
     try:

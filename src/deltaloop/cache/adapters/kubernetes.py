@@ -1,4 +1,4 @@
-"""Over the official ``kubernetes`` client (urllib3, blocking); see ``blocking.py`` for its threads."""
+"""Adapter for the official ``kubernetes`` client (urllib3, blocking), with the threads of ``blocking.py``."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _PACKAGES: Final = frozenset({"urllib3", "kubernetes", "http"})
 
 
 def from_kubernetes(api_client: Any, *, request_timeout: float = 30.0) -> AdaptedClient:
-    """Make a client for informers from a ``kubernetes.client.ApiClient``, or an API object that has one.
+    """Create a client for informers from a ``kubernetes.client.ApiClient``, or an API object that has one.
 
-    Its address, certificates, proxy, default headers, token and ``refresh_api_key_hook`` are used. Every list and
-    watch has a thread and a connection of its own.
+    It uses the client's address, certificates, proxy, default headers, token and ``refresh_api_key_hook``. Each list
+    and watch has its own thread and connection.
 
     Args:
         api_client: ``ApiClient()``, or for example ``CoreV1Api()``.
-        request_timeout: Seconds for a list, and for a watch to begin.
+        request_timeout: Timeout in seconds for a list request, and for the start of a watch.
 
     Raises:
-        InvalidArgumentError: If it is something else.
+        InvalidArgumentError: If ``api_client`` is another object.
     """
     api_client = getattr(api_client, "api_client", api_client)
     if not hasattr(api_client, "rest_client") or inspect.iscoroutinefunction(getattr(api_client, "close", None)):
@@ -62,7 +62,7 @@ def _send(api_client: Any, get: Get) -> Any:
 
 
 def authorization(settings: Any) -> dict[str, str]:
-    """Return the headers that a generated client's ``auth_settings`` ask for."""
+    """Return the headers for a generated client's ``auth_settings``."""
     return {
         str(each["key"]): str(each["value"])
         for each in settings.values()
@@ -72,8 +72,6 @@ def authorization(settings: Any) -> dict[str, str]:
 
 @final
 class _Answer:
-    """An answer of urllib3."""
-
     def __init__(self, response: Any) -> None:
         self._response = response
 
@@ -86,8 +84,8 @@ class _Answer:
         return Headers(self._response.headers.items())
 
     def read(self) -> bytes:
-        # read1 returns what there is; read would wait until the slice is full. Older versions cannot, but their chunks
-        # are the server's.
+        # read1 returns the available bytes, while read waits for a full slice. Older versions lack read1, but their
+        # stream yields the server's chunks.
         if hasattr(self._response, "read1"):
             data: bytes = self._response.read1(_SLICE)
             return data

@@ -1,4 +1,4 @@
-"""Over ``kubernetes_asyncio`` (aiohttp)."""
+"""Adapter for ``kubernetes_asyncio`` (aiohttp)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _PACKAGES: Final = frozenset({"aiohttp", "kubernetes_asyncio"})
 
 
 def from_kubernetes_asyncio(api_client: Any, *, request_timeout: float = 30.0) -> AdaptedClient:
-    """Make a client for informers from a ``kubernetes_asyncio.client.ApiClient``, or an API object that has one.
+    """Create a client for informers from a ``kubernetes_asyncio.client.ApiClient``, or an API object that has one.
 
-    Its address, certificates, proxy, default headers, token and ``refresh_api_key_hook`` are used. It limits the
-    connections of its pool (``Configuration.connection_pool_maxsize``): each watch holds one.
+    It uses the client's address, certificates, proxy, default headers, token and ``refresh_api_key_hook``. Each watch
+    occupies a connection of its pool, which ``Configuration.connection_pool_maxsize`` limits.
 
     Args:
         api_client: ``ApiClient()``, or for example ``CoreV1Api()``.
-        request_timeout: Seconds for a list, and for a watch to begin.
+        request_timeout: Timeout in seconds for a list request, and for the start of a watch.
 
     Raises:
-        InvalidArgumentError: If it is something else.
+        InvalidArgumentError: If ``api_client`` is another object.
     """
     api_client = getattr(api_client, "api_client", api_client)
     if not inspect.iscoroutinefunction(getattr(api_client, "close", None)) or not hasattr(api_client, "rest_client"):
@@ -64,8 +64,6 @@ async def _opened(api_client: Any, get: Get) -> AsyncGenerator[StreamResponse, N
 
 @final
 class _Chunks:
-    """The body, as it comes."""
-
     def __init__(self, content: Any) -> None:
         self._content = content
 

@@ -1,6 +1,6 @@
-"""Over ``lightkube`` (httpx): its ``AsyncClient``, or its blocking ``Client`` with the threads of ``blocking.py``.
+"""Adapter for ``lightkube`` (httpx): its ``AsyncClient``, or its blocking ``Client`` with threads.
 
-lightkube shows no way to send a request of one's own, so this reaches for the HTTP client inside it.
+lightkube has no public method for custom requests, so the adapter uses the HTTP client inside it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _PACKAGES: Final = frozenset({"httpx", "httpcore", "httpx2", "httpcore2", "anyio
 
 
 def from_lightkube(client: Any, *, request_timeout: float = 30.0) -> AdaptedClient:
-    """Make a client for informers from a ``lightkube.AsyncClient`` or a ``lightkube.Client``.
+    """Create a client for informers from a ``lightkube.AsyncClient`` or a ``lightkube.Client``.
 
-    Its address, certificates, proxy and credentials are used.
+    It uses the client's address, certificates, proxy and credentials.
 
     Args:
-        client: The client. With the blocking one every list and watch has a thread of its own.
-        request_timeout: Seconds for a list, and for a watch to begin.
+        client: lightkube client. With a blocking client, each list and watch has its own thread.
+        request_timeout: Timeout in seconds for a list request, and for the start of a watch.
 
     Raises:
-        InvalidArgumentError: If it is something else.
+        InvalidArgumentError: If ``client`` is another object.
     """
     http: Any = getattr(getattr(client, "_client", None), "_client", None)
     if not hasattr(http, "build_request"):
@@ -64,8 +64,6 @@ async def _opened(http: Any, get: Get) -> AsyncGenerator[StreamResponse, None]:
 
 @final
 class _Answer:
-    """An answer of the blocking client."""
-
     def __init__(self, response: Any) -> None:
         self._response = response
         self._chunks = response.iter_bytes()

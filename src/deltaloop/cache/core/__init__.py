@@ -1,1 +1,1 @@
-"""Pure state machines of this room."""
+"""State machines of the cache, without I/O."""

@@ -1,6 +1,7 @@
-"""Whether a cache holds what the server had at the same version: a comparison, and when it may be made.
+"""Compare a cache with the server's objects at the same version.
 
-Compared are key, uid and resource version, not contents: a transform may have changed those.
+The comparison covers key, uid and resource version. It does not cover contents, because a transform may have changed
+them.
 
 Source: client-go util/consistencydetector (which panics; in tests only).
 """
@@ -16,13 +17,13 @@ from deltaloop.cache.core.deltas import NOTHING_UNREAD, Unread
 
 
 class ConsistencyReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a cache and its server do not agree about, at one version.
+    """Differences between a cache and its server at one version.
 
     Attributes:
-        resource_version: The version at which both were looked at.
-        missing: Keys that the server has and the cache has not, sorted.
-        left_over: Keys that the cache has and the server has not.
-        different: Keys whose uid or resource version differs.
+        resource_version: Version of both states.
+        missing: Sorted keys that exist only on the server.
+        left_over: Sorted keys that exist only in the cache.
+        different: Sorted keys whose uid or resource version differs.
     """
 
     resource_version: str
@@ -32,7 +33,7 @@ class ConsistencyReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_consistent(self) -> bool:
-        """Whether they agree about everything."""
+        """Whether there are no differences."""
         return not (self.missing or self.left_over or self.different)
 
 
@@ -40,14 +41,14 @@ State = dict[str, tuple[str, str]]
 
 
 def state_of(objects: Iterable[Resource]) -> State:
-    """Return uid and resource version of each object, by key."""
+    """Return the uid and resource version of each object by key."""
     return {obj.key: (obj.uid, obj.resource_version) for obj in objects}
 
 
 def compare(
     cached: State, served: State, *, resource_version: str, unread: Unread = NOTHING_UNREAD
 ) -> ConsistencyReport:
-    """Compare what is cached with what the server has; what cannot be read (``unread``) is kept as it was."""
+    """Compare two states. Cached objects that the server could not return readably (``unread``) are not left over."""
     return ConsistencyReport(
         resource_version=resource_version,
         missing=tuple(sorted(served.keys() - cached.keys())),

@@ -1,26 +1,24 @@
-"""A queue of what happened to objects: a list of deltas for each key, and the keys in the order they came.
-
-    items   key -> deltas, oldest first; the order of the keys is the line in which they wait
+"""Queue of changes by key: a list of deltas for each key, and the keys in order of arrival.
 
 Rules:
 
-* A key keeps its place in line while deltas are added to it; popped, it goes to the end when something new happens.
-* No key waits without deltas.
-* Two ``Deleted`` in a row are one: the one that knows the object's final state wins, else the first.
-* The deletion of an object that neither waits nor is known is dropped.
-* ``replace`` is a list as a whole: a ``Replaced`` for each item, and a ``Deleted`` with ``DeletedFinalStateUnknown``
-  for each key that waits or is known and is not in the list. What is told about it is its newest state: the queued
-  one before the known one (the rule of client-go 0.27; 0.26 missed objects that only waited, kubernetes#115658).
-  An object that is in the list and cannot be read is not gone: what waits or is known stays.
-* ``resync`` adds a ``Sync`` for each known object that has nothing queued: what is queued is newer.
-* Synced means that everything of the first ``replace``, its deletions included, was popped; or that any other write
-  came first. An object popped before that is in the initial list.
-* A transform sees each object once, when it comes. What is known already (a resync, the object of a tombstone) has been
-  through it, and what a process function gives back, too; so it need not be idempotent.
-* What was interrupted is put back: it keeps its place in the initial list and comes first. What failed is put back by
-  ``add_if_not_present``, behind everything else, as upstream.
-* ``processed_version`` is how far the consumer has come: the version before the oldest delta that waits, or the last
-  one told if none does.
+* A key keeps its place while deltas are added. After a pop, the next change adds it at the end.
+* No key is stored without deltas.
+* Two consecutive ``Deleted`` deltas are merged. The one with the object's final state wins, otherwise the first.
+* The deletion of an object that is neither queued nor known is dropped.
+* ``replace`` represents a complete list. It adds ``Replaced`` for each item, and ``Deleted`` with
+  ``DeletedFinalStateUnknown`` for each queued or known key that is not in the list. The tombstone contains the newest
+  state, so a queued state has priority over a known one (the rule of client-go 0.27; 0.26 missed objects that were only
+  queued, kubernetes#115658). Objects that are in the list but unreadable are not deleted.
+* ``resync`` adds ``Sync`` for each known object without queued deltas, because queued states are newer.
+* The queue has synced when all deltas of the first ``replace``, deletions included, have been popped, or when another
+  write came first. Deltas that are popped earlier belong to the initial list.
+* A transform sees each object once, on arrival. Known objects and requeued deltas are already transformed, so the
+  transform need not be idempotent.
+* Interrupted deltas return to the front (``put_back``) and stay part of the initial list. Failed deltas return to the
+  end (``add_if_not_present``), as in client-go.
+* ``processed_version`` is the version before the oldest queued delta, or the last received version if the queue is
+  empty.
 
 Source: client-go tools/cache/delta_fifo.go.
 """
@@ -43,7 +41,7 @@ V_co = TypeVar("V_co", covariant=True)
 
 
 class DeltaType(StrEnum):
-    """What happened to an object."""
+    """Types of changes."""
 
     ADDED = "Added"
     UPDATED = "Updated"
@@ -53,11 +51,11 @@ class DeltaType(StrEnum):
 
 
 class DeletedFinalStateUnknown(msgspec.Struct, Generic[V], frozen=True):
-    """Stands for an object whose deletion was not seen, only its absence from a later list.
+    """Tombstone for an object whose deletion was missed by the watch, and detected by a later list.
 
     Attributes:
-        key: The object's key.
-        obj: Its newest known state; it may have changed between that and its deletion.
+        key: Key of the object.
+        obj: Newest known state. The object may have changed again before its deletion.
     """
 
     key: str
@@ -65,7 +63,7 @@ class DeletedFinalStateUnknown(msgspec.Struct, Generic[V], frozen=True):
 
 
 class Delta(msgspec.Struct, Generic[V], frozen=True, gc=False):
-    """One thing that happened to an object, and its state after that (before it, for a deletion)."""
+    """One change of an object, with its state after the change (before the change, for a deletion)."""
 
     type: DeltaType
     object: V | DeletedFinalStateUnknown[V]
@@ -75,55 +73,53 @@ Deltas: TypeAlias = tuple[Delta[V], ...]
 
 
 class WholeList(tuple[Delta[V], ...]):
-    """The deltas of a list: they say everything that exists, and what of the known has gone.
+    """Deltas of a complete list, with deletions of the known objects that are missing from it.
 
-    Only its type tells a list from what happened to one object, or to some: there may be any number of either.
+    The type distinguishes a list from single changes, because both can have any length.
     """
 
     __slots__ = ()
 
 
 def is_whole_list(deltas: Deltas[V]) -> TypeGuard[WholeList[V]]:
-    """Tell whether deltas are a list."""
+    """Return whether deltas are a complete list."""
     return isinstance(deltas, WholeList)
 
 
 class KeyedDeltas(tuple[Delta[V], ...]):  # noqa: SLOT001 - a tuple has no room for more
-    """Single events of different objects, with the keys that the queue has found for them.
-
-    There is no ``Replaced`` and no ``Sync`` among them: those come with a list or a resync.
+    """Single changes of different objects, with their keys. They do not contain ``Replaced`` or ``Sync``.
 
     Attributes:
-        keys: The key of each, in the same order.
+        keys: Keys in the order of the deltas.
     """
 
     keys: Sequence[str] = ()
 
 
 def with_keys(deltas: Iterable[Delta[V]], keys: Sequence[str]) -> KeyedDeltas[V]:
-    """Return deltas with their keys, each another one."""
+    """Attach keys to deltas of different objects."""
     keyed: KeyedDeltas[V] = KeyedDeltas(deltas)
     keyed.keys = keys
     return keyed
 
 
 def is_keyed(deltas: Deltas[V]) -> TypeGuard[KeyedDeltas[V]]:
-    """Tell whether deltas say their keys."""
+    """Return whether deltas have their keys attached."""
     return isinstance(deltas, KeyedDeltas)
 
 
 Change: TypeAlias = tuple[DeltaType, V, str]
-"""What a watch brought: added, updated or deleted, the object, and the version that is reached by it or ``""``."""
+"""Change from a watch: type (added, updated or deleted), object, and the new resource version or ``""``."""
 
 
 class Popped(NamedTuple, Generic[V]):
-    """What was first in line.
+    """Deltas of the first key in the queue.
 
     Attributes:
-        key: The object's key.
-        deltas: What happened to it, oldest first; never empty.
-        is_in_initial_list: Whether the queue had not synced before this was popped.
-        since: When the oldest of it came, and the version before.
+        key: Key of the object.
+        deltas: Deltas of the object, oldest first, at least one.
+        is_in_initial_list: Whether the queue had not synced before the pop.
+        since: Arrival number of the oldest delta, and the version before it.
     """
 
     key: str
@@ -133,18 +129,19 @@ class Popped(NamedTuple, Generic[V]):
 
 
 class Unread(msgspec.Struct, frozen=True):
-    """The objects of a list that are there and cannot be read: what is known of them is kept.
+    """Objects of a list that exist but cannot be decoded. Their known states are kept.
 
     Attributes:
-        keys: Their keys, as far as those can be read.
-        is_any: Whether there is one without a key: it may be any object that is not in the list.
+        keys: Keys of the objects, if readable.
+        is_any: Whether the key of at least one object is unreadable, so that it may be any object missing from the
+            list.
     """
 
     keys: frozenset[str] = frozenset()
     is_any: bool = False
 
     def may_be(self, key: str) -> bool:
-        """Tell whether an object that is not in the list may be one of them."""
+        """Return whether an object that is missing from the list may be one of the unreadable objects."""
         return self.is_any or key in self.keys
 
     def __bool__(self) -> bool:
@@ -155,26 +152,29 @@ NOTHING_UNREAD: Final = Unread()
 
 
 class KnownObjects(Protocol[V_co]):
-    """What the consumer of the queue holds already; a ``Store`` is one."""
+    """Objects that the consumer of the queue already has.
+
+    A ``Store`` implements this.
+    """
 
     def list_keys(self) -> Collection[str]:
         """Return all keys."""
         ...
 
     def get_by_key(self, key: str) -> V_co | None:
-        """Return one object, or None."""
+        """Return an object, or None if it is unknown."""
         ...
 
 
 def deletion_handling_key(obj: object) -> str:
-    """Return the key of an object, or of the one that a ``DeletedFinalStateUnknown`` stands for.
+    """Return the key of an object or of a ``DeletedFinalStateUnknown``.
 
     Raises:
-        MalformedObjectError: If there is no metadata or no name to make a key from.
+        MalformedObjectError: If the metadata or the name is missing.
 
     Source: client-go tools/cache/controller.go, ``DeletionHandlingMetaNamespaceKeyFunc``.
     """
-    if isinstance(obj, Resource) and obj.name:  # nearly always
+    if isinstance(obj, Resource) and obj.name:  # fast path for the usual case
         return obj.key
     if isinstance(obj, DeletedFinalStateUnknown):
         return cast("DeletedFinalStateUnknown[object]", obj).key
@@ -182,10 +182,10 @@ def deletion_handling_key(obj: object) -> str:
 
 
 def transformed(key: str, obj: V, *, transform: Callable[[V], V] | None, key_func: Callable[[V], str]) -> V:
-    """Return what a transform makes of an object.
+    """Apply a transform to an object.
 
     Raises:
-        TransformError: If it raises, or gives back an object of another key.
+        TransformError: If it raises, or returns an object with another key.
     """
     if transform is None:
         return obj
@@ -201,7 +201,7 @@ def transformed(key: str, obj: V, *, transform: Callable[[V], V] | None, key_fun
 
 @final
 class DeltaQueue(Generic[V]):
-    """The decisions of ``DeltaFIFO``: what waits, in which order, and whether the initial list is through."""
+    """State machine of ``DeltaFIFO``."""
 
     def __init__(
         self,
@@ -210,20 +210,20 @@ class DeltaQueue(Generic[V]):
         key_func: Callable[[V], str] = deletion_handling_key,
         transform: Callable[[V], V] | None = None,
     ) -> None:
-        """Begin empty.
+        """Create an empty queue.
 
         Args:
-            known_objects: What the consumer holds; without it, deletions are found among what waits only.
-            key_func: Gives the key of an object.
-            transform: Makes the object that is kept out of the one that comes.
+            known_objects: Objects of the consumer. Without it, only deletions of queued objects are detected.
+            key_func: Function that returns the key of an object.
+            transform: Function applied to each arriving object.
         """
         self._known = known_objects
         self._key_func = key_func
         self._transform = transform
         self._version = ""
         self._arrivals = 0
-        self._since: dict[str, tuple[int, str]] = {}  # key -> when its oldest delta came, and the version before
-        self._popped_since: dict[str, tuple[int, str]] = {}  # of what was popped last
+        self._since: dict[str, tuple[int, str]] = {}  # key -> its oldest delta: arrival number, version before
+        self._popped_since: dict[str, tuple[int, str]] = {}  # the same for the key that was popped last
         self._out_of_order = False
         self.items: Final[OrderedDict[str, list[Delta[V]]]] = OrderedDict()
         self._populated = False
@@ -234,32 +234,32 @@ class DeltaQueue(Generic[V]):
         return len(self.items)
 
     def list_keys(self) -> list[str]:
-        """Return the keys that wait, first in line first."""
+        """Return the queued keys in order."""
         return list(self.items)
 
     def deltas_of(self, key: str) -> Deltas[V]:
-        """Return what waits for a key; empty if nothing does."""
+        """Return the queued deltas of a key."""
         return tuple(self.items.get(key, ()))
 
     @property
     def has_synced(self) -> bool:
-        """Whether everything of the initial list was popped."""
+        """Whether all deltas of the initial list have been popped."""
         return self._populated and self._initial_left == 0
 
     @property
     def closed(self) -> bool:
-        """Whether ``close`` was called; what waits can still be popped."""
+        """Whether ``close`` was called. You can still pop queued deltas."""
         return self._closed
 
     def key_of(self, obj: V | DeletedFinalStateUnknown[V]) -> str:
-        """Return the key of an object or of a stand-in for a deleted one."""
+        """Return the key of an object or tombstone."""
         if isinstance(obj, DeletedFinalStateUnknown):
             return obj.key
         return self._key_func(obj)
 
     @property
     def processed_version(self) -> str:
-        """The version that everything popped amounts to; "" before the first one."""
+        """Version that corresponds to all popped deltas, or "" before the first one."""
         if not self.items:
             return self._version
         if self._out_of_order:
@@ -267,22 +267,22 @@ class DeltaQueue(Generic[V]):
         return self._since[next(iter(self.items))][1]
 
     def update_resource_version(self, resource_version: str) -> bool:
-        """Everything up to this version has come; return whether it is processed, too."""
+        """Record that all changes up to this version have arrived, and return whether all have been popped."""
         self._version = resource_version
         return not self.items
 
     def add(self, obj: V) -> None:
-        """An object came into being."""
+        """Add ``Added``."""
         key = self.key_of(obj)
         self._write(DeltaType.ADDED, key, self._transformed(key, obj))
 
     def update(self, obj: V) -> None:
-        """An object changed."""
+        """Add ``Updated``."""
         key = self.key_of(obj)
         self._write(DeltaType.UPDATED, key, self._transformed(key, obj))
 
     def delete(self, obj: V | DeletedFinalStateUnknown[V]) -> None:
-        """An object went away; dropped if neither the queue nor the consumer ever heard of it."""
+        """Add ``Deleted``, unless the object is neither queued nor known."""
         key = self.key_of(obj)
         known = self._known is not None and self._known.get_by_key(key) is not None
         if key not in self.items and not known:
@@ -294,7 +294,7 @@ class DeltaQueue(Generic[V]):
             self._write(DeltaType.DELETED, key, self._transformed(key, obj))
 
     def write_all(self, changes: Iterable[Change[V]]) -> None:
-        """Write several changes; what is before one that raises is written."""
+        """Write several changes. If one raises, the earlier ones stay queued."""
         writes = {DeltaType.ADDED: self.add, DeltaType.UPDATED: self.update, DeltaType.DELETED: self.delete}
         for delta_type, obj, version in changes:
             writes[delta_type](obj)
@@ -302,9 +302,9 @@ class DeltaQueue(Generic[V]):
                 self._version = version
 
     def replace(self, objects: Iterable[V], *, unread: Unread = NOTHING_UNREAD) -> None:
-        """Everything that exists is this; what waits or is known beyond it and is not ``unread`` is gone.
+        """Queue a complete list, and delete the queued or known objects that are neither in it nor ``unread``.
 
-        Nothing changes if an object has no key or the transform raises: both are asked first.
+        If a key function or transform raises, the queue does not change.
         """
         listed = [(key, self._transformed(key, obj)) for key, obj in [(self.key_of(obj), obj) for obj in objects]]
         keys = {key for key, _ in listed}
@@ -318,7 +318,7 @@ class DeltaQueue(Generic[V]):
             self._initial_left = len(keys) + len(gone)
 
     def resync(self) -> None:
-        """Tell every known object again, unless something newer about it waits."""
+        """Add ``Sync`` for each known object that has no queued deltas."""
         if self._known is None:
             return
         for key in self._known.list_keys():
@@ -327,7 +327,7 @@ class DeltaQueue(Generic[V]):
                 self._append(key, Delta(DeltaType.SYNC, obj))
 
     def add_if_not_present(self, key: str, deltas: Deltas[V]) -> None:
-        """Put popped deltas back at the end of the line, unless something newer waits for that key."""
+        """Return popped deltas to the end of the queue, unless newer deltas of the key are queued."""
         self._populated = True
         if key not in self.items and deltas:
             self.items[key] = list(deltas)
@@ -335,10 +335,10 @@ class DeltaQueue(Generic[V]):
             self._out_of_order = True
 
     def pop(self) -> Popped[V] | None:
-        """Take what is first in line; None if nothing waits.
+        """Pop the first key, or return None if the queue is empty.
 
         Raises:
-            FifoClosedError: If nothing waits and the queue is closed.
+            FifoClosedError: If the queue is closed and empty.
         """
         if not self.items:
             if self._closed:
@@ -354,7 +354,7 @@ class DeltaQueue(Generic[V]):
         return Popped(key, tuple(deltas), is_in_initial_list, since)
 
     def put_back(self, popped: Popped[V]) -> None:
-        """What was popped has to be popped again, as if it never had been, with what has come for that key since."""
+        """Return popped deltas to the front, before newer deltas of the key."""
         key, newer = popped.key, self.items.get(popped.key, [])
         first = next(iter(self._since.values()), popped.since)
         self._out_of_order = self._out_of_order or first < popped.since
@@ -367,7 +367,7 @@ class DeltaQueue(Generic[V]):
             self._initial_left += 1
 
     def close(self) -> None:
-        """Take nothing new to wait for: once empty, ``pop`` raises."""
+        """Let ``pop`` raise when the queue is empty."""
         self._closed = True
 
     def _gone(self, listed: set[str]) -> list[DeletedFinalStateUnknown[V]]:
@@ -376,7 +376,7 @@ class DeltaQueue(Generic[V]):
         ]
         if self._known is not None:
             for key in self._known.list_keys():
-                if key in self.items:  # as all that is listed is
+                if key in self.items:  # listed objects were queued above
                     continue
                 obj = self._known.get_by_key(key)
                 if obj is not None:

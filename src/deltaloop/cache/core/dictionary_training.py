@@ -1,23 +1,20 @@
-"""When a dictionary for compression is trained, of what, and which objects are compressed once it is there.
+"""Decide when to train a compression dictionary, with which samples, and which objects to compress.
 
-Objects of one kind are much alike. A compressor that has seen some of them (its dictionary) makes each of them several
-times smaller than it could alone, but they have to come first:
+Objects of one kind are similar, so a compressor with a dictionary of samples makes them several times smaller. The
+samples must arrive first:
 
-    COLLECTING   objects stay as they are, and are remembered by key: the last state of each
-        │  ``page`` objects, or the first list is complete and has ``min_objects``
-    TRAINING     samples were handed out; objects that come are remembered, too
+    COLLECTING   objects stay uncompressed; the latest state of each key is remembered
+        │  ``page`` objects arrived, or the first list is complete and has ``min_objects``
+    TRAINING     samples were taken; new objects are still remembered
         │  finished
-    DONE         what was remembered is compressed, in turns; what comes is compressed at once
+    DONE         remembered objects are compressed in batches, new objects at once
 
-Fewer are too few to learn from, and not worth it: they stay as they are until there are more. A sample
-is the beginning of an object, samples are spread over what is remembered, and their number is bounded, so that training
-takes the same time for a page and for a list of 100 000 objects.
+Smaller caches stay uncompressed until they grow. A sample is the beginning of an object. The number of samples is
+limited, so the duration of the training does not depend on the size of the list. If an object changes meanwhile, older
+states that other code still holds stay uncompressed.
 
-An object that changed while it was remembered is remembered in its newest state only: an older one that somebody still
-holds stays as it is, until it is let go.
-
-Source: the sizes are ours; zstd's documentation recommends samples of about a hundred times the dictionary, measured
-here a fiftieth of that gives objects 2 % larger in a tenth of the time.
+Source: the sizes are ours. zstd's documentation recommends samples of about a hundred times the dictionary; in our
+measurements a fiftieth of that produced objects that are 2 % larger in a tenth of the time.
 """
 
 from __future__ import annotations
@@ -39,14 +36,13 @@ _HIGHEST_LEVEL: Final = 22
 
 @final
 class ZstdOptions(Options, frozen=True, kw_only=True):
-    """How a cache is compressed.
+    """Options for the compression of a cache.
 
     Attributes:
-        level: That of zstd, 1 to 22. Measured with objects of 5.6 KB, level 3 makes them 5 % smaller than level 1 and
-            takes 20 % longer.
-        dictionary_size: Most bytes of the dictionary. Its copies and tables take about 300 KB for each informer.
-        page: So many objects are enough to train the dictionary before the first list is complete.
-        min_objects: Fewer objects than that are not compressed.
+        level: zstd level, 1 to 22. For objects of 5.6 KB, level 3 saves 5 % more than level 1 and takes 20 % longer.
+        dictionary_size: Largest size of the dictionary in bytes. Its copies and tables take about 300 KB per informer.
+        page: Number of objects that starts the training before the first list is complete.
+        min_objects: Smallest number of objects that are compressed.
     """
 
     level: int = 1
@@ -55,7 +51,7 @@ class ZstdOptions(Options, frozen=True, kw_only=True):
     min_objects: int = 32
 
     def __post_init__(self) -> None:
-        """Refuse numbers that are none."""
+        """Check the options."""
         check_types(self)
         require_positive(
             "ZstdOptions",
@@ -69,7 +65,7 @@ class ZstdOptions(Options, frozen=True, kw_only=True):
 
 
 class TrainingPhase(StrEnum):
-    """How far the training is."""
+    """Phases of the training."""
 
     COLLECTING = "Collecting"
     TRAINING = "Training"
@@ -78,10 +74,9 @@ class TrainingPhase(StrEnum):
 
 @final
 class DictionaryTraining:
-    """Remembers the first objects of a cache until there is a dictionary for them."""
+    """Collect the first objects of a cache until a dictionary has been trained."""
 
     def __init__(self, options: ZstdOptions) -> None:
-        """Begin with nothing."""
         self._options = options
         self._phase = TrainingPhase.COLLECTING
         self._list_is_complete = False
@@ -89,34 +84,34 @@ class DictionaryTraining:
 
     @property
     def phase(self) -> TrainingPhase:
-        """How far it is."""
+        """Current phase."""
         return self._phase
 
     @property
     def is_due(self) -> bool:
-        """Whether training should begin."""
+        """Whether training should start."""
         if self._phase is not TrainingPhase.COLLECTING:
             return False
         wanted = self._options.min_objects if self._list_is_complete else self._options.page
         return len(self._objects) >= wanted
 
     def saw(self, obj: Resource) -> None:
-        """An object came before it can be compressed."""
+        """Remember an object that cannot be compressed yet."""
         self._objects[obj.key] = obj
 
     def list_complete(self) -> None:
-        """The first list is through: there may never be more objects than now."""
+        """Record that the first list is complete, so that ``min_objects`` applies."""
         self._list_is_complete = True
 
     def begin(self) -> list[bytes]:
-        """Return what the dictionary is to be trained with, from the whole of what was seen."""
+        """Return samples that are spread over all remembered objects."""
         self._phase = TrainingPhase.TRAINING
         objects = [*self._objects.values()]
         chosen = objects[:: max(1, -(-len(objects) // _SAMPLES))]
         return [obj.raw[:_SAMPLE_SIZE] for obj in chosen]
 
     def finish(self, codec: Compressor) -> Generator[None, None, None]:
-        """Compress what was remembered; yields every so many objects. Compress yourself what comes from now on."""
+        """Compress the remembered objects, and yield between batches. The caller compresses new objects."""
         self._phase = TrainingPhase.DONE
         objects, self._objects = self._objects, {}
         while objects:

@@ -1,7 +1,7 @@
-"""How far a cache has come, and whether that is far enough.
+"""Decide whether a cache has reached a version.
 
-Versions are compared as numbers where both follow KEP-5504. Where one does not, only the very version that is waited
-for counts as reached: an older and a newer one cannot be told apart.
+Versions that follow KEP-5504 are compared as numbers. Otherwise only an equal version counts as reached, because older
+and newer versions cannot be distinguished.
 """
 
 from __future__ import annotations
@@ -12,27 +12,29 @@ from deltaloop.api.resource_version import version_number
 
 
 def is_reached(wanted: str, *, reached: str) -> bool:
-    """Tell whether a cache at version ``reached`` holds the effects of ``wanted``."""
+    """Return whether a cache at version ``reached`` includes version ``wanted``."""
     return wanted == reached or 0 < version_number(wanted) < version_number(reached)
 
 
 class Freshness(msgspec.Struct, frozen=True, kw_only=True):
-    """How current a cache is; instants are on the event loop's clock, None before the first time.
+    """How current a cache is.
+
+    Times are on the event loop's clock, and None before the first occurrence.
 
     Attributes:
-        resource_version: The version that the cache has come to.
-        seen_resource_version: The last version that the server has sent; newer while deltas wait.
-        waiting: How much waits between the two, in keys or deltas.
-        last_event_at: When the last event came.
-        last_bookmark_at: When the last bookmark came.
-        last_byte_at: When the server last sent anything, be it part of an object.
-        pending_bytes: How much has come of an event that is not complete: not 0 and old, a stream has stalled in the
-            middle of an object.
-        last_confirmed_at: When the server last gave any sign that the state is current: a list, an event, a bookmark,
-            or the clean end of a watch.
-        relists: Full lists after the first one.
-        restarts: Watches after the first one.
-        stalled_by: Handlers whose full buffers hold up everything at this moment.
+        resource_version: Version of the cache.
+        seen_resource_version: Last version received from the server. It is newer while deltas are queued.
+        waiting: Number of queued keys (``DeltaFIFO``) or entries (``RealFIFO``).
+        last_event_at: Time of the last event.
+        last_bookmark_at: Time of the last bookmark.
+        last_byte_at: Time of the last received data, including parts of an object.
+        pending_bytes: Received bytes of an incomplete event. If the value stays above 0, the stream has stalled within
+            an object.
+        last_confirmed_at: Time at which the server last confirmed the state with a list, an event, a bookmark or the
+            clean end of a watch.
+        relists: Number of full lists after the first one.
+        restarts: Number of watches after the first one.
+        stalled_by: Names of handlers whose full buffers currently stop the informer.
     """
 
     resource_version: str

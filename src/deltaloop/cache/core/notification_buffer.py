@@ -1,27 +1,25 @@
-"""What waits for one handler: in the order it came, or merged to the newest state of each object.
+"""Buffer of notifications for one handler, with one of three policies.
 
-**Unbounded**: every notification waits; a handler that falls behind grows it. As upstream.
+**Unbounded** stores all notifications, as client-go does. **Bounded** does the same, but is full at ``size``: the
+informer pauses until there is room. Notifications that still arrive (a replay, a resync, the rest of a batch) are
+stored, so none are lost.
 
-**Bounded**: the same, and once ``size`` wait the buffer is full: the informer that fills it stops until there is room.
-It is not refused what comes nevertheless (an informer's replay and resync, the rest of a key's deltas), so that nothing
-is ever lost.
+**Coalescing** stores at most one notification per object, which keeps its place:
 
-**Coalescing**: at most one notification waits for an object, with its place in line kept:
-
-    waits     comes     becomes
+    stored    arrives   result
     Added     Updated   Added, with the newer state
-    Added     Deleted   nothing: the handler never hears of the object
+    Added     Deleted   none: the handler never sees the object
     Updated   Updated   Updated, from the first old state to the last new one
     Updated   Deleted   Deleted
-    Deleted   Added     Updated, from what the handler heard last, or else the deleted state; the uids differ
-    Deleted   Updated   Updated, likewise (a store never tells that; the rule is here to be whole)
+    Deleted   Added     Updated, from the state that the handler knows, otherwise the deleted state; the uids differ
+    Deleted   Updated   Updated, likewise (does not occur with a store; included for completeness)
     Deleted   Deleted   the second
-    Added     Added     the second, likewise
+    Added     Added     the second (does not occur either)
 
-What the handler sees of each object is (add update* delete)* under every policy.
+With each policy, the handler sees (add update* delete)* for each object.
 
-An item of the initial list stays one while it is merged. ``put`` returns how many of them will never be delivered, so
-that what counts them does not wait for ever.
+A merged notification of the initial list stays part of it. ``put_all`` returns the number of items of the initial list
+that will never be delivered, so that the sync tracker does not wait for them.
 
 Source: client-go tools/cache/shared_informer.go (``processorListener``, unbounded); the other two are ours.
 """
@@ -47,16 +45,16 @@ K = TypeVar("K", bound="Keyed")
 
 
 class Keyed(Protocol):
-    """An object that knows its key."""
+    """Object that knows its key."""
 
     @property
     def key(self) -> str:
-        """``namespace/name``, or the name alone."""
+        """``namespace/name``, or only the name."""
         ...
 
 
 class BufferPolicy(StrEnum):
-    """How notifications wait for a handler that is busy."""
+    """Storage of notifications while a handler is busy."""
 
     UNBOUNDED = "unbounded"
     COALESCING = "coalescing"
@@ -64,44 +62,44 @@ class BufferPolicy(StrEnum):
 
 
 def key_of(notification: Notification[K]) -> str:
-    """Return the key of the object that a notification is about."""
+    """Return the key of a notification's object."""
     return notification.new.key if isinstance(notification, UpdateNotification) else notification.obj.key
 
 
 class NotificationBuffer(Protocol[K]):
-    """Notifications on their way to one handler."""
+    """Buffer of notifications for one handler."""
 
     @property
     def is_full(self) -> bool:
-        """Whether the informer that fills it should wait."""
+        """Whether the informer should pause."""
         ...
 
     @property
     def room(self) -> int:
-        """How many more it takes before it is full; 0 for one that is full, or never will be."""
+        """Number of free places, or 0 if the buffer is full or has no limit."""
         ...
 
     def put_all(self, notifications: Sequence[Notification[K]]) -> int:
-        """Let notifications wait; return how many items of the initial list will not be delivered because of them."""
+        """Add notifications, and return how many items of the initial list will not be delivered as a result."""
         ...
 
     def popleft(self) -> Notification[K]:
-        """Take the first one in line; there must be one."""
+        """Remove and return the first notification."""
         ...
 
     def keys(self) -> set[str]:
-        """Return the keys for which something waits."""
+        """Return the keys of the stored notifications."""
         ...
 
     def clear(self) -> None:
-        """Drop everything that waits."""
+        """Remove all notifications."""
         ...
 
     def __len__(self) -> int: ...
 
 
 def make_buffer(policy: BufferPolicy, size: int) -> NotificationBuffer[Resource]:
-    """Make the buffer of a policy; ``size`` is for the bounded one."""
+    """Create the buffer of a policy. ``size`` applies to the bounded policy."""
     if policy is BufferPolicy.COALESCING:
         return CoalescingBuffer[Resource]()
     return FifoBuffer[Resource](size if policy is BufferPolicy.BOUNDED else None)
@@ -109,55 +107,53 @@ def make_buffer(policy: BufferPolicy, size: int) -> NotificationBuffer[Resource]
 
 @final
 class FifoBuffer(deque[Notification[K]]):
-    """Every notification, in the order it came; with a size, it says when it is full."""
+    """Buffer that stores all notifications in order, optionally with a size limit."""
 
     __slots__ = ("_size",)
 
     def __init__(self, size: int | None = None) -> None:
-        """Begin empty."""
         self._size = size
 
     @property
     def is_full(self) -> bool:
-        """Whether as many wait as it has room for."""
+        """Whether the buffer has reached its size."""
         return self._size is not None and len(self) >= self._size
 
     @property
     def room(self) -> int:
-        """How many more it takes before it is full."""
+        """Number of free places, or 0 without a size limit."""
         return 0 if self._size is None else max(0, self._size - len(self))
 
     def put_all(self, notifications: Sequence[Notification[K]]) -> int:
-        """Let them wait at the end; nothing is ever merged."""
+        """Append notifications without merging."""
         self.extend(notifications)
         return 0
 
     def keys(self) -> set[str]:
-        """Return the keys for which something waits."""
+        """Return the keys of the stored notifications."""
         return {key_of(notification) for notification in self}
 
 
 class _Entry(msgspec.Struct, Generic[K]):
     notification: Notification[K]
-    told: K | None = None  # once an update has waited: the state that the handler knows
+    told: K | None = None  # old state of the first merged update, which is the state that the handler knows
 
 
 @final
 class CoalescingBuffer(Generic[K]):
-    """At most one notification for an object: the sum of those that came."""
+    """Buffer that stores at most one merged notification per object."""
 
     def __init__(self) -> None:
-        """Begin empty."""
         self._waiting: OrderedDict[str, _Entry[K]] = OrderedDict()
 
     @property
     def is_full(self) -> bool:
-        """Never: it has room for one of each object."""
+        """Always False."""
         return False
 
     @property
     def room(self) -> int:
-        """None that is counted."""
+        """Always 0, because there is no size limit."""
         return 0
 
     def _put(self, notification: Notification[K]) -> int:
@@ -176,19 +172,19 @@ class CoalescingBuffer(Generic[K]):
         return counted - (counted > 0)
 
     def put_all(self, notifications: Sequence[Notification[K]]) -> int:
-        """Let them wait, each merged with what waits for the same object."""
+        """Add notifications, and merge each with the stored one of the same object."""
         return sum(map(self._put, notifications))
 
     def popleft(self) -> Notification[K]:
-        """Take the one whose object has waited longest."""
+        """Remove and return the notification of the object that was added first."""
         return self._waiting.popitem(last=False)[1].notification
 
     def keys(self) -> set[str]:
-        """Return the keys for which something waits."""
+        """Return the keys of the stored notifications."""
         return set(self._waiting)
 
     def clear(self) -> None:
-        """Drop everything that waits."""
+        """Remove all notifications."""
         self._waiting.clear()
 
     def __len__(self) -> int:

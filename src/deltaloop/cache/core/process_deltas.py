@@ -1,24 +1,21 @@
-"""What deltas mean for a store and for those who are told.
+"""Apply deltas to a store, and derive notifications.
 
-    delta                             in the store    what happens to the store    who hears what
-    Added Updated Replaced Sync       no              stored                       Added
-    Added Updated Replaced Sync       yes             stored                       Updated (old, new)
-    Deleted                           yes             taken out                    Deleted
-    Deleted                           no              nothing                      nobody; a tombstone: Deleted
+    delta                             in the store    effect on the store    notification
+    Added Updated Replaced Sync       no              stored                 Added
+    Added Updated Replaced Sync       yes             stored                 Updated (old, new)
+    Deleted                           yes             removed                Deleted
+    Deleted                           no              none                   none; for a tombstone: Deleted
 
-The store decides between added and updated, not the delta: after a relist, or a restart of the watch, the two differ.
-The store is written first, then the notification is handed out. Deltas of different keys are written in one step, so
-that no reader sees half of a list; deltas of one key one after the other, because each state is told.
+The store decides between added and updated, because after a relist or a restarted watch the delta's type can differ.
+The store is written before the notification is sent. Deltas of different keys are written in one step, so readers never
+see half of a list. Deltas of one key are applied one by one, because handlers see each state.
 
-A deletion of what is not in the store (a server that sends one twice, or for an object that it never showed) reaches no
-handler, so that each hears (add update* delete)* of every key. DeltaFIFO drops it earlier, RealFIFO does not; upstream
-tells it then.
+The deletion of an unknown object (sent twice, or never shown) reaches no handler, so each handler sees (add update*
+delete)* for each key. Upstream's RealFIFO notifies handlers in this case.
 
-What cannot be stored (an object without a key) reaches no handler; everything else does, and then
-``TransactionError`` is raised.
+Objects without a key reach no handler. The other deltas are processed, then ``TransactionError`` is raised.
 
-An object that was deleted and made again between two lists appears as an update whose objects have different uids, as
-upstream.
+An object that was deleted and recreated between two lists appears as an update with different uids, as in client-go.
 
 Source: client-go tools/cache/controller.go, ``processDeltas``.
 """
@@ -36,13 +33,13 @@ from deltaloop.cache.errors import TransactionError
 V = TypeVar("V")
 M = TypeVar("M", bound="Versioned")
 
-# Looked up for each delta, where a member of an enum costs as much as a call.
+# Module variables, because access to an enum member costs as much as a call, and this runs for each delta.
 _DELETED, _REPLACED = DeltaType.DELETED, DeltaType.REPLACED
 
 
 @final
 class AddNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
-    """An object is new here."""
+    """An object that is new in the store."""
 
     obj: V
     is_in_initial_list: bool = False
@@ -50,13 +47,14 @@ class AddNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
 
 @final
 class UpdateNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
-    """An object changed, or is delivered again (``old is new``: a resync).
+    """A changed object, or one that is delivered again (``old is new``: a resync).
 
     Attributes:
-        old: State before.
-        new: State after.
-        is_unchanged: Whether a relist brought the known state: same uid, same resource version. No handler is called.
-        is_in_initial_list: Whether it stands for an object of the initial list, merged with a later change.
+        old: Previous state.
+        new: New state.
+        is_unchanged: Whether a relist returned the known state (same uid and resource version). Handlers are not
+            called.
+        is_in_initial_list: Whether it contains an item of the initial list that was merged with a later change.
     """
 
     old: V
@@ -67,7 +65,7 @@ class UpdateNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
 
 @final
 class DeleteNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
-    """An object is gone; ``obj`` is its last known state, its very last one if ``final_state_known``."""
+    """A deleted object. ``obj`` is its last known state, and its final state if ``final_state_known``."""
 
     obj: V
     final_state_known: bool = True
@@ -78,30 +76,30 @@ Notification: TypeAlias = AddNotification[V] | UpdateNotification[V] | DeleteNot
 
 
 class Versioned(Protocol):
-    """An object that says which state of which object it is; a ``Resource`` does."""
+    """Object with a uid and a resource version, such as a ``Resource``."""
 
     @property
     def uid(self) -> str:
-        """Tells it from its successor of the same name."""
+        """Identifier that distinguishes the object from later objects of the same name."""
         ...
 
     @property
     def resource_version(self) -> str:
-        """Tells its states apart."""
+        """Version that distinguishes states of the object."""
         ...
 
 
 class WritableStore(Protocol[V]):
-    """What deltas are applied to; an ``Indexer`` is one."""
+    """Store to which deltas are applied, such as an ``Indexer``."""
 
     def key_of(self, obj: V) -> str:
         """Return the key of an object."""
         ...
 
     def transaction_by_key(self, writes: Iterable[tuple[str, V | None]]) -> list[V | None]:
-        """Do all writes in one step: store an object under its key, or take out what is there for None.
+        """Perform all writes in one step, and return the previous object for each write.
 
-        Return for each write what was there right before it.
+        A write stores an object under a key, or deletes the key for None.
         """
         ...
 
@@ -109,7 +107,7 @@ class WritableStore(Protocol[V]):
 def process_deltas(
     deltas: Deltas[M], store: WritableStore[M], *, is_in_initial_list: bool
 ) -> Iterator[Notification[M]]:
-    """Apply deltas to a store, oldest first, and yield what there is to tell.
+    """Apply deltas to a store, oldest first, and yield the notifications.
 
     Raises:
         TransactionError: At the end, if some objects have no key.
@@ -121,7 +119,7 @@ def process_deltas(
         obj = delta.object
         try:
             key = obj.key if isinstance(obj, DeletedFinalStateUnknown) else key_of(obj)
-        except Exception as error:  # noqa: BLE001 - a key function may raise anything; it is reported at the end
+        except Exception as error:  # noqa: BLE001 - a key function may raise any exception; reported at the end
             failures[place] = error
             continue
         if key in run:
@@ -136,7 +134,7 @@ def process_deltas(
 def process_keyed(
     deltas: KeyedDeltas[M], store: WritableStore[M], *, is_in_initial_list: bool
 ) -> list[Notification[M]]:
-    """Apply deltas of different keys in one step, and return what there is to tell."""
+    """Apply deltas of different keys in one step, and return the notifications."""
     states: list[Any] = [None if delta.type is _DELETED else delta.object for delta in deltas]
     olds = store.transaction_by_key(zip(deltas.keys, states, strict=True))
     return [
@@ -153,7 +151,7 @@ def _is_plain_deletion(delta: Delta[M]) -> bool:
 
 
 def notification_of(delta: Delta[M], old: M | None, *, is_in_initial_list: bool) -> Notification[M]:
-    """Return what a delta means to who has heard of ``old``, which is None for an object that is not there."""
+    """Return the notification for a delta. ``old`` is the stored state, or None."""
     obj, delta_type = delta.object, delta.type
     if isinstance(obj, DeletedFinalStateUnknown):
         return DeleteNotification(obj.obj, final_state_known=False)

@@ -1,15 +1,12 @@
-"""What a whole list means for a store and for those who are told: the same as ``process_deltas``, in turns.
+"""Apply a complete list to a store in batches, with the same result as ``process_deltas``.
 
-A list says everything that exists, so the store becomes exactly that:
+1. *fill*: build the new items and indexes in batches, while readers see the old state.
+2. *commit*: replace the old state in one step.
+3. *tell*: compare both states in batches and yield notifications, deletions first.
 
-1. *fill*: items and indexes of the new state are built beside the store, a few hundred objects at a time. Readers see
-   the old state meanwhile.
-2. *commit*: the new state takes the place of the old one in one step.
-3. *tell*: old and new state are compared, a few hundred objects at a time, deletions first, as the deltas are.
+The set of notified handlers must be fixed at the commit, because a later handler receives the new state as a whole.
 
-The handlers that are told must be fixed at the commit: a handler that comes later is shown the new state as a whole.
-
-Source: client-go tools/cache/the_real_fifo.go (``ReplacedAllInfo``), which does it in one go.
+Source: client-go tools/cache/the_real_fifo.go (``ReplacedAllInfo``), which does it in one step.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ M = TypeVar("M", bound=Versioned)
 
 
 class ReplaceableStore(Protocol[V]):
-    """A store whose content can be built beside it; an ``Indexer`` is one."""
+    """Store whose next content can be built separately, such as an ``Indexer``."""
 
     def key_of(self, obj: V) -> str:
         """Return the key of an object."""
@@ -39,21 +36,22 @@ class ReplaceableStore(Protocol[V]):
         ...
 
     def commit_replacement(self, replacement: Replacement[V]) -> Mapping[str, V]:
-        """Put a state in the place of what is there, in one step; return what was there."""
+        """Replace the content in one step, and return the previous objects."""
         ...
 
 
 @final
 class ListProcessing(Generic[M]):
-    """One list on its way into one store: ``fill``, ``commit``, ``tell``, in this order."""
+    """Process one list with ``fill``, ``commit`` and ``tell``, in this order."""
 
     def __init__(self, deltas: WholeList[M], store: ReplaceableStore[M], *, is_in_initial_list: bool) -> None:
-        """Begin.
+        """Start processing.
 
         Args:
-            deltas: A ``Replaced`` for each object of the list, and a tombstone for each that is known and not in it.
-            store: The store whose content the list replaces.
-            is_in_initial_list: Whether it is the first one.
+            deltas: ``Replaced`` for each object of the list, and a tombstone for each known object that is missing from
+                it.
+            store: Store whose content the list replaces.
+            is_in_initial_list: Whether it is the first list.
         """
         self._deltas = deltas
         self._store = store
@@ -64,13 +62,13 @@ class ListProcessing(Generic[M]):
         self._failures: dict[int, Exception] = {}
 
     def fill(self) -> Generator[None, None, None]:
-        """Build the new state; yields every ``TURN`` objects."""
+        """Build the new state, and yield after every ``TURN`` objects."""
         key_of, put, keep = self._store.key_of, self._replacement.put, self._keyed.append
         for place, delta in enumerate(self._deltas):
             obj = delta.object
             try:
                 key = obj.key if isinstance(obj, DeletedFinalStateUnknown) else key_of(obj)
-            except Exception as error:  # noqa: BLE001 - a key function may raise anything; it is reported at the end
+            except Exception as error:  # noqa: BLE001 - a key function may raise any exception; reported at the end
                 self._failures[place] = error
                 continue
             keep((key, delta))
@@ -80,11 +78,11 @@ class ListProcessing(Generic[M]):
                 yield
 
     def commit(self) -> None:
-        """Let the new state take the old one's place."""
+        """Replace the content of the store."""
         self._before = self._store.commit_replacement(self._replacement)
 
     def tell(self) -> Iterator[Notification[M]]:
-        """Yield what there is to tell.
+        """Yield the notifications.
 
         Raises:
             TransactionError: At the end, if some objects have no key.

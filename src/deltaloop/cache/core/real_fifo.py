@@ -1,23 +1,18 @@
-"""A queue of what happened, one thing after the other: strict order over all objects, nothing merged.
+"""Queue of changes in strict order over all objects, without merging.
 
-    entries   one for each add, update and delete; one for a whole list; one for a whole resync; oldest first
+Each add, update and delete is an entry. A complete list and a complete resync are one entry each. Rules:
 
-Rules:
-
-* What comes first is popped first, whatever its key; every state that came is seen.
-* A list is one entry. What it deletes is found when it is popped: at that moment the consumer has processed everything
-  before it, so that what it holds beyond the list is exactly what is gone (``DeletedFinalStateUnknown``). Deletions
-  come before the listed objects, as upstream. An object that is in the list and cannot be read is not gone: it is
-  ``Replaced`` by what is known of it.
-* A resync is one entry, too: a ``Sync`` for each object that the consumer holds when it is popped.
-* A pop takes up to 1000 entries, of different keys, so that they can be applied in one step. A list or a resync is
-  taken alone. Entries of the initial list are never mixed with later ones.
-* A deletion is queued even if the object was never seen.
-* Synced means that the first list was *processed* (``processed``), or that any other write came first, as upstream.
-* What could not be processed goes back to the front (``put_back``): order is kept, everything waits for it. So does
-  what was interrupted.
-
-A transform sees each object once, when it comes.
+* Entries are popped in order of arrival, and no state is skipped.
+* The deletions of a list are determined when it is popped: the consumer has then processed all earlier entries, so each
+  object that is not in the list was deleted (``DeletedFinalStateUnknown``). Deletions come before the listed objects,
+  as in client-go. Unreadable objects of a list are ``Replaced`` by their known states.
+* A resync contains ``Sync`` for each object that the consumer has when it is popped.
+* A pop takes up to 1000 entries of different keys, so that they can be applied in one step. Lists and resyncs are
+  popped alone. A batch never mixes entries of the initial list with later ones.
+* Deletions are queued even if the object is unknown.
+* The queue has synced when the first list has been *processed*, or when another write came first, as in client-go.
+* Failed and interrupted batches return to the front (``put_back``) to preserve the order.
+* A transform sees each object once, on arrival.
 
 Source: client-go tools/cache/the_real_fifo.go (atomic events, ``PopBatch``).
 """
@@ -55,7 +50,7 @@ TURN: Final = 500
 
 
 class _Entry(msgspec.Struct, Generic[V], gc=False):
-    """One delta of ``key``, or a list, or neither: a resync. ``version`` is reached when it is processed."""
+    """Delta of ``key``, a list, or a resync (neither). ``version`` applies once the entry has been processed."""
 
     key: str
     delta: Delta[V] | None = None
@@ -65,7 +60,7 @@ class _Entry(msgspec.Struct, Generic[V], gc=False):
 
 
 class Listing(msgspec.Struct, Generic[V], frozen=True):
-    """A list that is ready to wait: the keys of its objects, a delta for each, and what else is in it."""
+    """Prepared list: the keys, a delta for each, and the unreadable objects."""
 
     keys: Collection[str]
     deltas: Deltas[V]
@@ -73,12 +68,12 @@ class Listing(msgspec.Struct, Generic[V], frozen=True):
 
 
 class Batch(msgspec.Struct, Generic[V], frozen=True):
-    """What was first in line, of different keys.
+    """Entries that were popped together.
 
     Attributes:
-        deltas: What happened; a list is a ``WholeList``, and may be empty.
+        deltas: Deltas of different keys. A list is a ``WholeList``, and can be empty.
         is_in_initial_list: Whether it belongs to the first list.
-        entries: The queue's entries that it was made of, for putting it back.
+        entries: Entries of the queue, for ``put_back``.
     """
 
     deltas: Deltas[V]
@@ -88,7 +83,7 @@ class Batch(msgspec.Struct, Generic[V], frozen=True):
 
 @final
 class InOrderQueue(Generic[V]):
-    """The decisions of ``RealFIFO``: what waits, what is popped together, and whether the initial list is through."""
+    """State machine of ``RealFIFO``."""
 
     def __init__(
         self,
@@ -98,13 +93,13 @@ class InOrderQueue(Generic[V]):
         transform: Callable[[V], V] | None = None,
         batch_size: int = BATCH_SIZE,
     ) -> None:
-        """Begin empty.
+        """Create an empty queue.
 
         Args:
-            known_objects: The informer's cache, by which deletions that the watch missed are found.
-            key_func: Gives the key of an object.
-            transform: Makes the object that is kept out of the one that comes.
-            batch_size: How many entries are popped together at most.
+            known_objects: Informer's cache, used to detect deletions that the watch missed.
+            key_func: Function that returns the key of an object.
+            transform: Function applied to each arriving object.
+            batch_size: Largest number of entries per pop.
         """
         self._known = known_objects
         self._key_func = key_func
@@ -121,38 +116,38 @@ class InOrderQueue(Generic[V]):
         return len(self.entries)
 
     def list_keys(self) -> list[str]:
-        """Return the keys that wait, each once, in the order of their oldest entries; lists have none."""
+        """Return the queued keys without duplicates, in order of their oldest entries. Lists have no key."""
         return list(dict.fromkeys(entry.key for entry in self.entries if entry.key))
 
     @property
     def has_synced(self) -> bool:
-        """Whether everything of the initial list was processed."""
+        """Whether the initial list has been processed."""
         return self._populated and not self._initial_waits
 
     @property
     def closed(self) -> bool:
-        """Whether ``close`` was called; what waits can still be popped."""
+        """Whether ``close`` was called. You can still pop queued entries."""
         return self._closed
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits, and nothing that was popped is still being dealt with."""
+        """Whether the queue is empty and no batch is being processed."""
         return not self.entries and not self._processing
 
     def key_of(self, obj: V | DeletedFinalStateUnknown[V]) -> str:
-        """Return the key of an object or of a stand-in for a deleted one."""
+        """Return the key of an object or tombstone."""
         return obj.key if isinstance(obj, DeletedFinalStateUnknown) else self._key_func(obj)
 
     def add(self, obj: V) -> None:
-        """An object came into being."""
+        """Add ``Added``."""
         self.write_all([(DeltaType.ADDED, obj, "")])
 
     def update(self, obj: V) -> None:
-        """An object changed."""
+        """Add ``Updated``."""
         self.write_all([(DeltaType.UPDATED, obj, "")])
 
     def delete(self, obj: V | DeletedFinalStateUnknown[V]) -> None:
-        """An object went away."""
+        """Add ``Deleted``."""
         if isinstance(obj, DeletedFinalStateUnknown):
             tombstone = cast("DeletedFinalStateUnknown[V]", obj)
             self._put(_Entry(tombstone.key, Delta(DeltaType.DELETED, tombstone)))
@@ -160,7 +155,7 @@ class InOrderQueue(Generic[V]):
             self.write_all([(DeltaType.DELETED, obj, "")])
 
     def write_all(self, changes: Iterable[Change[V]]) -> None:
-        """Write several changes, each with its version; what is before one that raises is written."""
+        """Write several changes, each with its version. If one raises, the earlier ones stay queued."""
         key_func, transform, append = self._key_func, self._transform, self.entries.append
         by_name = key_func is deletion_handling_key
         for delta_type, obj, version in changes:
@@ -170,18 +165,18 @@ class InOrderQueue(Generic[V]):
             append(_Entry(key, Delta(delta_type, kept), version))
 
     def replace(self, objects: Iterable[V], *, unread: Unread = NOTHING_UNREAD) -> None:
-        """Everything that exists is this, and what is ``unread``.
+        """Queue a complete list.
 
-        Nothing changes if an object has no key or the transform raises: both are asked first.
+        If a key function or transform raises, the queue does not change.
         """
         for listing in self.prepare(objects, unread=unread):
             if listing is not None:
                 self.put_list(listing)
 
     def prepare(self, objects: Iterable[V], *, unread: Unread = NOTHING_UNREAD) -> Iterator[Listing[V] | None]:
-        """Make a list ready to wait, and yield it in the end; yields None every ``TURN`` objects before.
+        """Prepare a list in batches: yield None after every ``TURN`` objects, and the list at the end.
 
-        A key that is there twice counts as its last object.
+        If a key occurs twice, the last object counts.
         """
         listed: dict[str, Delta[V]] = {}
         key_func, transform, replaced = self._key_func, self._transform, DeltaType.REPLACED
@@ -194,18 +189,18 @@ class InOrderQueue(Generic[V]):
         yield Listing(listed.keys(), tuple(listed.values()), unread)
 
     def put_list(self, listing: Listing[V]) -> None:
-        """Everything that exists is this, which was made ready by ``prepare``."""
+        """Queue a prepared list."""
         first = not self._populated
         self._initial_waits = self._initial_waits or first
         self._put(_Entry("", listing=listing, initial=first))
 
     def resync(self) -> None:
-        """Tell every object again that the consumer holds when this comes up."""
+        """Queue a resync."""
         if self._populated:
             self._put(_Entry(""))
 
     def update_resource_version(self, resource_version: str) -> bool:
-        """Everything up to this version has come; return whether it is processed, too."""
+        """Record that all changes up to this version have arrived, and return whether all have been processed."""
         if self.entries:
             self.entries[-1].version = resource_version
             return False
@@ -216,13 +211,13 @@ class InOrderQueue(Generic[V]):
         return True
 
     def pop(self, limit: int = BATCH_SIZE) -> Batch[V] | None:
-        """Take what is first in line; None if nothing waits. ``processed`` or ``put_back`` has to follow.
+        """Pop the first entries, or return None if the queue is empty. Call ``processed`` or ``put_back`` afterwards.
 
         Args:
-            limit: How many entries to take at most, beside the batch size; one is always taken, however small.
+            limit: Largest number of entries, in addition to the batch size. At least one entry is popped.
 
         Raises:
-            FifoClosedError: If nothing waits and the queue is closed.
+            FifoClosedError: If the queue is closed and empty.
         """
         if not self.entries:
             if self._closed:
@@ -243,7 +238,7 @@ class InOrderQueue(Generic[V]):
         return Batch(with_keys(keys.values(), [*keys]), first.initial, self._processing)
 
     def processed(self, batch: Batch[V]) -> None:
-        """What was popped has been dealt with, well or not."""
+        """Record that a batch was processed, successfully or not."""
         self._processing = ()
         for entry in reversed(batch.entries):
             if entry.version:
@@ -252,12 +247,12 @@ class InOrderQueue(Generic[V]):
         self._initial_waits = self._initial_waits and not batch.is_in_initial_list
 
     def put_back(self, batch: Batch[V]) -> None:
-        """What was popped has to be popped again, before everything else."""
+        """Return a batch to the front."""
         self._processing = ()
         self.entries.extendleft(reversed(batch.entries))
 
     def close(self) -> None:
-        """Take nothing new to wait for: once empty, ``pop`` raises."""
+        """Let ``pop`` raise when the queue is empty."""
         self._closed = True
 
     def _deltas_of_all(self, entry: _Entry[V]) -> Deltas[V]:
@@ -270,7 +265,7 @@ class InOrderQueue(Generic[V]):
         kept: list[Delta[V]] = []
         for key, obj in known:
             if obj is not None and listing.unread.may_be(key):
-                kept.append(Delta(DeltaType.REPLACED, obj))  # no handler is told: it is the state that is known
+                kept.append(Delta(DeltaType.REPLACED, obj))  # the state is known, so no handler is notified
             elif obj is not None:
                 gone.append(Delta(DeltaType.DELETED, DeletedFinalStateUnknown(key, obj)))
         return WholeList([*gone, *listing.deltas, *kept])

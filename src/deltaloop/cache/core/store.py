@@ -1,17 +1,17 @@
-"""Objects by key, with inverted indexes: an index function gives values of an object, the index gives keys for a value.
+"""Objects by key, with inverted indexes.
 
     items    key   -> object
-    values   key   -> the index values it was filed under       one such pair of tables
-    sets     value -> the keys filed under it                    for each index
+    values   key   -> its index values                      one such pair of tables
+    sets     value -> the keys with this value              for each index
 
 Rules:
 
-* ``sets`` is exactly the inversion of ``values``; a set that would be empty is not there.
-* What a key was filed under is remembered, not computed again from the old object. An index function that raises, or
-  answers differently the second time, can therefore never leave a key behind.
-* All index functions of a write are called before anything is changed. One that raises, or returns what is not a
-  collection of strings, is a fact returned to the caller (``IndexFailure``): the object is stored, stands in all
-  other indexes, and is absent from that one until it is written again. client-go panics there.
+* ``sets`` is the exact inversion of ``values``, without empty sets.
+* The stored values of a key are used for its removal, not values computed from the old object. Index functions that
+  raise or return different values can therefore never leave stale entries.
+* All index functions run before a write changes the tables. If one raises, or does not return a collection of strings,
+  the caller gets an ``IndexFailure``: the object is stored and in all other indexes, but absent from this index until
+  it is written again. client-go panics in this case.
 
 Source: client-go tools/cache/thread_safe_store.go (``storeIndex``, ``threadSafeMap``), tools/cache/index.go.
 """
@@ -28,19 +28,19 @@ from deltaloop.cache.errors import IndexerConflictError, UnknownIndexError
 V = TypeVar("V")
 
 FOLLOWS_NAME: Final = "_deltaloop_follows_name"
-"""Attribute of index functions whose values follow from the namespace and name of an object."""
+"""Attribute of index functions whose values depend only on the namespace and name of an object."""
 
 IndexFunc: TypeAlias = Callable[[V], Iterable[str]]
 Indexers: TypeAlias = Mapping[str, IndexFunc[V]]
 
 
 class IndexFailure(msgspec.Struct, frozen=True):
-    """An index function failed for one object, which is now absent from that index.
+    """Failure of an index function for an object, which is now absent from that index.
 
     Attributes:
         index: Name of the index.
         key: Key of the object.
-        error: What was raised; a ``TypeError`` if the function returned something else than strings.
+        error: Raised exception. It is a ``TypeError`` if the function did not return strings.
     """
 
     index: str
@@ -49,7 +49,7 @@ class IndexFailure(msgspec.Struct, frozen=True):
 
 
 class StoreWrite(msgspec.Struct, Generic[V], frozen=True):
-    """One write of a transaction: an object is stored, or what has its key is taken out."""
+    """One write of a transaction: store an object, or delete the object with its key."""
 
     obj: V
     delete: bool = False
@@ -57,34 +57,36 @@ class StoreWrite(msgspec.Struct, Generic[V], frozen=True):
 
 @final
 class StoreIndex(Generic[V]):
-    """The inverted indexes of one store."""
+    """Inverted indexes of one store."""
 
     __slots__ = ("_functions", "_sets", "_singles", "_values", "follows_names", "is_by_name")
 
     def __init__(self, *, is_by_name: bool = False) -> None:
-        """Begin without indexes.
+        """Create a store without indexes.
 
         Args:
-            is_by_name: Whether keys are namespaces and names, so that values that follow from those never change.
+            is_by_name: Whether keys consist of namespace and name, so that values derived from these never change.
         """
         self.is_by_name: bool = is_by_name
         self.follows_names: bool = is_by_name
-        """Whether an update of an object changes none of its values."""
-        self._singles: dict[str, tuple[str]] = {}  # one tuple for all keys with this one value
+        """Whether updates of an object cannot change its values in any index."""
+        self._singles: dict[str, tuple[str]] = {}  # shared tuples for keys with only this value
         self._functions: dict[str, IndexFunc[V]] = {}
         self._values: dict[str, dict[str, tuple[str, ...]]] = {}
         self._sets: dict[str, dict[str, set[str]]] = {}
 
     @property
     def functions(self) -> Mapping[str, IndexFunc[V]]:
-        """The index functions by name."""
+        """Index functions by name."""
         return self._functions
 
     def add_indexers(self, indexers: Indexers[V], items: Mapping[str, V]) -> list[IndexFailure]:
-        """Add indexes and file the items under them; one that is there already with the same function is left alone.
+        """Add indexes and index the items.
+
+        Existing indexes with the same function stay unchanged.
 
         Raises:
-            IndexerConflictError: If a name is taken by another function; nothing is added then.
+            IndexerConflictError: If a name has another function. No index is added.
         """
         taken = [name for name, function in indexers.items() if self._functions.get(name, function) != function]
         if taken:
@@ -101,7 +103,7 @@ class StoreIndex(Generic[V]):
         return failures
 
     def update(self, key: str, obj: V) -> list[IndexFailure]:
-        """File ``key`` under the values of ``obj``, and no longer under those of what it was before."""
+        """Replace the values of a key with those of ``obj``."""
         failures: list[IndexFailure] = []
         evaluated = [
             (name, self._evaluate(name, function, key, obj, failures)) for name, function in self._functions.items()
@@ -111,12 +113,12 @@ class StoreIndex(Generic[V]):
         return failures
 
     def delete(self, key: str) -> None:
-        """Take ``key`` out of all indexes."""
+        """Remove a key from all indexes."""
         for name in self._functions:
             self._file(name, key, ())
 
     def replace(self, items: Mapping[str, V]) -> list[IndexFailure]:
-        """File these items and no others."""
+        """Replace the content of all indexes."""
         failures: list[IndexFailure] = []
         evaluated = [
             (name, key, self._evaluate(name, function, key, obj, failures))
@@ -130,27 +132,27 @@ class StoreIndex(Generic[V]):
         return failures
 
     def keys(self, name: str, value: str) -> set[str]:
-        """Return the keys filed under a value, as a new set.
+        """Return the keys with a value as a new set.
 
         Raises:
-            UnknownIndexError: If there is no such index.
+            UnknownIndexError: If the index does not exist.
         """
         return set(self._index(name).get(value, ()))
 
     def values(self, name: str) -> list[str]:
-        """Return the values that have keys, sorted.
+        """Return all values of an index, sorted.
 
         Raises:
-            UnknownIndexError: If there is no such index.
+            UnknownIndexError: If the index does not exist.
         """
         return sorted(self._index(name))
 
     def values_of(self, name: str, obj: V) -> tuple[str, ...]:
-        """Compute the values of an object, stored or not.
+        """Compute the values of an object, which need not be stored.
 
         Raises:
-            UnknownIndexError: If there is no such index.
-            Exception: Whatever the index function raises.
+            UnknownIndexError: If the index does not exist.
+            Exception: Any exception of the index function.
         """
         self._index(name)
         return _strings_of(self._functions[name](obj))
@@ -166,7 +168,7 @@ class StoreIndex(Generic[V]):
     ) -> tuple[str, ...]:
         try:
             values = _strings_of(function(obj))
-        except Exception as error:  # noqa: BLE001 - a user's function may raise anything; it is reported with its key
+        except Exception as error:  # noqa: BLE001 - an index function may raise any exception; reported with its key
             failures.append(IndexFailure(name, key, error))
             return ()
         return self._singles.setdefault(values[0], (values[0],)) if len(values) == 1 else values
@@ -192,14 +194,14 @@ class StoreIndex(Generic[V]):
 
 @final
 class IndexedItems(Generic[V]):
-    """Objects by key together with their indexes; every write returns the index functions that failed."""
+    """Objects by key with indexes. Each write returns the failures of index functions."""
 
     __slots__ = ("index", "objects")
 
     def __init__(self, indexers: Indexers[V] | None = None, *, is_by_name: bool = False) -> None:
-        """Begin empty, with the given indexes; ``is_by_name`` as for ``StoreIndex``."""
+        """Create an empty store. ``is_by_name`` works as in ``StoreIndex``."""
         self.objects: dict[str, V] = {}
-        """The objects by key; only to be looked at."""
+        """Objects by key. Do not modify."""
         self.index: StoreIndex[V] = StoreIndex[V](is_by_name=is_by_name)
         self.index.add_indexers(indexers or {}, {})
 
@@ -207,31 +209,31 @@ class IndexedItems(Generic[V]):
         return len(self.objects)
 
     def put(self, key: str, obj: V) -> list[IndexFailure]:
-        """Store an object under a key, whether or not there was one."""
+        """Store an object under a key."""
         failures = self.index.update(key, obj)
         self.objects[key] = obj
         return failures
 
     def delete(self, key: str) -> None:
-        """Take an object out; an unknown key is no error."""
+        """Delete an object if it exists."""
         if key in self.objects:
             self.index.delete(key)
             del self.objects[key]
 
     def write(self, writes: Iterable[tuple[str, V | None]], failures: list[IndexFailure]) -> list[V | None]:
-        """Store objects under keys, or take out what is there for None, in order.
+        """Store objects under keys, or delete keys for None, in order.
 
         Args:
-            writes: The objects to store, by key; None deletes the key.
-            failures: List to which the index functions that failed are appended.
+            writes: Objects by key, or None to delete the key.
+            failures: List to which failures of index functions are appended.
 
         Returns:
-            For each write what was there right before it.
+            Previous object for each write.
         """
         objects, index = self.objects, self.index
         before: list[V | None] = []
         for key, obj in writes:
-            old = objects[key] if key in objects else None  # noqa: SIM401 - without a call
+            old = objects[key] if key in objects else None  # noqa: SIM401 - avoids a call
             before.append(old)
             if obj is None:
                 self.delete(key)
@@ -242,38 +244,38 @@ class IndexedItems(Generic[V]):
         return before
 
     def replace(self, items: Mapping[str, V]) -> list[IndexFailure]:
-        """Hold these objects and no others."""
+        """Replace all objects."""
         kept = dict(items)
         failures = self.index.replace(kept)
         self.objects = kept
         return failures
 
     def add_indexers(self, indexers: Indexers[V]) -> list[IndexFailure]:
-        """Add indexes over what is stored and what will be.
+        """Add indexes for current and future objects.
 
         Raises:
-            IndexerConflictError: If a name is taken by another function; nothing is added then.
+            IndexerConflictError: If a name has another function. No index is added.
         """
         return self.index.add_indexers(indexers, self.objects)
 
     def with_keys(self, keys: Iterable[str]) -> list[V]:
-        """Return the objects of these keys, in the order of the keys; unknown keys are passed over."""
+        """Return the objects of the existing keys, in the order of ``keys``."""
         return [self.objects[key] for key in keys if key in self.objects]
 
 
 @final
 class Replacement(Generic[V]):
-    """A state that is being built beside the one that is read, to take its place in one step."""
+    """State that is built separately, to replace the current one in one step."""
 
     __slots__ = ("failures", "items")
 
     def __init__(self, index: StoreIndex[V]) -> None:
-        """Begin empty, with the indexes of the state that it is to replace."""
+        """Create an empty state with the current indexes."""
         self.items: IndexedItems[V] = IndexedItems[V](dict(index.functions), is_by_name=index.is_by_name)
         self.failures: list[IndexFailure] = []
 
     def put(self, key: str, obj: V) -> None:
-        """Add an object; index functions that fail are remembered for the report."""
+        """Add an object, and record failures of index functions."""
         self.failures += self.items.put(key, obj)
 
 

@@ -1,8 +1,7 @@
-"""Whether everything of the initial list has been delivered, counted at the end of the way.
+"""Track the delivery of the initial list to a handler.
 
-The source says when it has handed out everything (``upstream_has_synced``); between, each item of the initial list is
-counted in when it is handed out and out when it was delivered. A failed delivery counts: an item whose handler raised
-has had its chance, and waiting for it would be waiting for ever (kubernetes#129024).
+Each item of the initial list is counted when it is queued for the handler, and again after its delivery. Failed
+deliveries also count, because otherwise the handler would never sync (kubernetes#129024).
 
 Source: client-go tools/cache/synctrack, ``SingleFileTracker``.
 """
@@ -15,24 +14,24 @@ from typing import final
 
 @final
 class SingleFileTracker:
-    """Counts the items of the initial list that are on their way to one consumer."""
+    """Counter of undelivered items of the initial list for one consumer."""
 
     __slots__ = ("_on_the_way", "_upstream_has_synced")
 
     def __init__(self, upstream_has_synced: Callable[[], bool]) -> None:
-        """Begin with nothing on the way."""
+        """Create a tracker. ``upstream_has_synced`` returns whether the source has sent all items."""
         self._upstream_has_synced = upstream_has_synced
         self._on_the_way = 0
 
     def start(self, count: int = 1) -> None:
-        """Count items of the initial list that were handed out."""
+        """Count items that were queued."""
         self._on_the_way += count
 
     def finished(self, count: int = 1) -> None:
-        """Count items of the initial list that were delivered, well or not.
+        """Count items that were delivered, successfully or not.
 
         Raises:
-            RuntimeError: If none was on the way: a bug of the caller.
+            RuntimeError: If more items were delivered than queued, which is a bug of the caller.
         """
         if self._on_the_way < count:
             raise RuntimeError("an item was delivered that was never handed out")
@@ -40,6 +39,6 @@ class SingleFileTracker:
 
     @property
     def has_synced(self) -> bool:
-        """Whether the source has handed out everything and nothing of it is on the way."""
-        # The source is asked first: items are counted in before it says that it is done.
+        """Whether all items of the source were delivered."""
+        # Check the source first, because it counts items before it reports that it is done.
         return self._upstream_has_synced() and self._on_the_way == 0

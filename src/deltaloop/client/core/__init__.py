@@ -1,1 +1,1 @@
-"""Pure state machines of this room."""
+"""State machines and pure functions of the client."""

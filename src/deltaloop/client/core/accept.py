@@ -1,7 +1,7 @@
-"""Which form of objects a list or a watch asks for, as its Accept header says.
+"""Build the Accept headers of lists and watches.
 
-Each form is named in the order of preference, the plain object last: some servers behind the aggregation layer know no
-other. A parameter that a server does not know is ignored by kube-apiserver, and makes another server take the last one.
+Each header lists forms in order of preference and ends with plain JSON, because some aggregated API servers support
+only that form. kube-apiserver ignores unknown parameters. Other servers fall back to a later form.
 
 Source: Kubernetes API concepts, "Metadata-only fetches"; KEP-5958 (``drop``).
 """
@@ -22,11 +22,11 @@ def list_accept(*, metadata_only: bool, drop_managed_fields: bool) -> str:
 
 
 def watch_accept(*, metadata_only: bool, drop_managed_fields: bool) -> str:
-    """Return the Accept header of a watch, streamed lists among them."""
+    """Return the Accept header of a watch or of a streamed list."""
     return _accept(_WATCH if metadata_only else "", _DROP if drop_managed_fields else "")
 
 
 def _accept(form: str, drop: str) -> str:
-    # Each once: the whole of both, one of both, nothing.
+    # Both parameters, the form alone, the drop alone, and plain JSON, without duplicates.
     choices = dict.fromkeys((f"{_JSON}{form}{drop}", f"{_JSON}{form}" if drop else _JSON, f"{_JSON}{drop}", _JSON))
     return ",".join(choices)

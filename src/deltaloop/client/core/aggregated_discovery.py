@@ -1,7 +1,7 @@
-"""Reads aggregated discovery: all groups, versions and resources of ``/api`` or ``/apis`` in one document.
+"""Decode aggregated discovery, which describes all resources of ``/api`` or ``/apis`` in one document.
 
-A server that does not know it answers in the legacy form, and one behind a server that does may be down: then its
-versions are ``Stale``, and what is said of them is what was known when it was last asked.
+A server without aggregated discovery returns the legacy form. If the server cannot reach an aggregated API server, it
+marks the versions as ``Stale`` and returns their last known resources.
 
 Source: api/apidiscovery/v2/types.go; client-go discovery/aggregated_discovery.go, discovery_client.go
 (``downloadAPIs``).
@@ -24,7 +24,7 @@ AGGREGATED_ACCEPT: Final = (
     "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,"
     "application/json"
 )
-_REMEMBERED: Final = 4  # of two servers
+_REMEMBERED: Final = 4  # /api and /apis of two servers
 
 
 class _GroupVersionKind(msgspec.Struct, rename="camel"):
@@ -68,12 +68,12 @@ class _GroupList(msgspec.Struct):
 
 
 class DiscoveredVersion(msgspec.Struct, frozen=True):
-    """One version of a group, in the server's order.
+    """One version of an API group.
 
     Attributes:
-        group_version: ``group/version``, or the bare version for the core group.
-        resources: What it serves.
-        stale: Whether the server could not ask whoever serves it.
+        group_version: ``group/version``, or only the version for the core group.
+        resources: Resources of the version, in the server's order.
+        stale: Whether the server could not reach the API server of this version.
     """
 
     group_version: str
@@ -82,7 +82,7 @@ class DiscoveredVersion(msgspec.Struct, frozen=True):
 
 
 def is_aggregated(content_type: str) -> bool:
-    """Tell by its content type whether an answer is aggregated."""
+    """Return whether a content type is aggregated discovery."""
     kind, *parameters = (part.strip() for part in content_type.split(";"))
     return (
         kind.lower() == "application/json"
@@ -94,12 +94,12 @@ def is_aggregated(content_type: str) -> bool:
 
 @lru_cache(maxsize=_REMEMBERED)
 def decode_aggregated(path: str, body: bytes) -> tuple[DiscoveredVersion, ...]:
-    """Read an aggregated answer; of each group the preferred version is first, as the server has it.
+    """Decode an aggregated document, in which the preferred version of each group comes first.
 
-    The last answers are remembered: clients of one process ask the same server, or one that serves the same.
+    The last results are cached, because several clients of one process often use the same server.
 
     Raises:
-        MalformedObjectError: If it is something else.
+        MalformedObjectError: If the body cannot be decoded.
     """
     try:
         groups = msgspec.json.decode(body, type=_GroupList).items or []
@@ -123,7 +123,7 @@ def decode_aggregated(path: str, body: bytes) -> tuple[DiscoveredVersion, ...]:
 def _resource(group: str, version: str, served: _Served) -> DiscoveredResource | None:
     kind = served.response_kind
     if kind is None or not kind.kind:
-        return None  # it only has subresources, such as the bindings of some servers
+        return None  # such entries only have subresources, for example the bindings of some servers
     try:
         known = ResourceType[Resource](group, version, kind.kind, served.resource, served.scope == "Namespaced")
     except InvalidArgumentError:

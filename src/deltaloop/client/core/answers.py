@@ -1,8 +1,8 @@
-"""Makes the right error from an answer that is not a success, whoever wrote it.
+"""Convert unsuccessful responses to ``ApiError``.
 
-The API server answers with a ``Status``, but not always: an unknown path gives the text ``404 page not found``, flow
-control a text with 429, and what stands in between (proxy, load balancer, login page) HTML. All of it becomes the
-``ApiError`` of its code. Of a text, a short and redacted piece is shown; of HTML only its title.
+The API server usually returns a ``Status``, but plain text for unknown paths and for flow control. Proxies, load
+balancers and login pages return HTML. Error messages contain a short, redacted part of a text, and only the title of
+HTML.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from deltaloop.api.status import ApiError, Status, decode_status, error_from_sta
 
 _SHOWN: Final = 200
 _LOOKED_AT: Final = 4096
-_DIGITS: Final = 18  # of seconds; more are no number to the real client either
+_DIGITS: Final = 18  # of seconds; client-go cannot parse more digits either
 _TITLE: Final = cache(lambda: re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL))
 
 
@@ -30,7 +30,7 @@ _decode_kind: Final = msgspec.json.Decoder(_Kind).decode
 
 
 def is_status(body: bytes) -> bool:
-    """Tell whether a successful answer is a ``Status`` in place of an object, as a delete's mostly is."""
+    """Return whether a successful response is a ``Status`` instead of an object, which is usual for a delete."""
     try:
         return _decode_kind(body).kind == "Status"
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -38,25 +38,25 @@ def is_status(body: bytes) -> bool:
 
 
 def is_success(status: int) -> bool:
-    """Tell whether an answer carries what was asked for."""
+    """Return whether an HTTP status code is a success."""
     return 200 <= status < 300
 
 
 def is_unserved_path(error: ApiError) -> bool:
-    """Return whether a 404 is about the path, not about an object: only the latter names the object."""
+    """Return whether a 404 is about the path and not about an object, because only errors about objects name one."""
     details = error.status.details
     return error.status.code == 404 and (details is None or not details.name)
 
 
 def error_from_answer(status: int, body: bytes, *, method: str, path: str, retry_after: str = "") -> ApiError:
-    """Make the error that belongs to an answer.
+    """Return the error for an unsuccessful response.
 
     Args:
-        status: HTTP status code, not a success.
-        body: The body, or its beginning.
+        status: HTTP status code.
+        body: Response body, or its beginning.
         method: HTTP method of the request.
-        path: URL path of the request, without query.
-        retry_after: The ``Retry-After`` header; anything but whole seconds is passed over, as in client-go.
+        path: URL path of the request, without the query.
+        retry_after: Value of the ``Retry-After`` header. Values other than whole seconds are ignored, as in client-go.
     """
     is_number = retry_after.isascii() and retry_after.isdigit() and len(retry_after) <= _DIGITS
     seconds = float(retry_after) if is_number else None

@@ -1,15 +1,15 @@
-"""Failures of connections: their meaning, their texts, and the reaction of the transport.
+"""Classify connection failures, describe them, and decide the reaction of the transport.
 
-| what broke                                            | then                                                    |
-| ----------------------------------------------------- | ------------------------------------------------------- |
-| a GET or HEAD on a connection that others had used    | again at once: servers close idle connections           |
-| the handshake of TLS                                  | again, if the certificate files have changed meanwhile  |
-| a connection with TLS that was cut                    | the error stands, and the own certificate is suspected: |
-|                                                       | with TLS 1.3 a server refuses it after the handshake    |
-| anything else                                         | the error stands (``retry`` says what the client does)  |
+| failure                                             | reaction                                                      |
+| --------------------------------------------------- | ------------------------------------------------------------- |
+| a GET or HEAD on a reused connection                | repeat at once, because servers close idle connections        |
+| a TLS handshake                                     | repeat if the certificate files have changed                  |
+| a TLS connection that was cut                       | raise the error, and check the client certificate, because a  |
+|                                                     | TLS 1.3 server rejects it after the handshake                 |
+| any other failure                                   | raise the error (``retry`` decides about further attempts)    |
 
-Each try of the first kind takes one dead connection out of the pool, and each of the second one change of the files, so
-that both end.
+Both kinds of repetition end: each attempt removes one dead connection from the pool, or needs another change of the
+files.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ import msgspec
 from deltaloop.api.redaction import redact
 
 CUTS: Final = (ConnectionResetError, BrokenPipeError, ConnectionAbortedError)
-"""Errors of a connection that the other side, or the way to it, has cut: the next one may hold."""
+"""Errors of a connection that the peer or the network closed. A new connection may succeed."""
 
 
 class FailureKind(Enum):
-    """Where it went wrong."""
+    """Phase of a connection failure."""
 
     NAME = auto()
     REFUSED = auto()
@@ -43,12 +43,12 @@ class FailureKind(Enum):
 
 @final
 class ConnectionFailure(msgspec.Struct, frozen=True):
-    """One failure.
+    """Failure of a connection.
 
     Attributes:
-        kind: Where it went wrong.
-        reason: What exactly, without data of requests or answers.
-        cut: Whether the other side, or the way to it, cut a connection that was there, or nearly.
+        kind: Phase of the failure.
+        reason: Details, without data of requests or responses.
+        cut: Whether the peer or the network closed a connection that was established or nearly established.
     """
 
     kind: FailureKind
@@ -57,15 +57,11 @@ class ConnectionFailure(msgspec.Struct, frozen=True):
 
     @property
     def in_handshake(self) -> bool:
-        """Whether TLS itself failed."""
+        """Whether the TLS handshake failed."""
         return self.kind in (FailureKind.CERTIFICATE, FailureKind.TLS)
 
     def describe(self, address: str) -> str:
-        """Say what happened.
-
-        Args:
-            address: Host and port of the server.
-        """
+        """Return the message of the failure for ``address`` (host and port of the server)."""
         match self.kind:
             case FailureKind.NAME:
                 return f"the host name of {address} cannot be resolved"
@@ -91,7 +87,7 @@ class ConnectionFailure(msgspec.Struct, frozen=True):
 
 
 def of_connecting(error: OSError) -> ConnectionFailure:
-    """Tell what the system's error means where a connection was to be made, TLS included."""
+    """Return the failure for an error that occurred while connecting, including the TLS handshake."""
     cut = isinstance(error, CUTS)
     if isinstance(error, ConnectionRefusedError):
         return ConnectionFailure(FailureKind.REFUSED)
@@ -99,19 +95,19 @@ def of_connecting(error: OSError) -> ConnectionFailure:
         reason = getattr(error, "verify_message", "") or str(error)
         return ConnectionFailure(FailureKind.CERTIFICATE, redact(reason))
     if isinstance(error, ssl.SSLError):
-        # Only what OpenSSL itself found wrong has a reason.
+        # Only errors from OpenSSL have a reason.
         return ConnectionFailure(FailureKind.TLS, getattr(error, "reason", None) or type(error).__name__)
     return ConnectionFailure(FailureKind.CONNECT, redact(str(error.strerror or error)), cut)
 
 
 def of_breaking(error: Exception) -> ConnectionFailure:
-    """Return the meaning of an error that ended a connection; whatever it is, TLS included, has cut the connection."""
+    """Return the failure for an error that ended an established connection. It always counts as cut."""
     reason = getattr(error, "strerror", None) or type(error).__name__
     return ConnectionFailure(FailureKind.BROKE, redact(str(reason)), cut=True)
 
 
 REPEATED: Final = frozenset({"GET", "HEAD"})
-"""Methods whose requests are sent again if a kept connection turns out to be dead."""
+"""Methods that are repeated if a reused connection turns out to be dead."""
 
 
 _PAUSE: Final = 5.0
@@ -119,35 +115,33 @@ _PAUSE: Final = 5.0
 
 @final
 class Reuse:
-    """Decide whether requests may use kept connections.
+    """Decision whether requests can use kept connections.
 
-    A server may close each connection right after its answer without saying so. A request on such a connection races
-    with the end of the connection, so the first end that comes too late to be seen stops the use of kept connections
-    for some seconds.
+    A server may close each connection right after its response without announcing it. A request on such a connection
+    races with the close. The first close that the event loop notices too late therefore stops reuse for a few seconds.
 
     Attributes:
-        begins_at: Time from which requests may use kept connections.
+        begins_at: Event loop time from which requests can use kept connections.
     """
 
     __slots__ = ("begins_at",)
 
     def __init__(self) -> None:
-        """Allow it."""
         self.begins_at: float = -math.inf
 
     def failed(self, now: float) -> None:
-        """Note that a kept connection had ended before the event loop noticed it."""
+        """Record that a kept connection was closed before the event loop noticed it."""
         self.begins_at = now + _PAUSE
 
 
 @final
 class AfterBreak(msgspec.Struct, frozen=True):
-    """What to do; without any of these the error stands.
+    """Reaction to a failed attempt. Without any of these flags, the error is raised.
 
     Attributes:
-        again: Send the request again at once.
-        reload: Look at the certificate files, and send it again if they have changed.
-        suspect: If it is not sent again, look at them before the next request.
+        again: Repeat the request at once.
+        reload: Check the certificate files, and repeat the request if they have changed.
+        suspect: Check the certificate files before the next request, unless this request is repeated.
     """
 
     again: bool = False
@@ -156,14 +150,14 @@ class AfterBreak(msgspec.Struct, frozen=True):
 
 
 def after_break(method: str, *, reused: bool, tls: bool, in_handshake: bool, cut: bool) -> AfterBreak:
-    """Decide about one try.
+    """Return the reaction to a failed attempt.
 
     Args:
         method: HTTP method.
-        reused: Whether the connection had been used before.
-        tls: Whether it is one with TLS.
-        in_handshake: Whether TLS itself failed.
-        cut: Whether the other side, or the way to it, cut the connection.
+        reused: Whether an earlier request used the connection.
+        tls: Whether the connection uses TLS.
+        in_handshake: Whether the TLS handshake failed.
+        cut: Whether the peer or the network closed the connection.
     """
     if reused and method in REPEATED:
         return AfterBreak(again=True)

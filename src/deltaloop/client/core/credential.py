@@ -1,4 +1,4 @@
-"""What one request shows of itself: a header, a certificate, or both. Nothing of it is in a ``repr``."""
+"""Credentials of a single request. Their ``repr`` contains no secrets."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from deltaloop.api.redaction import SecretText
 
 
 class ClientCertificate(msgspec.Struct, frozen=True, kw_only=True):
-    """A client's certificate and key.
+    """Client certificate with its private key.
 
     Attributes:
-        certificate: PEM certificate (chain).
+        certificate: PEM certificate chain.
         key: PEM private key.
     """
 
@@ -23,11 +23,12 @@ class ClientCertificate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Credential(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is asking, at this moment.
+    """Credentials for a request: a header, a certificate, or both.
 
     Attributes:
-        authorization: The whole ``Authorization`` header, such as ``Bearer …``; None sends none.
-        certificate: Certificate to show in place of the configuration's own; None shows that one, if there is one.
+        authorization: Complete ``Authorization`` header, such as ``Bearer …``. None sends no header.
+        certificate: Client certificate that replaces the configured certificate. None uses the configured certificate,
+            if any.
     """
 
     authorization: SecretText | None = None
@@ -35,14 +36,14 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bearer(token: str) -> Credential:
-    """Make the credential of a bearer token."""
+    """Return the credential for a bearer token."""
     return Credential(authorization=SecretText(f"Bearer {token}"))
 
 
 def is_header_value(text: str) -> bool:
-    """Tell whether a text can be sent as the value of a header: it can be encoded and has no control characters."""
+    """Return whether a text is a valid header value: encodable, and without control characters."""
     try:
         text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can write and nothing else can
+    except UnicodeEncodeError:  # a lone surrogate, which is only possible in JSON
         return False
     return all(character >= " " and character != "\x7f" for character in text)

@@ -1,8 +1,8 @@
-"""What an edit of a typed object changes of the object as it is: the merge patch that sets it, and nothing else.
+"""Compute the merge patch for an edit of a typed object.
 
-The class may know less than the server: fields that it does not have stay. It may say more: defaults that nobody set
-are in what it reads, and are not written. So it is what the edit changed that counts, from the object as it was read to
-the object as it is then. Lists, which a merge patch replaces, are put together of the server's items and the edited.
+The class can have fewer fields than the server's object, and its defaults are not stored. The patch therefore contains
+only the differences between the object before and after the edit. Unknown fields stay unchanged. A merge patch replaces
+lists, so lists are combined from the server's items and the edited items.
 
 Source: https://www.rfc-editor.org/rfc/rfc7386.
 """
@@ -18,32 +18,32 @@ from deltaloop.api.resource_type import ResourceType, definition_of
 
 _MISSING: Final = object()
 _NAMES: Final = ("name", "key", "type", "id", "kind", "port", "path", "host", "ip")
-"""Fields that tell the items of a list apart, if all of them have one."""
+"""Fields that identify list items, if all items have a distinct value."""
 
 
 def edit_patch(stored: Any, before: Any, after: Any, given: Any) -> dict[str, Any]:
-    """Return the merge patch that makes of a stored object what an edit made of it; empty if it changed nothing.
+    """Return the merge patch that repeats an edit on the stored object, or an empty dict without changes.
 
     Args:
-        stored: The object as the server has it.
-        before: The same as its class reads it, with defaults.
-        after: What the edit made of that, with defaults.
-        given: The same without defaults: of it come the objects that are new.
+        stored: Object from the server.
+        before: The same object as the class decodes it, with defaults.
+        after: Object after the edit, with defaults.
+        given: Object after the edit, without defaults. New nested objects are copied from it.
     """
     return _patch(stored, edited_object(stored, before, after, given))
 
 
 def edited_object(stored: Any, before: Any, after: Any, given: Any) -> dict[str, Any]:
-    """Return a stored object as an edit has made it; the arguments are those of ``edit_patch``."""
+    """Return the stored object after the edit. The arguments are the same as for ``edit_patch``."""
     result: dict[str, Any] = _edited(stored, before, after, given)
     return result
 
 
 def refuse_what_no_edit_changes(kind: ResourceType[Any], patch: dict[str, Any]) -> None:
-    """Refuse an edit of names, or of a status that has to be written apart.
+    """Reject edits of the identity, and of a status that is a subresource.
 
     Raises:
-        InvalidArgumentError: Naming what to do in its place.
+        InvalidArgumentError: If the patch contains such a field.
     """
     named = cast("dict[str, Any]", patch.get("metadata") or {})
     if wrong := [name for name in ("name", "namespace", "uid", "resourceVersion") if name in named]:
@@ -56,7 +56,6 @@ def refuse_what_no_edit_changes(kind: ResourceType[Any], patch: dict[str, Any]) 
 
 
 def _edited(stored: Any, before: Any, after: Any, given: Any) -> Any:
-    """Return what was stored, with what was changed."""
     if _same(before, after):
         return stored
     if _is_object(after) and _is_object(before) and _is_object(stored):
@@ -77,7 +76,7 @@ def _edited_fields(
         if now is _MISSING or now is None:
             result.pop(name, None)
         else:
-            # What is as it is by default now, and was not before, has to be said.
+            # A field that was reset to its default must be written explicitly.
             result[name] = _edited(stored.get(name, _MISSING), was, now, given.get(name, now))
     return result
 

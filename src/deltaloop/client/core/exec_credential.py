@@ -1,11 +1,11 @@
-"""Credential plugins: what a plugin is told, and what its answer means. When it runs: ``core/expiring_credential.py``.
+"""Input and output of credential plugins. ``expiring_credential`` decides when a plugin runs.
 
-A plugin is a program of the user's. It is started with ``KUBERNETES_EXEC_INFO`` in its environment, an
-``ExecCredential`` with a ``spec``, and prints an ``ExecCredential`` with a ``status``: a token, a client certificate
-with its key, or both, and perhaps when they expire. Both versions of the API have the same fields.
+A plugin is a program that the kubeconfig names. It receives an ``ExecCredential`` with a ``spec`` in the variable
+``KUBERNETES_EXEC_INFO``, and prints an ``ExecCredential`` with a ``status``: a token, a client certificate with its
+key, or both, and optionally the expiry. Both API versions have the same fields.
 
-Nothing of what a plugin prints is ever in a message; of its standard error the end is, redacted, and without the values
-that its environment was given.
+Messages never contain the output of a plugin. They contain the end of its standard error, redacted and without the
+values of its environment.
 
 Source: KEP-541; client-go pkg/apis/clientauthentication/types.go, plugin/pkg/client/auth/exec/exec.go
 (``refreshCredsLocked``); tools/clientcmd/validation.go.
@@ -33,15 +33,15 @@ V1: Final = "client.authentication.k8s.io/v1"
 V1BETA1: Final = "client.authentication.k8s.io/v1beta1"
 EXEC_INFO: Final = "KUBERNETES_EXEC_INFO"
 _KIND: Final = "ExecCredential"
-_MOST_YAML: Final = 64 * 1024  # YAML is read on the event loop, 50 times slower than JSON
+_MOST_YAML: Final = 64 * 1024  # YAML is parsed on the event loop and is 50 times slower than JSON
 _SHOWN_STDERR: Final = 600
-# Shorter values are words such as "true" and "eu"; hiding them hides the message.
+# Shorter values are words such as "true" and "eu". Redacting them would make messages unreadable.
 _SHORTEST_SECRET: Final = 6
 _WORD: Final = re.compile(r"""[^\s"'\\,:{}]+""")
 
 
 class InteractiveMode(StrEnum):
-    """Whether a plugin may, or must, talk to a person over standard input."""
+    """Whether a plugin can, or must, use standard input to interact with the user."""
 
     NEVER = "Never"
     IF_AVAILABLE = "IfAvailable"
@@ -50,18 +50,18 @@ class InteractiveMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecPlugin:
-    """A credential plugin, as a kubeconfig's ``exec`` has it.
+    """Credential plugin from the ``exec`` field of a kubeconfig.
 
     Attributes:
-        command: Absolute path, or a name without a slash that is searched in ``PATH``.
-        args: The plugin's command-line arguments.
-        env: Variables on top of the program's own environment.
-        api_version: Version of ``ExecCredential`` that both sides speak.
+        command: Absolute path, or a name without a slash that is looked up in ``PATH``.
+        args: Command-line arguments.
+        env: Variables that are added to the environment of this process.
+        api_version: Version of ``ExecCredential``.
         interactive_mode: Whether the plugin gets standard input.
-        cluster: What the plugin is told about the cluster (``spec.cluster``); None tells nothing.
-        install_hint: What to do where the plugin is not installed.
-        timeout: Seconds until a plugin that talks to nobody is ended.
-        interactive_timeout: Seconds until a plugin that has standard input is ended: a person may have to answer.
+        cluster: Cluster information for the plugin (``spec.cluster``). None sends no information.
+        install_hint: Installation instructions for a missing plugin.
+        timeout: Time limit in seconds for a plugin without standard input.
+        interactive_timeout: Time limit in seconds for a plugin with standard input, because a user may have to respond.
     """
 
     command: str
@@ -75,10 +75,10 @@ class ExecPlugin:
     interactive_timeout: float = 300.0
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run.
+        """Validate the fields.
 
         Raises:
-            ConfigError: Naming the field of the kubeconfig.
+            ConfigError: If a field is invalid. The message names the field of the kubeconfig.
         """
         require_positive("ExecPlugin", timeout=self.timeout, interactive_timeout=self.interactive_timeout)
         if not self.command:
@@ -96,20 +96,20 @@ class ExecPlugin:
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """Name of the plugin in messages."""
         return f"exec plugin {self.command!r}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginCall:
-    """One run of a plugin, ready to be started.
+    """Invocation of a plugin.
 
     Attributes:
-        command: The program: a path, or a name to be searched in ``environ``'s ``PATH`` of the parent.
-        args: The plugin's command-line arguments.
-        environ: The whole environment.
-        has_stdin: Whether it gets our standard input, and with it the terminal; otherwise it gets none.
-        timeout: Seconds until it is ended.
+        command: Path of the program, or a name that is looked up in the ``PATH`` of this process.
+        args: Command-line arguments.
+        environ: Complete environment of the plugin.
+        has_stdin: Whether the plugin inherits standard input, and therefore the terminal.
+        timeout: Time limit in seconds.
     """
 
     command: str
@@ -120,7 +120,7 @@ class PluginCall:
 
 
 class PluginEnd(StrEnum):
-    """How a run ended."""
+    """Outcome of a plugin process."""
 
     EXITED = "exited"
     NOT_FOUND = "not-found"
@@ -131,14 +131,14 @@ class PluginEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginOutcome:
-    """What came of a run.
+    """Result of a plugin process.
 
     Attributes:
-        end: How it ended.
-        code: Exit code, negative for a signal; of ``EXITED`` only.
-        reason: The system's words, of ``NOT_STARTED`` only.
-        output: Standard output, as far as it was read.
-        stderr: The end of standard error; empty if that went to the terminal.
+        end: Outcome of the process.
+        code: Exit code, negative for a signal. Only set for ``EXITED``.
+        reason: Error text of the operating system. Only set for ``NOT_STARTED``.
+        output: Standard output that was read.
+        stderr: End of standard error, or empty if it was written to the terminal.
     """
 
     end: PluginEnd = PluginEnd.EXITED
@@ -150,22 +150,22 @@ class PluginOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecAnswer:
-    """A credential, and when it expires in seconds since 1970, if it does."""
+    """Credential with its expiry in seconds since 1970, or None if it does not expire."""
 
     credential: Credential
     expires_at: float | None
 
 
 def plugin_call(plugin: ExecPlugin, environ: Mapping[str, str], *, is_terminal: bool) -> PluginCall:
-    """Decide how the plugin is run.
+    """Return the invocation of a plugin.
 
     Args:
-        plugin: The exec plugin, as the kubeconfig describes it.
-        environ: Our own environment, which it inherits.
-        is_terminal: Whether our standard input is a terminal, where a person can be asked.
+        plugin: Plugin from the kubeconfig.
+        environ: Environment of this process, which the plugin inherits.
+        is_terminal: Whether standard input is a terminal.
 
     Raises:
-        CredentialsError: If the plugin must be able to ask a person, and nobody is there.
+        CredentialsError: If the plugin requires a terminal and standard input is not a terminal.
     """
     if plugin.interactive_mode is InteractiveMode.ALWAYS and not is_terminal:
         raise CredentialsError(
@@ -189,10 +189,10 @@ def plugin_call(plugin: ExecPlugin, environ: Mapping[str, str], *, is_terminal: 
 
 
 def plugin_answer(plugin: ExecPlugin, outcome: PluginOutcome, call: PluginCall) -> ExecAnswer:
-    """Read what the plugin gave.
+    """Return the credential that a plugin printed.
 
     Raises:
-        CredentialsError: If it gave nothing that can be used; says why and what to do.
+        CredentialsError: If the plugin failed or its output is not usable.
     """
     if outcome.end is not PluginEnd.EXITED or outcome.code != 0:
         raise CredentialsError(plugin.name, _failure(plugin, outcome, call))
@@ -208,13 +208,13 @@ def plugin_answer(plugin: ExecPlugin, outcome: PluginOutcome, call: PluginCall) 
 
 
 def stderr_shown(plugin: ExecPlugin, outcome: PluginOutcome) -> str:
-    """Return the end of a plugin's standard error in a form that may be shown: one line, short, without secrets."""
+    """Return the end of a plugin's standard error for messages: one short line without secrets."""
     text = outcome.stderr
     for value in sorted(_known_secrets(plugin, outcome), key=len, reverse=True):
         text = text.replace(value, REDACTED)
     text = "".join(character if character.isprintable() else " " for character in str(redact(text)))
     text = " ".join(text.split())
-    # Cut after hiding: half a secret is not recognized any more.
+    # Truncate after redaction, because a truncated secret would not be recognized.
     return text if len(text) <= _SHOWN_STDERR else "…" + text[-_SHOWN_STDERR:]
 
 
@@ -245,14 +245,14 @@ class _ExecCredential(msgspec.Struct):
 
 
 def _read(output: bytes) -> _ExecCredential:
-    """Read the output of a plugin, in JSON or, as kubectl accepts it, in YAML."""
+    """Decode the output of a plugin from JSON or, like kubectl, from YAML."""
     output = output.removeprefix(BOM_UTF8)
     try:
         return msgspec.json.decode(output, type=_ExecCredential)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         if len(output) > _MOST_YAML or output.lstrip().startswith(b"{"):
             raise
-    from deltaloop.api.yaml_reader import read_yaml_body  # few plugins need it
+    from deltaloop.api.yaml_reader import read_yaml_body  # imported on use, because few plugins print YAML
 
     return msgspec.convert(read_yaml_body(output, source="the output", repeated=[]), _ExecCredential)
 

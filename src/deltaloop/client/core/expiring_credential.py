@@ -1,15 +1,14 @@
-"""When a credential that expires is renewed. Used for exec plugins and for OIDC.
+"""Decide when a credential is renewed. Used for exec plugins and OIDC.
 
-    nothing ──renewed──▶ fresh ──margin before expiry──▶ due ──expiry──▶ expired
-                           │                              │
-                           └────────── refused (401) ─────┴──▶ refused: as nothing
+none ──renewed──▶ fresh ──margin before expiry──▶ due ──expiry──▶ expired │                              │ └──────────
+rejected (401) ────┴──▶ rejected: same as none
 
-Only "fresh" is used without asking. Everything else asks for a renewal, once for all requests that wait. When the
-renewal fails, a credential that is only "due" serves on. A failure is remembered for a second, so that a thousand
-waiting requests do not start a thousand plugins one after the other; and a credential that comes back although it was
-refused is not asked for again for ten seconds.
+Only a fresh credential is used without a renewal. In all other states, one renewal runs for all waiting requests. If it
+fails, a credential that is due stays in use. A failure is remembered for one second, so that a thousand waiting
+requests do not start a thousand plugins in sequence. If a renewal returns a rejected credential again, the next renewal
+can start after ten seconds.
 
-Times are seconds since 1970: expiry is wall-clock time, and the clock must run while the machine sleeps.
+Times are seconds since 1970, because expiry is wall-clock time and the clock must advance while the machine sleeps.
 
 Source: client-go plugin/pkg/client/auth/exec/exec.go (``getCreds``, ``maybeRefreshCreds``; no margin there);
 plugin/pkg/client/auth/oidc/oidc.go (``expiryDelta`` 10 s).
@@ -28,12 +27,11 @@ REFUSED_AGAIN_REST = 10.0
 
 @final
 class ExpiringCredential:
-    """The last credential that was had, and what is known about it."""
+    """State of the last credential."""
 
     __slots__ = ("_again_at", "_credential", "_expires_at", "_failed_at", "_failure", "_margin", "_refused")
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self._credential: Credential | None = None
         self._expires_at: float | None = None
         self._margin = 0.0
@@ -43,7 +41,7 @@ class ExpiringCredential:
         self._failed_at: float | None = None
 
     def usable(self, now: float) -> Credential | None:
-        """Return the credential to use without asking, or None if a renewal is to be asked for."""
+        """Return the credential for the next request, or None if a renewal is necessary."""
         if self._credential is None or self._is_expired(now):
             return None
         if self._credential == self._refused:
@@ -53,27 +51,27 @@ class ExpiringCredential:
         return self._credential
 
     def failure(self, now: float) -> Exception | None:
-        """Return the error to give without asking, because the last renewal failed only just now."""
+        """Return the error of a renewal that failed within the last second, or None."""
         return self._failure if _is_within(self._failed_at, FAILURE_REST, now) else None
 
     def renewed(self, credential: Credential, *, expires_at: float | None, now: float) -> None:
-        """A renewal gave ``credential``; who waited for it uses it, even if it has expired already."""
+        """Store a new credential. Waiting requests use it even if it has already expired."""
         self._credential = credential
         self._expires_at = expires_at
-        # A credential that lives for a minute only must not be renewed all the time.
+        # A credential with a lifetime of one minute must not be renewed permanently.
         self._margin = 0.0 if expires_at is None else max(0.0, min(EXPIRY_MARGIN, (expires_at - now) / 10))
         self._failure = self._failed_at = None
         self._again_at = now if credential == self._refused else None
 
     def renewal_failed(self, error: Exception, now: float) -> Credential | None:
-        """A renewal failed: return the credential that serves on, or None if the error stands."""
+        """Record a failed renewal. Return the credential that stays in use, or None to raise the error."""
         self._failure, self._failed_at = error, now
         if self._credential == self._refused or self._is_expired(now):
             return None
         return self._credential
 
     def refused(self, credential: Credential) -> None:
-        """The server did not accept ``credential``; one that was renewed meanwhile stays."""
+        """Record that the server rejected ``credential``, unless it has been replaced in the meantime."""
         if credential == self._credential:
             self._refused = credential
 
@@ -82,5 +80,5 @@ class ExpiringCredential:
 
 
 def _is_within(began_at: float | None, length: float, now: float) -> bool:
-    # A clock that was set back must not prolong it.
+    # Setting the clock back must not extend the period.
     return began_at is not None and began_at <= now < began_at + length

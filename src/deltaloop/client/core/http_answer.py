@@ -1,16 +1,16 @@
-"""The reader of one connection's responses: llhttp, and what llhttp leaves to its user.
+"""Read HTTP responses with llhttp and enforce the limits that llhttp leaves to its user.
 
-| beginning of the response            | body                                                             |
-| ------------------------------------ | ---------------------------------------------------------------- |
-| HEAD, 204, 304, CONNECT (success)    | empty                                                            |
-| ``Transfer-Encoding: chunked``       | chunks up to the empty one; trailers are dropped                 |
-| ``Content-Length``                   | that many bytes                                                  |
-| neither                              | all bytes until the connection is closed                         |
+| beginning of the response            | body                                                             | |
+------------------------------------ | ---------------------------------------------------------------- | | HEAD, 204,
+304, CONNECT (success)    | empty                                                            | | ``Transfer-Encoding:
+chunked``       | chunks up to the empty chunk, without trailers                   | | ``Content-Length``
+| that many bytes                                                  | | neither                              | all bytes
+until the connection is closed                         |
 
-llhttp rejects responses that two readers could take for two things: a length beside chunks, two lengths, chunk sizes
-that are not plain numbers, bare line feeds, folded lines. Here, other encodings than ``chunked``, a change of the
-protocol, and endless heads, trailers and interim responses are rejected as well. Bytes after the end of a response
-belong to no request, so the connection cannot be kept.
+llhttp rejects ambiguous responses: a length together with chunks, two lengths, invalid chunk sizes, bare line feeds and
+folded lines. This reader also rejects encodings other than ``chunked``, protocol changes, and endless heads, trailers
+and interim responses. A connection cannot be kept if bytes follow the end of a response, because they belong to no
+request.
 
 Sources: RFC 9112, sections 4, 5, 6 and 7; RFC 9110, section 15.2.
 """
@@ -23,7 +23,7 @@ from typing import Final, final
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 MOST_HEAD: Final = 64 * 1024
-"""Maximum bytes of a head, of trailers, and of a line between chunks."""
+"""Maximum size in bytes of a head, of trailers, and of a line between chunks."""
 
 _MOST_INTERIM: Final = 16
 _WITHOUT_BODY: Final = frozenset({204, 304})
@@ -42,21 +42,21 @@ _ORDINARY: Final = frozenset(
 
 
 class MalformedAnswerError(Exception):
-    """The response is not HTTP, or two readers could read it in two ways. The message contains no data."""
+    """The response is invalid or ambiguous HTTP. The message contains no data."""
 
 
 @final
 class AnswerReader:
-    """Reader of the responses of one connection, one after the other.
+    """Reader of the responses of one connection.
 
     Attributes:
-        status: HTTP status code; 0 until the head has been read.
-        headers: Names and values as they were received.
-        pieces: Received pieces of the body; the consumer clears the list.
+        status: HTTP status code, or 0 until the head has been read.
+        headers: Names and values as received.
+        pieces: Received pieces of the body. The consumer clears the list.
         encoding: Value of ``Content-Encoding``.
-        warns: Whether there is a ``Warning`` header.
-        complete: Whether the response has been read to its end.
-        keeps_alive: Whether the connection can serve another request; valid once the response is complete.
+        warns: Whether the response has a ``Warning`` header.
+        complete: Whether the response has been read completely.
+        keeps_alive: Whether the connection can be used for another request. Only valid once the response is complete.
     """
 
     __slots__ = (
@@ -81,7 +81,7 @@ class AnswerReader:
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
-        # llhttp calls these directly. A response that no request expects ends in an IndexError, which stops llhttp.
+        # llhttp calls these directly. An unexpected response raises an IndexError, which stops llhttp.
         self._expected: list[None] = []
         self.on_body = self.pieces.append
         self.on_message_begin = self._expected.pop
@@ -91,7 +91,7 @@ class AnswerReader:
         self.keeps_alive: bool = True
 
     def begin(self, method: str) -> None:
-        """Expect the response to a request; the one before must be complete."""
+        """Expect the response to a request. The previous response must be complete."""
         self._method = method
         self._expected.append(None)
         self.status: int = 0
@@ -102,10 +102,10 @@ class AnswerReader:
         self._fault = ""
 
     def feed(self, data: bytes | memoryview) -> None:
-        """Read the next slice.
+        """Read the next chunk.
 
         Raises:
-            MalformedAnswerError: If the response is invalid; the connection is of no use then.
+            MalformedAnswerError: If the response is invalid. The connection must be closed.
         """
         before = len(self.pieces)
         try:
@@ -125,7 +125,7 @@ class AnswerReader:
             raise MalformedAnswerError(f"its head, or the text between its chunks, has more than {MOST_HEAD} bytes")
 
     def end(self) -> bool:
-        """Note that the connection was closed; return whether that makes the response complete."""
+        """Record that the connection was closed, and return whether the response is complete."""
         self.keeps_alive = False
         if self.status and not self.complete:
             self.complete = not any(
@@ -134,23 +134,23 @@ class AnswerReader:
         return self.complete
 
     def taken(self) -> bytes:
-        """Return the received part of the body, and forget it."""
+        """Return and remove the received part of the body."""
         pieces = self.pieces
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         pieces.clear()
         return body
 
-    # -- called by llhttp
+    # -- callbacks of llhttp
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Note a header, or a trailer, which is dropped."""
+        """Record a header. Trailers are dropped."""
         if not self.status:
             self.headers.append((name, value))
             if name not in _ORDINARY:
                 self._is_special = True
 
     def on_headers_complete(self) -> None:
-        """Note the end of the head."""
+        """Record the end of the head."""
         status = self._parser.get_status_code()
         if status < 200:
             self._interim += 1
@@ -164,11 +164,11 @@ class AnswerReader:
         self.status = status
         if self._method == "HEAD" or (self._method == "CONNECT" and status < 300):
             self.complete = True
-            # llhttp does not know that there is no body.
+            # llhttp does not know that the body is missing.
             self.keeps_alive = self._method == "CONNECT"
 
     def on_message_complete(self) -> None:
-        """Note the end of a response."""
+        """Record the end of a response."""
         if self.status and not self.complete:
             self.complete = True
             self.keeps_alive = self._parser.should_keep_alive()
@@ -195,5 +195,4 @@ class AnswerReader:
 
 
 def _reason(error: HttpParserError) -> str:
-    """Return llhttp's reason, which contains no data."""
     return str(error) or type(error).__name__

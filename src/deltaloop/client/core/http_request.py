@@ -1,4 +1,4 @@
-"""Writes the head of an HTTP/1.1 request: target, headers, and nothing that could be taken for a second request.
+"""Write the head of an HTTP/1.1 request, and reject values that could inject a second request.
 
 Sources: RFC 9112, section 3; RFC 3986, section 3.4 (query).
 """
@@ -15,7 +15,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_writing import is_unicode
 
 PATH: Final = cache(lambda: re.compile(r"[!-\"$-~]*"))
-"""The pattern of a path that can be sent as it is."""
+"""Pattern of a path that needs no quoting."""
 
 _TOKEN: Final = cache(lambda: re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"))
 _VALUE: Final = cache(lambda: re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*"))
@@ -24,7 +24,7 @@ _IN_QUERY: Final = "/:@!$'()*,?~-._"
 
 
 def target(path: str, query: Mapping[str, str]) -> str:
-    """Return the target of a request: a path that is quoted already, with its query.
+    """Return the request target: a quoted path with its query.
 
     Raises:
         InvalidArgumentError: If the path is not quoted, or the query is not Unicode.
@@ -37,7 +37,7 @@ def target(path: str, query: Mapping[str, str]) -> str:
     for name, value in query.items():
         if _PLAIN().fullmatch(name) is None or _PLAIN().fullmatch(value) is None:
             if not is_unicode(name) or not is_unicode(value):
-                # Without the parameter, a selector would select more.
+                # Omitting the parameter could widen a selector, so raise an error instead.
                 raise InvalidArgumentError(
                     f"the query parameter {name!r} has a lone surrogate in it, which is not Unicode. "
                     "Decode the text anew."
@@ -49,10 +49,10 @@ def target(path: str, query: Mapping[str, str]) -> str:
 
 
 def header_lines(headers: Iterable[tuple[str, str]]) -> bytes:
-    """Return lines of headers.
+    """Return the encoded header lines.
 
     Raises:
-        InvalidArgumentError: If a name or value would be more than one line, or is none.
+        InvalidArgumentError: If a name or value is invalid, for example because it contains a line break.
     """
     lines: list[str] = []
     for name, value in headers:

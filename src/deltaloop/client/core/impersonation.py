@@ -1,7 +1,7 @@
-"""Asking in somebody else's name: the headers that say whose.
+"""Headers for requests on behalf of another user.
 
-The server checks that the real user may impersonate. A key of the extra fields is part of a header's name, so
-characters that a name cannot have are percent-encoded.
+The server checks that the real user can impersonate. The keys of extra fields are part of header names, so invalid
+characters are percent-encoded.
 
 Source: client-go transport/round_trippers.go (``impersonatingRoundTripper``, ``headerKeyEscape``).
 """
@@ -19,13 +19,13 @@ _NAME_CHARACTERS = frozenset(b"!#$&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXY
 
 
 class Impersonation(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom to ask as.
+    """User to impersonate.
 
     Attributes:
-        user: User name; service accounts are ``system:serviceaccount:<namespace>:<name>``.
-        uid: Unique id of the user, or "".
-        groups: Groups; without any, the server takes those of the name.
-        extra: Further fields, each with its values.
+        user: User name. Service accounts are ``system:serviceaccount:<namespace>:<name>``.
+        uid: UID of the user, or "".
+        groups: Groups. If empty, the server uses the groups of the user.
+        extra: Extra fields with their values.
     """
 
     user: str
@@ -34,10 +34,10 @@ class Impersonation(msgspec.Struct, frozen=True, kw_only=True):
     extra: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict[str, tuple[str, ...]])
 
     def __post_init__(self) -> None:
-        """Refuse what the server would not understand.
+        """Validate the fields.
 
         Raises:
-            ConfigError: If there is no user, or a value cannot be sent as a header.
+            ConfigError: If the user is missing, or a value is not valid in a header.
         """
         if not self.user:
             raise ConfigError(
@@ -53,7 +53,7 @@ class Impersonation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def impersonation_headers(impersonation: Impersonation) -> list[tuple[str, str]]:
-    """Return the headers, in order; names may come several times."""
+    """Return the headers in order. Names can be repeated."""
     headers = [("Impersonate-User", impersonation.user)]
     if impersonation.uid:
         headers.append(("Impersonate-Uid", impersonation.uid))
@@ -64,5 +64,5 @@ def impersonation_headers(impersonation: Impersonation) -> list[tuple[str, str]]
 
 
 def _escaped(key: str) -> str:
-    # Half of a surrogate pair cannot be encoded; it becomes a question mark, which is escaped in turn.
+    # A lone surrogate cannot be encoded. It becomes a question mark, which is then escaped.
     return "".join(chr(byte) if byte in _NAME_CHARACTERS else f"%{byte:02X}" for byte in key.encode("utf-8", "replace"))

@@ -1,7 +1,6 @@
-"""Reads the answer to a list request without building its objects.
+"""Decode a list response without decoding its objects.
 
-The items are taken as slices of the body, and each is copied out of it: a slice would keep the whole page of some
-megabytes alive for as long as one object of it is cached.
+Each item is copied out of the body, because a slice would keep the complete page in memory while one object is cached.
 """
 
 from __future__ import annotations
@@ -45,16 +44,15 @@ def decode_list(
     """Decode one page.
 
     Args:
-        resource_type: What the items are.
-        body: The body of the answer to a list.
-        first_index: Index of the first item in errors, where items before it were taken off the body already.
-        size: Bytes of the whole body in errors, for the same case.
-        drop_managed_fields: Whether the items are to have no ``metadata.managedFields``.
+        resource_type: Type of the items.
+        body: Response body.
+        first_index: Index of the first item in error messages, if earlier items were removed from the body.
+        size: Size of the complete body in error messages, for the same case. None uses the size of ``body``.
+        drop_managed_fields: Whether to remove ``metadata.managedFields`` from the items.
 
     Raises:
         MalformedObjectError: If the body is not JSON or not a list.
-        UnreadableItemsError: If it holds items that are not objects of the type; it has the list without them, and the
-            message says which they are and has no data of them.
+        UnreadableItemsError: If the list contains invalid items. The error contains the list without them.
     """
     try:
         page = _decode_list(body)
@@ -85,7 +83,7 @@ def decode_items(
     first_index: int,
     drop_managed_fields: bool = False,
 ) -> tuple[list[T], list[UnreadableItemError]]:
-    """Decode items; return those that are objects of the type, and for each other one an error that says which."""
+    """Decode items, and return the valid objects and an error for each invalid item."""
     items: list[T] = []
     unreadable: list[UnreadableItemError] = []
     decode = decode_object_stripped if drop_managed_fields else decode_object

@@ -1,25 +1,23 @@
-r"""Decodes the answer to a list request while it arrives: the body of a large list never exists as a whole.
+r"""Decode a list response while it arrives, so that the complete body is never in memory.
 
-Some servers ignore ``limit``, and a full list after an expired token has none. Read at once and then decoded, 50 000
-pods are 280 MB of body beside 280 MB of objects. Here complete items are taken off the front of the ``items`` array as
-the bytes come, so that at any time there is one body: partly objects, partly about a megabyte that waits.
+Some servers ignore ``limit``, and a list after an expired token has no limit. The body of 50 000 pods is 280 MB, in
+addition to 280 MB of objects. The splitter removes complete items from the front of the ``items`` array as data
+arrives, so about a megabyte is buffered.
 
-How an end of an item is found, without looking at each byte in Python:
+Item boundaries are found without inspecting each byte in Python:
 
-1. Everything up to and with ``"items":[`` is the *head*. It is the right place if the head plus ``]}`` is a JSON object
-   with an empty ``items``: a place deeper down, or in a text, leaves brackets or a text open.
-2. The first item shows how items begin (``{"metadata":``, ``{"apiVersion":"example.com/v1"``). The last occurrence of
-   ``},`` plus that beginning in the buffer is a candidate for the border of two items.
-3. What lies before it is cut at every such place, and each piece is decoded as an object: one pass over the bytes. If
-   that succeeds, every bracket and text in each piece is closed, and so all the borders are some. If it does not (the
-   volume claim templates of a StatefulSet look like a border; an item may be no object), the whole is put in brackets
-   and decoded as an array, which takes a pass more; and if that fails, the candidate before is tried.
-4. What remains at the end, behind the head, is again the JSON of a list, with the last items and whatever follows them,
-   and is decoded as such. That finds everything that is wrong with the body, too.
+1. The *head* ends with ``"items":[``. The position is correct if the head plus ``]}`` is a JSON object with empty
+``items``, because a nested position, or one in a string, leaves brackets or a string open. 2. The first item shows how
+items begin (``{"metadata":``, ``{"apiVersion":"example.com/v1"``). The last occurrence of ``},`` plus this beginning in
+the buffer is a candidate for a boundary. 3. The data before it is split at each such occurrence, and each piece is
+decoded as an object. If all pieces are valid, all boundaries are correct. Otherwise (the volume claim templates of a
+StatefulSet look like a boundary, or an item is not an object) the data is decoded as one array. If that fails, the
+previous candidate is used. 4. The head and the remaining data are a valid list with the last items. Decoding it detects
+all other faults.
 
-A body in which no border is found (indented JSON, items that begin differently) is collected and decoded at the end, as
-one always did: slower and larger, never wrong. After a failure the buffer has to double before the next try, so the
-work stays linear.
+A body without recognizable boundaries (indented JSON, items with different beginnings) is collected and decoded at the
+end, which is slower and needs more memory. After a failure the buffer must double before the next attempt, so the work
+remains linear.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ _ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 @final
 class ListSplitter(Generic[T]):
-    """Takes the body of one list in slices; ``finish`` gives the list."""
+    """Decoder of one list that receives the body in chunks."""
 
     __slots__ = (
         "_beginning",
@@ -73,12 +71,12 @@ class ListSplitter(Generic[T]):
     )
 
     def __init__(self, resource_type: ResourceType[T], *, step: int = _STEP, drop_managed_fields: bool = False) -> None:
-        """Begin with nothing.
+        """Start a list.
 
         Args:
-            resource_type: What the items are.
-            step: How many bytes are collected between two tries to take items off.
-            drop_managed_fields: Whether the items are to have no ``metadata.managedFields``.
+            resource_type: Type of the items.
+            step: Number of bytes to collect between two attempts to decode items.
+            drop_managed_fields: Whether to remove ``metadata.managedFields`` from the items.
         """
         self._drops = drop_managed_fields
         self._resource_type = resource_type
@@ -94,11 +92,11 @@ class ListSplitter(Generic[T]):
 
     @property
     def pending(self) -> int:
-        """Bytes that are not decoded yet."""
+        """Number of bytes that are not decoded yet."""
         return len(self._buffer)
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next slice of the body."""
+        """Add the next chunk of the body."""
         self._size += len(chunk)
         self._buffer += chunk
         if len(self._buffer) < self._next_try:
@@ -109,11 +107,11 @@ class ListSplitter(Generic[T]):
             self._next_try = 2 * len(self._buffer)
 
     def finish(self) -> ResourceList[T]:
-        """Return the list, after the last slice.
+        """Return the list after the last chunk.
 
         Raises:
-            MalformedObjectError: If the body is not JSON or not a list; the message has no data of it.
-            UnreadableItemsError: If it holds items that are not objects of the type; it has the list without them.
+            MalformedObjectError: If the body is not JSON or not a list. The message contains no data.
+            UnreadableItemsError: If the list contains invalid items. The error contains the list without them.
         """
         if self._find_head():
             self._take_items()

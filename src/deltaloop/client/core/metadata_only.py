@@ -1,12 +1,11 @@
-"""Objects of which only the metadata is wanted: what is cut off if a server sends more.
+"""Reduce objects to their metadata if the server sent complete objects.
 
-A server is asked for ``PartialObjectMetadata`` by the Accept header (``core/accept.py``); kube-apiserver gives it for
-every kind it serves, some servers behind the aggregation layer know the whole object only. What those send is cut down
-here to what the others would have sent, so that a cache never holds more than was asked for.
+The client requests ``PartialObjectMetadata`` in the Accept header. kube-apiserver supports this form for all kinds, but
+some aggregated API servers return complete objects. These are reduced here, so that caches only contain metadata.
 
-The kind that such an object names is ``PartialObjectMetadata``, not its own. That is kept: sent back by an update it is
-refused, where an object under its own kind and without a spec might be taken. ``Resource.resource_type`` says what it
-is.
+The objects keep the kind ``PartialObjectMetadata``. If such an object is sent in an update, the server rejects it,
+whereas it might accept an object of the original kind without a spec. ``Resource.resource_type`` contains the original
+kind.
 
 Source: client-go metadata/metadata.go; Kubernetes API concepts, "Metadata-only fetches".
 """
@@ -35,10 +34,10 @@ _decode: Final = msgspec.json.Decoder(_Parts).decode
 
 
 def metadata_of(obj: Resource) -> Resource:
-    """Return the object's ``PartialObjectMetadata``: the object itself if the server sent nothing else.
+    """Return the ``PartialObjectMetadata`` of an object, or the object itself if it already has this form.
 
     Raises:
-        MalformedObjectError: If it cannot be read any more; it could when it was made.
+        MalformedObjectError: If the object cannot be decoded.
     """
     try:
         parts = _decode(obj.raw)
@@ -50,5 +49,5 @@ def metadata_of(obj: Resource) -> Resource:
 
 
 def metadata_of_list(page: ResourceList[Resource]) -> ResourceList[Resource]:
-    """Return a page with the metadata of its objects."""
+    """Return a page that contains only the metadata of its objects."""
     return replace(page, items=tuple(metadata_of(item) for item in page.items))

@@ -1,7 +1,7 @@
-"""Writes an object for the server, whichever of the three forms it comes in: ``Resource``, mapping, or typed object.
+"""Encode an object (``Resource``, mapping or typed object) for the server.
 
-``apiVersion`` and ``kind`` are filled in from the resource type where they are missing, as items of lists do. Of an
-object whose class is a kind's definition, too, only what is set is written: the server has the same defaults.
+Missing ``apiVersion`` and ``kind``, for example in list items, are set from the resource type. For classes that define
+a kind, only fields that were set are written, because the server applies the same defaults.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.json_values import type_of
 from deltaloop.api.json_writing import plain_fields, plain_json, write_json
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, definition_of
@@ -19,14 +20,14 @@ from deltaloop.api.set_fields import set_fields
 
 
 class OutgoingObject(NamedTuple):
-    """An object as JSON, and what its metadata say about the write.
+    """Encoded object with the metadata that a write needs.
 
     Attributes:
-        body: The object as JSON.
-        name: Its name; empty if the server is to make one.
-        namespace: Its namespace; empty if it says none.
-        version: The version that it is based on; empty if it says none.
-        generate_name: Beginning of the name that the server is to make.
+        body: Object as JSON.
+        name: Name, or empty if the server generates it.
+        namespace: Namespace, or empty.
+        version: Resource version, or empty.
+        generate_name: Prefix for a generated name, or empty.
     """
 
     body: bytes
@@ -36,15 +37,15 @@ class OutgoingObject(NamedTuple):
     generate_name: str = ""
 
 
-def encode_object(resource_type: ResourceType[Any], obj: object) -> OutgoingObject:
+def encode_object(resource_type: ResourceType[Any], obj: Any) -> OutgoingObject:
     """Encode an object.
 
     Raises:
-        MalformedObjectError: If it has no metadata, or holds what JSON cannot express.
+        MalformedObjectError: If the object has no metadata, or contains values that JSON cannot represent.
     """
-    fields = dict(obj) if type(obj) is dict else _fields(resource_type, obj)
-    metadata = fields.get("metadata")
-    if type(metadata) is not dict and not isinstance(metadata, Mapping):
+    fields: dict[str, Any] = dict(obj) if type_of(obj) is dict else _fields(resource_type, obj)
+    metadata: Mapping[str, Any] | None = fields.get("metadata")
+    if metadata is None or (type_of(metadata) is not dict and not isinstance(metadata, Mapping)):
         raise MalformedObjectError(f"the {resource_type} object has no metadata: give it a name there", given=True)
     name, namespace = metadata.get("name") or "", metadata.get("namespace") or ""
     if not (type(name) is type(namespace) is str or (isinstance(name, str) and isinstance(namespace, str))):

@@ -1,10 +1,10 @@
-"""OpenID Connect: when an id token expires, how a new one is asked for, and what the issuer's answers mean.
+"""Protocol of OpenID Connect: expiry of ID tokens, refresh requests and their responses.
 
-A kubeconfig's ``auth-provider`` of the name ``oidc`` has an id token, which is sent as a bearer token, and a refresh
-token. Shortly before the id token expires, the issuer's discovery document is read and a new one is asked for at the
-token endpoint that it names. When to do so: ``core/expiring_credential.py``.
+An ``auth-provider`` named ``oidc`` in a kubeconfig contains an ID token, which is sent as a bearer token, and a refresh
+token. Shortly before the ID token expires, the client reads the issuer's discovery document and requests a new token
+from its token endpoint. ``expiring_credential`` decides when.
 
-Nothing of what the issuer says is in a message, except a code of OAuth's form, such as `invalid_grant`.
+Messages contain no text from the issuer, except OAuth error codes such as ``invalid_grant``.
 
 Source: client-go plugin/pkg/client/auth/oidc/oidc.go; OpenID Connect Discovery 1.0; RFC 6749 sections 2.3.1, 5.2, 6.
 """
@@ -32,17 +32,17 @@ _ERROR_CODE: Final = re.compile(r"[a-z_]{3,40}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OidcProvider:
-    """An issuer, and what was got from it, as a kubeconfig's ``auth-provider`` has it.
+    """Issuer and tokens from the ``auth-provider`` field of a kubeconfig.
 
     Attributes:
         issuer_url: ``https://`` address of the issuer.
-        client_id: Who we are to the issuer.
-        client_secret: How we prove it, if we can.
-        id_token: What is sent to the API server, or None.
-        refresh_token: What a new id token is had for, or None.
-        ca_data: PEM certificates that the issuer's certificate must come from; without any, the system's.
-        ca_file: The same, in a file.
-        timeout: Seconds until a refresh is given up.
+        client_id: Client ID registered with the issuer.
+        client_secret: Client secret, or None.
+        id_token: ID token for the API server, or None.
+        refresh_token: Refresh token, or None.
+        ca_data: PEM certificates of the issuer's CA. Without ``ca_data`` and ``ca_file``, the system's CAs are used.
+        ca_file: File with the certificates of the issuer's CA.
+        timeout: Time limit in seconds for a refresh.
     """
 
     issuer_url: str
@@ -56,17 +56,17 @@ class OidcProvider:
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """Name of the issuer in messages."""
         return f"OIDC issuer {self.issuer_url}"
 
 
 class UnusableAnswerError(Exception):
-    """What the issuer answered cannot be used; the text says why and what to do, and holds nothing of the answer."""
+    """The issuer's response is not usable. The message contains no data from the response."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenEndpoint:
-    """Where to refresh, and whether the client's secret goes into the body instead of the ``Authorization`` header."""
+    """Token endpoint, and whether the client secret goes into the body instead of the ``Authorization`` header."""
 
     url: str
     secret_in_body: bool
@@ -74,7 +74,7 @@ class TokenEndpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshRequest:
-    """What to POST to the token endpoint."""
+    """POST request to the token endpoint."""
 
     authorization: SecretText | None
     body: SecretText
@@ -82,11 +82,11 @@ class RefreshRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refreshed:
-    """What a refresh gave.
+    """Result of a refresh.
 
     Attributes:
-        id_token: The new id token.
-        refresh_token: The refresh token for the next time, if it is another one; the old one may be void then.
+        id_token: New ID token.
+        refresh_token: New refresh token, or None if it did not change. The old refresh token may be invalid.
     """
 
     id_token: SecretText
@@ -112,25 +112,25 @@ class _Error(msgspec.Struct):
 
 
 def expiry_of(id_token: str) -> float:
-    """Return when a token expires, in seconds since 1970; 0 if it does not say, or is no JSON web token.
+    """Return the expiry of a token in seconds since 1970, or 0 if it is unknown.
 
-    Its signature is not checked: that is up to the API server.
+    The signature is not verified, because the API server does that.
     """
     _, _, rest = id_token.partition(".")
     payload = rest.partition(".")[0]
     try:
         decoded = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
         exp = msgspec.json.decode(decoded, type=_Claims).exp
-    except (binascii.Error, ValueError, RecursionError):  # also what msgspec raises
+    except (binascii.Error, ValueError, RecursionError):  # includes the errors of msgspec
         return 0.0
     return exp if math.isfinite(exp) else 0.0
 
 
 def read_discovery(status: int, body: bytes) -> TokenEndpoint:
-    """Find the token endpoint in the issuer's discovery document.
+    """Return the token endpoint from the issuer's discovery document.
 
     Raises:
-        UnusableAnswerError: If it is not there.
+        UnusableAnswerError: If the document does not contain an https token endpoint.
     """
     if status != 200:
         raise UnusableAnswerError(
@@ -146,13 +146,13 @@ def read_discovery(status: int, body: bytes) -> TokenEndpoint:
             "correct idp-issuer-url in the kubeconfig"
         )
     methods = found.token_endpoint_auth_methods_supported
-    # Without a word about it, it is the header (OpenID Connect Discovery 1.0, section 3).
+    # The default is the header (OpenID Connect Discovery 1.0, section 3).
     in_body = methods is not None and "client_secret_basic" not in methods and "client_secret_post" in methods
     return TokenEndpoint(url=found.token_endpoint, secret_in_body=in_body)
 
 
 def refresh_request(provider: OidcProvider, refresh_token: SecretText, endpoint: TokenEndpoint) -> RefreshRequest:
-    """Write the request for a new id token."""
+    """Return the request for a new ID token."""
     form = {"grant_type": "refresh_token", "refresh_token": refresh_token.reveal()}
     secret = provider.client_secret
     if secret and not endpoint.secret_in_body:
@@ -166,15 +166,15 @@ def refresh_request(provider: OidcProvider, refresh_token: SecretText, endpoint:
 
 
 def read_refreshed(status: int, body: bytes, *, refresh_token: SecretText) -> Refreshed:
-    """Read what the token endpoint answered.
+    """Decode the response of the token endpoint.
 
     Args:
         status: HTTP status code.
-        body: The body of the issuer's answer.
-        refresh_token: The one that was sent.
+        body: Response body.
+        refresh_token: Refresh token of the request.
 
     Raises:
-        UnusableAnswerError: If there is no id token in it.
+        UnusableAnswerError: If the response does not contain an ID token.
     """
     if status != 200:
         raise UnusableAnswerError(_refusal(status, body))

@@ -1,19 +1,18 @@
-"""Lists in pages: which request is next, and what all pages are together.
+"""Decide the requests of a paged list, and combine the pages.
 
-1. Each page is asked for with ``limit``; the first one with the caller's resource version and match.
-2. While the server answers with a continue token, the next request carries it, and neither resource version nor match:
-   a server refuses both beside a token (400).
-3. If the token has expired (410 ``Expired`` on page 2 or later), everything is asked for again at once, in one
-   request without limit, at the resource version and match of the beginning; what was collected is dropped. That
-   happens once. An error on page 1, or any other error, ends it.
-4. The version of the whole is the version of its first page: the pages are one snapshot.
+1. Each page is requested with ``limit``. The first request also contains the caller's resource version and match. 2.
+While the server returns a continue token, the next request contains the token, but neither resource version nor match,
+because servers reject both together with a token (400). 3. If the token has expired (410 ``Expired`` on page 2 or
+later), the pages are dropped, and the complete list is requested once without a limit, at the original resource version
+and match. Other errors, and errors on page 1, end the list. 4. The resource version of the list is the version of the
+first page, because the pages are one snapshot.
 
-A list that would never end is an error: a token that came before comes again, or beyond the hundredth page another
-hundred in a row bring no object that has not come before. (Pages may be empty: a server may select behind ``limit``.) A
-server that invents objects cannot be told from one that has many.
+A list without end is an error: a continue token is repeated or, after page 100, another hundred consecutive pages
+contain no new object. Empty pages are valid, because a server may apply a selector after ``limit``. A server that
+invents objects cannot be detected.
 
-Going through a list item by item is rules 1 and 2 only: items that were handed on cannot be taken back, so an expired
-token is the caller's to see.
+Iteration item by item only uses rules 1 and 2, because delivered items cannot be taken back. The caller receives the
+error for an expired token.
 
 Source: client-go tools/pager/pager.go, ``ListPager.List``, ``ListPager.EachListItem``.
 """
@@ -40,20 +39,20 @@ T = TypeVar("T")
 
 @final
 class PageProgress(Generic[T]):
-    """Tells a list that comes to an end from one that goes round in circles."""
+    """Detector of lists that never end."""
 
     def __init__(self) -> None:
-        """Begin a list."""
         self._tokens: set[str] = set()
         self._keys: set[object] | None = None
         self._barren = 0
 
     def never_ends(self, page: ResourceList[T], *, before: Sequence[T] | None) -> str:
-        """Take the next page; return why there will always be another one, or "" if the list may end.
+        """Record a page, and return the reason why the list never ends, or "".
 
         Args:
-            page: The page that was received.
-            before: The items of the pages before it; None if nobody has kept them: then only pages without items count.
+            page: Next page.
+            before: Items of the previous pages. None if they were not kept, so that only empty pages count as no
+                progress.
         """
         if not page.continue_:
             return ""
@@ -86,10 +85,10 @@ def _key_of(item: object) -> object:
 
 @final
 class Pager(Generic[T]):
-    """The state of one paged list.
+    """State of a paged list.
 
-    ``next_request`` says what to ask; ``saw`` or ``failed`` tells the outcome; ``result`` is there once nothing is left
-    to ask.
+    Send ``next_request``, then report the outcome with ``saw`` or ``failed``. ``result`` is available once
+    ``next_request`` is None.
     """
 
     def __init__(
@@ -99,12 +98,12 @@ class Pager(Generic[T]):
         page_size: int = DEFAULT_PAGE_SIZE,
         collect: bool = True,
     ) -> None:
-        """Begin a list.
+        """Start a list.
 
         Args:
-            options: What to list; its ``limit``, where it has one, goes before ``page_size``.
-            page_size: Objects in one page; 0 asks for everything at once.
-            collect: Whether the items are kept for ``result``; not where each page is handed on as it comes.
+            options: List options. Their ``limit`` takes precedence over ``page_size``.
+            page_size: Objects per page. 0 requests all objects at once.
+            collect: Whether to keep the items for ``result``.
 
         Raises:
             ValueError: If ``page_size`` is negative.
@@ -122,24 +121,24 @@ class Pager(Generic[T]):
 
     @property
     def next_request(self) -> ListOptions | None:
-        """The options of the next request, or None when the list is complete."""
+        """Options of the next request, or None if the list is complete."""
         return self._next
 
     @property
     def paginated(self) -> bool:
-        """Whether the server answered in more than one page."""
+        """Whether the server returned more than one page."""
         return self._pages > 1 or self._fell_back
 
     @property
     def pages(self) -> int:
-        """Pages seen."""
+        """Number of received pages."""
         return self._pages
 
     def saw(self, page: ResourceList[T]) -> None:
-        """Take the answer to ``next_request``.
+        """Record the response to ``next_request``.
 
         Raises:
-            MalformedObjectError: If the list would never end.
+            MalformedObjectError: If the list never ends.
         """
         asked = self._asked()
         self._pages += 1
@@ -156,7 +155,10 @@ class Pager(Generic[T]):
         self._next = asked.replace(continue_=page.continue_, resource_version="", resource_version_match="")
 
     def failed(self, error: DeltaloopError) -> bool:
-        """Take the failure of ``next_request``; True if the list goes on, False if the error is the caller's to see."""
+        """Record the failure of ``next_request``.
+
+        Return True to continue, or False to raise the error.
+        """
         self._asked()
         if not isinstance(error, ExpiredError) or self._pages == 0 or self._fell_back:
             return False
@@ -171,7 +173,7 @@ class Pager(Generic[T]):
         """Return all pages as one list.
 
         Raises:
-            RuntimeError: If pages are still missing; a caller's bug.
+            RuntimeError: If the list is not complete.
         """
         if self._next is not None:
             raise RuntimeError("the list is not complete: next_request is not None")

@@ -1,8 +1,9 @@
-"""Which proxy a server is reached through, by the customary environment variables.
+"""Select the proxy for a server from environment variables.
 
-``HTTPS_PROXY`` counts for https, ``HTTP_PROXY`` for http, both in lower case, too. ``NO_PROXY`` is a list: a host name
-also stands for its subdomains, ``.name`` for the subdomains only, an address for itself, ``10.0.0.0/8`` for a network;
-each may carry a port; ``*`` is everything. Loopback never goes through a proxy. ``ALL_PROXY`` does not count.
+``HTTPS_PROXY`` applies to https, and ``HTTP_PROXY`` to http. Lower case names are supported. ``NO_PROXY`` is a list of
+exceptions: a host name includes its subdomains, ``.name`` matches only subdomains, an address matches itself,
+``10.0.0.0/8`` a network, and ``*`` all hosts. Each entry except ``*`` can have a port. Loopback addresses never use a
+proxy. ``ALL_PROXY`` is ignored.
 
 Source: golang.org/x/net/http/httpproxy, which client-go uses.
 """
@@ -14,9 +15,9 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 
 def proxy_for(scheme: str, host: str, port: int, environ: Mapping[str, str]) -> str | None:
-    """Return the proxy's URL, or None for a direct connection."""
+    """Return the URL of the proxy, or None for a direct connection."""
     proxy = environ.get(proxy_variable(scheme, environ)) or ""
-    # A CGI program's HTTP_PROXY comes from the request's Proxy header (CVE-2016-5386).
+    # In a CGI program, HTTP_PROXY comes from the request's Proxy header (CVE-2016-5386).
     if not proxy or (scheme == "http" and "REQUEST_METHOD" in environ):
         return None
     host = host.strip("[]").lower().rstrip(".")
@@ -30,7 +31,7 @@ def proxy_for(scheme: str, host: str, port: int, environ: Mapping[str, str]) -> 
 
 
 def proxy_variable(scheme: str, environ: Mapping[str, str]) -> str:
-    """Return the name of the environment variable that counts for a scheme."""
+    """Return the name of the environment variable for a scheme."""
     name = f"{scheme}_proxy"
     return name.upper() if environ.get(name.upper()) else name
 

@@ -1,11 +1,11 @@
-"""Finds a resource by any of the names that people use for it.
+"""Find resources by any of their names.
 
-Known names of one resource, all without regard to case: plural (``deployments``), singular (``deployment``), kind
-(``Deployment``), short names (``deploy``), plural or kind with group (``deployments.apps``), with version and group
-(``deployments.v1.apps``, for the core group ``pods.v1.``), and ``apps/v1/Deployment``.
+Names are case-insensitive: plural (``deployments``), singular (``deployment``), kind (``Deployment``), short names
+(``deploy``), plural or kind with group (``deployments.apps``) or with version and group (``deployments.v1.apps``, for
+the core group ``pods.v1.``), and ``apps/v1/Deployment``.
 
-Where several resources share a name, the first wins, and resources are entered in the server's order: the core group,
-then the groups as the server lists them; of each group its preferred version, then the others.
+If resources share a name, the first resource in the server's order wins: the core group, then the other groups, each
+with its preferred version first.
 
 Source: kubectl and client-go restmapper (``PriorityRESTMapper``, shortcut expansion); discovery/discovery_client.go.
 """
@@ -60,15 +60,15 @@ class _ResourceList(msgspec.Struct, rename="camel"):
 
 
 class DiscoveredResource(msgspec.Struct, frozen=True):
-    """A resource that a server serves, and what it says of it.
+    """Resource from the server's discovery documents.
 
     Attributes:
         resource_type: Group, version, kind, plural and scope.
         singular: Singular name, or "".
-        short_names: Such as ``deploy``.
-        verbs: What can be done with it, such as ``list``.
-        categories: Groups of resources that it belongs to, such as ``all``.
-        subresources: Such as ``status``.
+        short_names: Short names, such as ``deploy``.
+        verbs: Supported verbs, such as ``list``.
+        categories: Categories of the resource, such as ``all``.
+        subresources: Subresources, such as ``status``.
     """
 
     resource_type: ResourceType[Resource]
@@ -80,19 +80,19 @@ class DiscoveredResource(msgspec.Struct, frozen=True):
 
 
 def decode_core_versions(body: bytes) -> list[str]:
-    """Read the answer to ``/api``: the versions of the core group, such as ``["v1"]``.
+    """Return the versions of the core group from the response to ``/api``, such as ``["v1"]``.
 
     Raises:
-        MalformedObjectError: If it is something else.
+        MalformedObjectError: If the body cannot be decoded.
     """
     return _decode("/api", _CoreVersions, body).versions or []
 
 
 def decode_groups(body: bytes) -> list[str]:
-    """Read the answer to ``/apis``: all ``group/version``, each group's preferred version first.
+    """Return each ``group/version`` from the response to ``/apis``, with the preferred version of a group first.
 
     Raises:
-        MalformedObjectError: If it is something else.
+        MalformedObjectError: If the body cannot be decoded.
     """
     found: list[str] = []
     for group in _decode("/apis", _GroupList, body).groups or []:
@@ -105,10 +105,10 @@ def decode_groups(body: bytes) -> list[str]:
 
 
 def decode_resources(group_version: str, body: bytes) -> list[DiscoveredResource]:
-    """Read the resources of one ``group/version``, each with its subresources; unusable entries are passed over.
+    """Return the resources of one ``group/version`` with their subresources, without invalid entries.
 
     Raises:
-        MalformedObjectError: If it is not such a list.
+        MalformedObjectError: If the body cannot be decoded.
     """
     found: list[DiscoveredResource] = []
     group, _, version = group_version.rpartition("/")
@@ -147,7 +147,7 @@ def _decode(path: str, answer: type[T], body: bytes) -> T:
 
 @final
 class ResourceIndex:
-    """All resources of one server, by name."""
+    """Index of the resources of one server by name."""
 
     __slots__ = ("_by_name", "_resources", "failed_groups")
 
@@ -155,13 +155,13 @@ class ResourceIndex:
         """Build the index.
 
         Args:
-            resources: What the server serves, in its order.
-            failed_groups: Every ``group/version`` whose discovery failed, to be named when something is not found.
+            resources: Resources, in the server's order.
+            failed_groups: Each ``group/version`` whose discovery failed, for error messages.
         """
         self._resources = tuple(resources)
         self.failed_groups: tuple[str, ...] = tuple(failed_groups)
         self._by_name: dict[str, ResourceType[Resource]] = {}
-        # Plurals go before other names: a short name of one group must not hide the plural of another.
+        # Plurals come before other names, because a short name of one group must not hide the plural of another group.
         for rank in range(3):
             for resource in self._resources:
                 for name in _names(resource)[rank]:
@@ -172,20 +172,20 @@ class ResourceIndex:
 
     @property
     def resources(self) -> tuple[DiscoveredResource, ...]:
-        """Everything served, with what the server says of it, in the server's order."""
+        """All resources with their discovery data, in the server's order."""
         return self._resources
 
     @property
     def resource_types(self) -> tuple[ResourceType[Resource], ...]:
-        """Everything served, in the server's order."""
+        """All resource types, in the server's order."""
         return tuple(resource.resource_type for resource in self._resources)
 
     def find(self, name: str) -> ResourceType[Resource] | None:
-        """Return the resource of a name, or None."""
+        """Return the resource type with this name, or None."""
         return self._by_name.get(name.strip().lower().removesuffix("."))
 
     def unknown(self, name: str) -> UnknownResourceError:
-        """Make the error for a name that is not found: with names like it, and with what could not be asked."""
+        """Return the error for an unknown name, with similar names and the groups whose discovery failed."""
         import difflib
 
         text = f"the server knows no resource {name!r}"
@@ -204,7 +204,7 @@ class ResourceIndex:
 
 @lru_cache(maxsize=2)
 def index_of(resources: tuple[DiscoveredResource, ...], failed_groups: tuple[str, ...]) -> ResourceIndex:
-    """Return the index of what is served; the last ones are remembered, since a process has several clients."""
+    """Return a cached index, because one process can have several clients of the same server."""
     return ResourceIndex(resources, failed_groups=failed_groups)
 
 

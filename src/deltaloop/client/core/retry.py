@@ -1,25 +1,24 @@
-"""Whether a failed request is sent again by the client itself, and when.
+"""Decide whether and when the client repeats a failed request.
 
-| answer                                             | again?                                                       |
-| -------------------------------------------------- | ------------------------------------------------------------ |
-| 429 or 5xx with ``Retry-After`` in whole seconds   | after that time: the server refused it and says when to come |
-| the same, of more than a minute                    | no: whether to wait so long is for whoever called to say     |
-| the connection was cut before the request was sent | after 1 s, whatever the method: nothing can have happened    |
-| the connection broke, and the request was a GET    | after 1 s: reading twice does no harm                        |
-| the connection broke, and it was a write           | no: it may have been carried out                             |
-| "resource version too large" (504)                 | no: the reflector knows a better answer than waiting         |
-| connection refused, name unknown, bad certificate  | no: it will be the same in a second, and whoever called has  |
-|                                                    | a backoff                                                    |
-| time limit                                         | no                                                           |
-| an answer that is too large                        | no                                                           |
-| everything else                                    | no                                                           |
+| response or failure                                | repeat?                                                      | |
+-------------------------------------------------- | ------------------------------------------------------------ | |
+429 or 5xx with ``Retry-After`` in whole seconds   | after this time, because the server rejected the request     | |
+the same with more than one minute                 | no, because the caller must decide about such a wait         | |
+the connection was cut before the request was sent | after 1 s for all methods, because no change was possible    | |
+the connection broke during a GET                  | after 1 s, because reads can be repeated                     | |
+the connection broke during a write                | no, because the server may have executed the request         | |
+"resource version too large" (504)                 | no, because the reflector handles this error better          | |
+connection refused, unknown host, bad certificate  | no, because these failures persist, and callers back off     | |
+timeout                                            | no                                                           | |
+response too large                                 | no                                                           | |
+any other failure                                  | no                                                           |
 
-At most 10 times, and only if the wait ends before the call's own time limit: an error now is worth more than a timeout
-later.
+A request is repeated at most 10 times, and only if the wait ends before the timeout of the call. An early error is more
+useful than a late timeout.
 
-Source: client-go rest/with_retry.go (``IsNextRetry``, ``checkWait``), rest/request.go (``maxRetries``). client-go also
-retries "resource version too large", and waits beyond what is left of the caller's time, for a day if it is asked to;
-it does not repeat a write that was not sent.
+Source: client-go rest/with_retry.go (``IsNextRetry``, ``checkWait``), rest/request.go (``maxRetries``). Unlike this
+module, client-go repeats "resource version too large", waits beyond the caller's timeout (up to a day on request of the
+server), and does not repeat writes that were not sent.
 """
 
 from __future__ import annotations
@@ -37,18 +36,18 @@ BROKEN_CONNECTION_WAIT = 1.0
 
 @final
 class RetryDecision:
-    """Counts the tries of one call and decides about the next."""
+    """Retry state of one call."""
 
     __slots__ = ("_deadline_at", "_method", "_retries_left")
 
     def __init__(self, method: str, *, deadline_at: float | None) -> None:
-        """Begin a call that must be over at ``deadline_at``; None means whenever."""
+        """Start a call with a deadline on the caller's clock. None means no deadline."""
         self._method = method
         self._deadline_at = deadline_at
         self._retries_left = MAX_RETRIES
 
     def failed(self, error: DeltaloopError, *, now: float) -> float | None:
-        """Return how many seconds to wait before the next try, or None if the error stands."""
+        """Return the delay in seconds before the next attempt, or None to raise the error."""
         wait = self._wait(error)
         if wait is None or self._retries_left <= 0:
             return None

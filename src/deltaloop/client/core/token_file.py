@@ -1,8 +1,8 @@
-"""When a file that holds a token is read again.
+"""Decide when a token file is read again.
 
-A service account's token is replaced on disk before it expires, about every hour; the one in memory must follow. The
-file is read at most once a minute, and again when the server has refused the token. When a read fails, the last good
-token is used on: the file may be in the middle of being replaced. Only the first read must succeed.
+The kubelet replaces a service account token on disk before it expires, about every hour. The file is read at most once
+a minute, and after the server rejected the token. If a read fails, the last valid token stays in use, because the file
+may be in the middle of a replacement. Only the first read must succeed.
 
 Source: client-go transport/token_source.go (``fileTokenSource``, period 1 min; ``cachingTokenSource``).
 """
@@ -18,26 +18,26 @@ READ_EVERY = 60.0
 
 @final
 class TokenFileState:
-    """What is known of one token file."""
+    """State of a token file."""
 
     __slots__ = ("_asked_at", "_token")
 
     def __init__(self, *, fallback: SecretText | None = None) -> None:
-        """Begin unread; ``fallback`` is used for as long as the file has not been read."""
+        """Start without a token. ``fallback`` is used until the file has been read."""
         self._token = fallback
         self._asked_at: float | None = None
 
     @property
     def token(self) -> SecretText | None:
-        """The last good token, or None if there never was one."""
+        """Last valid token, or None before the first successful read without a fallback."""
         return self._token
 
     def is_due(self, now: float) -> bool:
-        """Tell whether the file is to be read before the next request."""
+        """Return whether to read the file before the next request."""
         return self._asked_at is None or now - self._asked_at >= READ_EVERY
 
     def read(self, text: str, *, now: float) -> bool:
-        """Take what the file holds; False if that is no token (the last one stays)."""
+        """Record the content of the file. Return False and keep the last token if the content is empty."""
         self._asked_at = now
         token = text.strip()
         if not token:
@@ -46,5 +46,5 @@ class TokenFileState:
         return True
 
     def read_failed(self, *, now: float) -> None:
-        """The file could not be read; it is not tried again before a minute has passed, unless there is no token."""
+        """Record a failed read. With a token, the next read is due after one minute, otherwise immediately."""
         self._asked_at = now if self._token is not None else None

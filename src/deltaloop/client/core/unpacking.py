@@ -1,8 +1,7 @@
-"""Unpacks an answer bit by bit, within bounds: a few megabytes from a server must not fill this process's memory.
+"""Decompress response bodies in pieces and within limits.
 
-An answer is refused as soon as it is over its limit, or when it unpacks to far more than data does. Only what was asked
-for is unpacked (gzip). What comes in one slice of the network can be a thousand times as much unpacked, so it is given
-out in pieces.
+A response is rejected when it exceeds its limit, or when its compression ratio is implausible for data. Only gzip is
+requested and supported. One chunk can decompress to a thousand times its size, so the output is returned in pieces.
 
 Source: RFC 1952; Apache's mod_deflate, for the bound of the ratio (``DeflateInflateRatioLimit``, 200).
 """
@@ -23,28 +22,28 @@ _PACKED: Final = frozenset({"gzip", "x-gzip"})
 
 
 class UnpackingError(Exception):
-    """An answer cannot be unpacked; the message says why, without data."""
+    """A response cannot be decompressed. The message contains no data."""
 
 
 class TooLargeError(UnpackingError):
-    """An answer is over its limit."""
+    """A response exceeds its limit."""
 
 
 @final
 class Unpacker:
-    """The body of one answer, on its way in."""
+    """Decompressor for the body of one response."""
 
     __slots__ = ("_left", "_limit", "_members", "_packed", "_stream", "_unpacked")
 
     def __init__(self, encoding: str, *, limit: int | None) -> None:
-        """Begin an answer.
+        """Start a response.
 
         Args:
-            encoding: Its ``Content-Encoding``.
-            limit: Most bytes that it may have unpacked; None for a stream, which has no end.
+            encoding: Value of ``Content-Encoding``.
+            limit: Maximum decompressed size in bytes. None for streams, which have no limit.
 
         Raises:
-            UnpackingError: If it is in an encoding that is not asked for here.
+            UnpackingError: If the encoding is not supported.
         """
         encoding = encoding.strip().lower()
         if encoding not in _PLAIN and encoding not in _PACKED:
@@ -58,24 +57,24 @@ class Unpacker:
 
     @property
     def is_packed(self) -> bool:
-        """Whether what comes is packed, so that a slice of it may become far more."""
+        """Whether the body is compressed, so that a chunk can grow."""
         return self._stream is not None
 
     def count_plain(self, size: int) -> None:
-        """Count bytes that came as they are, in place of ``feed``.
+        """Count uncompressed bytes that did not pass through ``feed``.
 
         Raises:
-            TooLargeError: If the answer is over its limit.
+            TooLargeError: If the response exceeds its limit.
         """
         self._packed += size
         self._count(size)
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Take the next slice, and give what it unpacks to in pieces of at most 1 MiB; go through all of them.
+        """Decompress the next chunk in pieces of at most 1 MiB. The caller must consume all pieces.
 
         Raises:
-            TooLargeError: If the answer is over its limit.
-            UnpackingError: If it cannot be unpacked.
+            TooLargeError: If the response exceeds its limit.
+            UnpackingError: If the data is invalid.
         """
         self._packed += len(chunk)
         if self._stream is None:
@@ -96,16 +95,16 @@ class Unpacker:
                 yield piece
 
     def finish(self) -> None:
-        """End the answer.
+        """Check the end of the response.
 
         Raises:
-            UnpackingError: If the end is missing.
+            UnpackingError: If the compressed data is incomplete.
         """
         if self._stream is not None and self._packed and not self._stream.eof:
             raise UnpackingError("the answer ended before all of it could be unpacked")
 
     def _next_member(self) -> zlib._Decompress:
-        # Each costs a copy of what follows it; no server sends more than one.
+        # Each member copies the data that follows it, and servers send only one member.
         self._members += 1
         if self._members > _MOST_MEMBERS:
             raise UnpackingError(f"the answer consists of more than {_MOST_MEMBERS} packed parts")

@@ -1,7 +1,4 @@
-"""What can be waited for: an object's existence, how far it has come, a status condition, or the value of a field.
-
-A condition says whether an object fulfils it, what it is called, and what an object shows instead: for messages, so
-without the object's data. The value of a field is data, the status of a status condition is not.
+"""Conditions for ``wait_for``.
 
 Source: kubectl pkg/cmd/wait/condition.go (generations), json.go; apiextensions ``Established``.
 """
@@ -19,38 +16,41 @@ from deltaloop.api.resource import Resource
 
 
 class WaitCondition(Protocol):
-    """Something about an object that exists; anything with these three methods can be waited for."""
+    """Condition of an existing object.
+
+    You can implement this protocol for your own conditions.
+    """
 
     def is_met(self, obj: Resource) -> bool:
-        """Tell whether an object fulfils it."""
+        """Return whether an object fulfills the condition."""
         ...
 
     def describe(self) -> str:
-        """Return what is waited for, as a part of a sentence."""
+        """Return the name of the condition for messages."""
         ...
 
     def shows(self, obj: Resource) -> str:
-        """Return what an object shows instead, without its data."""
+        """Return the state of an object for messages, without the object's data."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """The object is gone, or another one has its name.
+    """Condition that an object was deleted, or replaced by an object of the same name.
 
     Attributes:
-        uid: The object that has to go; empty means the one that is there when waiting begins.
+        uid: UID of the object. Empty means the object that exists when the wait begins.
     """
 
     uid: str = ""
 
     def describe(self) -> str:
-        """Return what is waited for."""
+        """Return the name of the condition."""
         return "deletion"
 
     def shows(self, obj: Resource) -> str:
-        """Return what an object shows instead."""
+        """Return the state of an object."""
         if obj.deletion_timestamp is None:
             return "it is there, and nobody has asked for its deletion"
         return f"it is being deleted, held by {len(obj.finalizers)} finalizers"
@@ -59,28 +59,30 @@ class Deleted:
 @final
 @dataclass(frozen=True, slots=True)
 class Created:
-    """The object exists."""
+    """Condition that an object exists."""
 
     def is_met(self, obj: Resource) -> bool:
-        """Tell whether an object fulfils it: it does by being there."""
+        """Return whether an object exists."""
         return bool(obj.name)
 
     def describe(self) -> str:
-        """Return what is waited for."""
+        """Return the name of the condition."""
         return "creation"
 
     def shows(self, obj: Resource) -> str:
-        """Return what an object shows instead."""
+        """Return the state of an object."""
         return f"it is there as {obj.name}"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class StatusCondition:
-    """An entry of ``status.conditions`` has a status; one about an older generation of the object does not count.
+    """Condition that an entry of ``status.conditions`` has a status.
+
+    An entry that describes an older generation of the object does not count.
 
     Attributes:
-        type: Such as ``Ready``; without regard to case, as in kubectl.
+        type: Condition type, such as ``Ready``, case-insensitive as in kubectl.
         status: ``True``, ``False`` or ``Unknown``.
     """
 
@@ -88,18 +90,18 @@ class StatusCondition:
     status: str = "True"
 
     def is_met(self, obj: Resource) -> bool:
-        """Tell whether an object fulfils it."""
+        """Return whether an object fulfills the condition."""
         found = self._find(obj)
         if found is None or is_outdated(obj, found):
             return False
         return _text(found.get("status")).lower() == self.status.lower()
 
     def describe(self) -> str:
-        """Return what is waited for."""
+        """Return the name of the condition."""
         return f"condition {self.type}={self.status}"
 
     def shows(self, obj: Resource) -> str:
-        """Return what an object shows instead."""
+        """Return the state of an object."""
         found = self._find(obj)
         if found is None:
             return f"it has no condition {self.type}"
@@ -116,47 +118,49 @@ class StatusCondition:
 @final
 @dataclass(frozen=True, slots=True)
 class Current:
-    """The object is as its spec asks for it, by the rules of kstatus for its kind."""
+    """Condition that an object matches its spec by the kstatus rules for its kind."""
 
     def is_met(self, obj: Resource) -> bool:
-        """Tell whether an object fulfils it."""
+        """Return whether an object is current."""
         return object_status(obj).is_current
 
     def describe(self) -> str:
-        """Return what is waited for."""
+        """Return the name of the condition."""
         return "being current"
 
     def shows(self, obj: Resource) -> str:
-        """Return what an object shows instead."""
+        """Return the state of an object."""
         return f"it is {object_status(obj).status}"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class FieldValue:
-    """A field has a value; an object whose path leads nowhere does not have it.
+    """Condition that a field has a value.
+
+    An object without the field does not fulfill it.
 
     Attributes:
-        path: Where the field is.
-        value: What it has to be, compared as JSON: 1 is not "1"; None means any value at all.
+        path: Path of the field.
+        value: Expected value, compared as JSON, so 1 is not "1". None accepts all values except null.
     """
 
     path: Path
     value: Any = None
 
     def is_met(self, obj: Resource) -> bool:
-        """Tell whether an object fulfils it."""
+        """Return whether an object fulfills the condition."""
         found = self._get(obj)
         if self.value is None:
             return found is not None
         return isinstance(found, bool) == isinstance(self.value, bool) and bool(found == self.value)
 
     def describe(self) -> str:
-        """Return what is waited for."""
+        """Return the name of the condition."""
         return f"a value of {self.path.text}" if self.value is None else f"a certain value of {self.path.text}"
 
     def shows(self, obj: Resource) -> str:
-        """Return what an object shows instead."""
+        """Return the state of an object."""
         return f"it has {'no' if self._get(obj) is None else 'another'} {self.path.text}"
 
     def _get(self, obj: Resource) -> Any:
@@ -167,10 +171,12 @@ class FieldValue:
 
 
 def deleted(*, uid: str = "") -> Deleted:
-    """Wait until an object is gone; one that was never there is gone, and so is one whose successor has its name.
+    """Wait until an object does not exist, or was replaced by an object of the same name.
+
+    If the object does not exist at the beginning, the condition is fulfilled.
 
     Args:
-        uid: The object that has to go; by default the one that is there when waiting begins.
+        uid: UID of the object. By default, the object that exists when the wait begins.
     """
     return Deleted(uid)
 
@@ -181,33 +187,35 @@ def created() -> Created:
 
 
 def status_condition(type: str, status: str = "True") -> StatusCondition:  # noqa: A002 - the wire name
-    """Wait until an entry of ``status.conditions`` has a status, such as ``status_condition("Available")``."""
+    """Wait until an entry of ``status.conditions`` has a status, for example ``status_condition("Available")``."""
     return StatusCondition(type, status)
 
 
 def ready() -> StatusCondition:
-    """Wait for the status condition ``Ready``."""
+    """Wait until the status condition ``Ready`` is true."""
     return StatusCondition("Ready")
 
 
 def current() -> Current:
-    """Wait until an object is as its spec asks for it, by the rules of kstatus: all replicas of a Deployment are there.
+    """Wait until an object matches its spec by the rules of kstatus, for example until a Deployment is complete.
 
-    What has no status yet and no rule of its own, such as a custom resource that no controller has seen, is current.
+    An object without a status and without a rule for its kind is current, for example a new custom resource.
     """
     return Current()
 
 
 def established() -> StatusCondition:
-    """Wait until a CustomResourceDefinition is served: its status condition ``Established``."""
+    """Wait until a CustomResourceDefinition is served (status condition ``Established``)."""
     return StatusCondition("Established")
 
 
 def field_value(path: str, value: Any = None) -> FieldValue:
-    """Wait until a field has a value, or any value at all, such as ``field_value("status.phase", "Running")``.
+    """Wait until a field has a value, for example ``field_value("status.phase", "Running")``.
+
+    Without ``value``, wait until the field has any value except null.
 
     Raises:
-        InvalidPathError: If the text is not a path.
+        InvalidPathError: If the path cannot be parsed.
     """
     return FieldValue(Path(path), value)
 

@@ -1,26 +1,23 @@
-"""Waits for one object to fulfil a condition: what to ask of the server next, and whether it is over.
+"""State machine that waits until one object fulfills a condition.
 
-    LIST ──────────── nothing fulfils it ─────────────▶ WATCH from the list's version
-     ▲▲   ▲                                               │ an event fulfils it: over
-     ││   └───── the version is too old (410) ────────────┤
-     │└── the list has no version, wait                   │
-     └────── the list failed, wait ─┐   ┌─ it ended ──────┤ watch again from the last version seen
-                                    └───┴─ it broke, wait ┘
+LIST ────────── condition not fulfilled ──────────▶ WATCH from the list's version ▲▲   ▲
+│ an event fulfills it: done ││   └───── the version is too old (410) ────────────┤ │└── the list has no version, wait
+│ └────── the list failed, wait ─┐   ┌─ it ended ──────┤ watch again from the last received version └───┴─ it broke,
+wait ┘
 
-The watch begins where the list ended, and again where the watch before it ended, so that no state of the object is
-missed; except after a 410, when the object is listed anew, and what it was in between is not seen. A list fulfils it or
-not by the one object of that name, or by there being none.
+A watch continues where the list or the previous watch ended, so no state of the object is missed. After a 410, the
+object is listed again, and states in between are not seen. An empty list means that the object does not exist.
 
-Waits between failures double from 0.5 s to 10 s, and begin again once something was received. A watch that ends within
-a second of its beginning without an event counts as a failure, or a server that ends each watch at once would be asked
-without pause. What cannot be mended by asking again (403, an unknown resource, a bad request) ends it.
+Delays after failures double from 0.5 s to 10 s, and are reset when data arrives. A watch that ends within a second
+without an event counts as a failure, because the server would otherwise receive requests without pause. Permanent
+errors (403, an unknown resource, a bad request) end the wait.
 
-A list without a version (metrics.k8s.io, whose objects are measured when they are asked for) says of nothing where a
-watch would begin, and such a resource has none. It is listed again after the same waits, from 0.5 s to 10 s.
+A list without a version (metrics.k8s.io, whose objects are computed on request) cannot be watched. It is listed again
+after the same delays.
 
-A wait is about one object: the first one seen, or the one with the uid of ``Deleted``. A successor of its name means
-that it is gone. This ends a wait for another condition as well, unless deletions are ignored. An object without a uid
-(metrics.k8s.io) may disappear for a while.
+A wait applies to one object: the first object with this name, or the object with the UID of ``Deleted``. If another
+object takes its name, the first object is gone. This also ends waits for other conditions, unless deletions are
+ignored. Objects without a UID (metrics.k8s.io) may disappear temporarily.
 
 Source: client-go tools/watch ``UntilWithSync``, ``RetryWatcher``; kubectl pkg/cmd/wait.
 """
@@ -45,19 +42,19 @@ _BACKOFF: Final = Backoff(initial=0.5, cap=10.0, jitter=0.2)
 
 @dataclass(frozen=True, slots=True)
 class AskForList:
-    """List the object by its name; tell ``saw_list`` or ``failed``."""
+    """Request to list the object by its name. Report the outcome with ``saw_list`` or ``failed``."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskForWatch:
-    """Watch the object from a version on; tell ``saw_event`` for each event, then ``watch_ended`` or ``failed``."""
+    """Request to watch the object. Report each event with ``saw_event``, then ``watch_ended`` or ``failed``."""
 
     resource_version: str
 
 
 @final
 class Waiting:
-    """The state of one wait."""
+    """State of a wait."""
 
     __slots__ = (
         "_backoff",
@@ -75,7 +72,6 @@ class Waiting:
     )
 
     def __init__(self, name: str, condition: WaitCondition | Deleted, *, ignore_deletion: bool = False) -> None:
-        """Begin to wait for the object of a name; nothing is known of it."""
         self._name = name
         self._condition = condition
         self._uid = condition.uid if isinstance(condition, Deleted) else ""
@@ -91,15 +87,15 @@ class Waiting:
 
     @property
     def condition(self) -> str:
-        """What is waited for."""
+        """Name of the condition."""
         return self._condition.describe()
 
     def ask(self) -> AskForList | AskForWatch:
-        """Return what to ask next."""
+        """Return the next request."""
         return AskForWatch(self._version) if self._version else AskForList()
 
     def saw_list(self, items: Sequence[Resource], resource_version: str, *, now: float, random: float) -> float:
-        """Take the answer to ``AskForList``; return how many seconds to wait before the next question."""
+        """Record the response to ``AskForList``, and return the delay in seconds before the next request."""
         self._listed = True
         self._last_error = ""
         self._version = resource_version
@@ -110,7 +106,7 @@ class Waiting:
         return 0.0
 
     def saw_event(self, event: WatchEvent) -> None:
-        """Take an event of the watch."""
+        """Record an event of the watch."""
         self._backoff.reset()
         self._last_error = ""
         self._version = event.object.resource_version or self._version
@@ -118,11 +114,11 @@ class Waiting:
             self._saw(None if event.type is EventType.DELETED else event.object)
 
     def watch_ended(self, *, lasted: float, now: float, random: float) -> float:
-        """Take the end of a watch by the server; return how many seconds to wait before the next question."""
+        """Record that the server ended a watch, and return the delay in seconds before the next request."""
         return 0.0 if lasted >= SHORT_WATCH else self._backoff.next_delay(now, random=random)
 
     def failed(self, error: DeltaloopError, *, now: float, random: float) -> float | None:
-        """Take a failure; return how many seconds to wait, or None if it is the caller's to see."""
+        """Record a failure. Return the delay in seconds before the next request, or None to raise the error."""
         if isinstance(error, GoneError):
             if not self._version:
                 return None
@@ -139,7 +135,7 @@ class Waiting:
         return max(wait, retry_after_delay(error.retry_after)) if isinstance(error, ApiError) else wait
 
     def last_seen(self) -> str:
-        """Say what was there last, without data."""
+        """Describe the last known state of the object, without its data."""
         if not self._listed:
             text = "the server has not answered yet"
         elif self._last is None:

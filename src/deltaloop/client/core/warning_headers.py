@@ -1,4 +1,4 @@
-"""Reads ``Warning`` headers and remembers which were shown: each is worth saying once, not once a request.
+"""Parse ``Warning`` headers, and remember which warnings have been logged.
 
 Source: apimachinery pkg/util/net/http.go (``ParseWarningHeaders``); client-go rest/warnings.go.
 """
@@ -19,7 +19,7 @@ _CODE: Final = "299"
 
 
 def parse_warning(header: str) -> list[str]:
-    """Return the texts in one header; only code 299 counts, and what cannot be read is passed over."""
+    """Return the texts in a header with the code 299. Unreadable parts are ignored."""
     texts: list[str] = []
     position = 0
     while found := _WARNING().match(header, position):
@@ -31,19 +31,18 @@ def parse_warning(header: str) -> list[str]:
 
 
 def all_warnings(headers: Iterable[str]) -> list[str]:
-    """Return the texts in several headers, redacted, in their order and each once."""
+    """Return the distinct texts in several headers, redacted, in their order."""
     texts = dict.fromkeys(text for header in headers for text in parse_warning(header))
     return [str(redact(text)) for text in texts]
 
 
 @final
 class WarningMemory:
-    """The warnings seen so far, at most ``size`` of them: the one not seen for the longest time is forgotten."""
+    """Memory of the warnings seen so far, limited to the ``size`` most recent ones."""
 
     __slots__ = ("_seen", "_size")
 
     def __init__(self, size: int = 512) -> None:
-        """Begin with none."""
         self._size = size
         self._seen: OrderedDict[str, None] = OrderedDict()
 

@@ -1,11 +1,11 @@
-"""When a watch stream has to be given up although nothing says that it is broken.
+"""Decide when a silent watch stream is closed.
 
-A connection whose other end is gone without a word (a lost NAT entry, a node that died) never fails by itself: reading
-waits for ever, and a cache grows stale in silence. Two limits make such a stream end:
+If the peer disappears without closing the connection (a lost NAT entry, a dead node), reads wait forever and caches
+become stale without an error. Two limits end such streams:
 
-* the *deadline*: the server was asked to end the stream after ``timeout_seconds``; 15 s later it has to be over;
-* the *idle limit*: servers that send bookmarks send one about every minute, so once a stream has shown one, 90 s
-  without a byte mean that nobody is there.
+- Deadline: the server was requested to end the stream after ``timeout_seconds``. 15 s later, the client closes it.
+- Idle limit: servers with bookmarks send one about every minute. After the first bookmark, 90 s without a byte end the
+  stream.
 
 Source: KEP-956 (bookmarks); apiserver storage/cacher ``bookmarkFrequency`` (1 min). client-go has neither limit and
 relies on HTTP/2 pings.
@@ -20,36 +20,35 @@ from deltaloop._internal.pacing.checks import require_positive
 
 
 class WatchLimitOptions(Options, frozen=True, kw_only=True):
-    """The numbers of both limits, in seconds.
+    """Limits of a watch stream, in seconds.
 
     Attributes:
-        deadline_slack: How much later than asked the server may end the stream.
-        idle_timeout: Longest silence on a stream that has shown a bookmark.
+        deadline_slack: Additional time for the server to end the stream.
+        idle_timeout: Maximum silence after the first bookmark.
     """
 
     deadline_slack: float = 15.0
     idle_timeout: float = 90.0
 
     def __post_init__(self) -> None:
-        """Refuse numbers that are no limits."""
+        """Validate the fields."""
         check_types(self)
         require_positive("WatchLimitOptions", deadline_slack=self.deadline_slack, idle_timeout=self.idle_timeout)
 
 
 @final
 class WatchLimits:
-    """The limits of one stream; all instants are seconds on one clock of the caller's."""
+    """Limits of one stream. All times are seconds on the caller's clock."""
 
     __slots__ = ("_deadline_at", "_last_byte_at", "_options", "_shows_bookmarks", "_timeout_seconds")
 
     def __init__(self, options: WatchLimitOptions, *, now: float, timeout_seconds: int | None) -> None:
-        """Begin as the stream is asked for.
+        """Start the limits of a stream.
 
         Args:
-            options: How long a watch may be silent or overdue.
-            now: When the request was sent.
-            timeout_seconds: After how long the server was asked to end the stream; None means not at all, and then
-                there is no deadline.
+            options: Limits in seconds.
+            now: Time of the request.
+            timeout_seconds: Requested duration of the stream. None means no deadline.
         """
         self._options = options
         self._timeout_seconds = timeout_seconds
@@ -59,26 +58,26 @@ class WatchLimits:
 
     @property
     def last_byte_at(self) -> float:
-        """When something last came; when the request was sent if nothing did."""
+        """Time of the last byte, or of the request if no byte has arrived."""
         return self._last_byte_at
 
     def saw_bytes(self, now: float) -> None:
-        """Something came, be it a part of a line."""
+        """Record received bytes, including parts of a line."""
         self._last_byte_at = now
 
     def saw_bookmark(self) -> None:
-        """A bookmark came: from now on the server is expected not to be silent."""
+        """Record a bookmark, which enables the idle limit."""
         self._shows_bookmarks = True
 
     def give_up_at(self) -> float | None:
-        """Return when the stream is to be given up if nothing comes, or None for never."""
+        """Return the time at which to close the stream if no data arrives, or None."""
         idle_at = self._last_byte_at + self._options.idle_timeout if self._shows_bookmarks else None
         if idle_at is None or self._deadline_at is None:
             return self._deadline_at if idle_at is None else idle_at
         return min(idle_at, self._deadline_at)
 
     def reason(self, now: float) -> str:
-        """Say why the stream was given up at ``now``."""
+        """Return the reason why the stream was closed at ``now``."""
         if self._deadline_at is not None and now >= self._deadline_at:
             return (
                 f"the server did not end the watch within {self._options.deadline_slack:g} s "

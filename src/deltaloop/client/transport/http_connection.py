@@ -40,7 +40,7 @@ class BrokenOffError(Exception):
     """The connection was closed in the middle of a response."""
 
 
-class LateError(Exception):
+class DeadlinePassedError(Exception):
     """The deadline of the request has passed."""
 
 

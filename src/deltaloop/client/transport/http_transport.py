@@ -54,8 +54,8 @@ from deltaloop.client.transport.http_connection import (
     SLICE,
     BrokenOffError,
     ClosedWithoutAnswerError,
+    DeadlinePassedError,
     HttpConnection,
-    LateError,
 )
 from deltaloop.client.transport.protocol import Headers, HttpRequest, HttpResponse, Pool, StreamResponse
 from deltaloop.client.transport.tls import TlsContexts
@@ -82,7 +82,7 @@ _TIMER_SLACK: Final = 0.001
 _TIMER_EARLY: Final = 1e-6
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 _NOBODY: Final = Credential()
-_BREAKS: Final = (MalformedAnswerError, ClosedWithoutAnswerError, BrokenOffError, LateError, OSError)
+_BREAKS: Final = (MalformedAnswerError, ClosedWithoutAnswerError, BrokenOffError, DeadlinePassedError, OSError)
 
 
 class ConnectingError(Exception):
@@ -313,7 +313,7 @@ class HttpTransport:
         """Read the rest of a compressed response."""
 
         def failure(error: Exception) -> TransportError:
-            if isinstance(error, LateError):
+            if isinstance(error, DeadlinePassedError):
                 return self._late(request, sent=True)
             return self._error(error, request, sent=True)
 
@@ -356,7 +356,7 @@ class HttpTransport:
         Raises:
             TransportError: Otherwise.
         """
-        if isinstance(error, LateError):
+        if isinstance(error, DeadlinePassedError):
             raise self._late(request, sent=sent)
         if isinstance(error, UnpackingError):
             raise unusable(error, request)
@@ -433,7 +433,7 @@ class HttpTransport:
         due = math.inf
         for connection in tuple(self._connections):
             if connection.until <= now + _TIMER_EARLY:
-                connection.fail(LateError())
+                connection.fail(DeadlinePassedError())
             elif connection.asked is not None:
                 due = min(due, connection.until, now + _IDLE_CONNECTION)
             else:

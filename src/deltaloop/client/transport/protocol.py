@@ -9,10 +9,10 @@ connection into a ``TransportError`` that tells whether the server may have carr
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
-from typing import Protocol, final
+from typing import Any, Protocol, final
 
 import msgspec
 
@@ -133,7 +133,7 @@ class StreamResponse(msgspec.Struct, frozen=True, kw_only=True):
 class Transport(Protocol):
     """Sends requests to one server."""
 
-    async def request(self, request: HttpRequest) -> HttpResponse:
+    def request(self, request: HttpRequest) -> Coroutine[Any, Any, HttpResponse]:
         """Send a request and return the whole answer.
 
         Raises:

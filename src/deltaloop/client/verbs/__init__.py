@@ -1,1 +1,1 @@
-"""The verbs of the API as methods of a client."""
+"""Methods of a client for the verbs of the API."""

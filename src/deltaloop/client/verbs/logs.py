@@ -1,4 +1,4 @@
-"""Reads a container's log."""
+"""Stream of a container's log."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from deltaloop.client.errors import ResponseTooLargeError
 
 @final
 class LogStream:
-    """A log as it comes: iterating gives lines without their line feed, ``chunks`` bytes as they arrive.
+    """Log stream that yields lines without their line feed, or chunks of bytes with ``chunks``.
 
-    Use one of both. A log is bytes, in whatever encoding the program writes. A last line without a line feed is a line.
-    Cancelling a read loses nothing: the next read goes on.
+    Use only one of both. Lines are bytes in the encoding of the program. The last line does not need a line feed.
+    Canceling a read loses no data.
     """
 
     def __init__(self, chunks: AsyncIterator[bytes], *, path: str = "", max_line_bytes: int = LONGEST_LINE) -> None:
-        """Read ``chunks``; ``path`` is named in errors. A line may have so many bytes."""
+        """Create a stream of ``chunks``. ``path`` is used in error messages."""
         self._chunks = chunks
         self._path = path
         self._max_line_bytes = max_line_bytes
@@ -27,7 +27,7 @@ class LogStream:
 
     @property
     def chunks(self) -> AsyncIterator[bytes]:
-        """The log in slices of any size."""
+        """Log in chunks of any size."""
         return self._chunks
 
     def __aiter__(self) -> LogStream:

@@ -1,4 +1,4 @@
-"""Fetches all pages of a list: at once, or item by item with pages read ahead."""
+"""Fetch all pages of a list, at once or item by item."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ T = TypeVar("T")
 
 
 async def fetch_all(fetch: Callable[[ListOptions], Awaitable[ResourceList[T]]], pager: Pager[T]) -> ResourceList[T]:
-    """Fetch page after page until the list is complete; cancelling drops what was fetched.
+    """Fetch all pages of a list. Canceling drops the fetched pages.
 
     Args:
-        fetch: Asks for one page.
-        pager: A fresh pager; afterwards it tells how many pages there were.
+        fetch: Function that fetches one page.
+        pager: New pager.
 
     Raises:
-        DeltaloopError: Whatever ``fetch`` raises and the pager cannot mend.
+        DeltaloopError: If ``fetch`` raises an error from which the pager cannot recover.
     """
     while (options := pager.next_request) is not None:
         try:
@@ -42,19 +42,18 @@ async def fetch_all(fetch: Callable[[ListOptions], Awaitable[ResourceList[T]]], 
 async def each_item(
     fetch: Callable[[ListOptions], Awaitable[ResourceList[T]]], pager: Pager[T], *, page_buffer: int
 ) -> AsyncGenerator[T, None]:
-    """Give one item after the other, and meanwhile fetch pages ahead in a task of its own.
+    """Yield the items of a list, and fetch pages ahead in a background task.
 
-    A failure is raised after the items of the pages before it. Leaving the loop, or cancelling, ends the task and drops
-    what was read ahead.
+    Errors are raised after the items of the previous pages. Leaving the loop, or canceling, ends the task and drops the
+    pages that were read ahead.
 
     Args:
-        fetch: Asks for one page.
-        pager: A fresh pager that does not collect.
-        page_buffer: Most pages that are fetched and not yet begun; with 0 each page is asked for when the one before it
-            is used up.
+        fetch: Function that fetches one page.
+        pager: New pager that does not collect items.
+        page_buffer: Maximum number of pages to read ahead. 0 fetches each page after the previous page is consumed.
 
     Raises:
-        DeltaloopError: Whatever ``fetch`` raises.
+        DeltaloopError: If ``fetch`` raises it.
     """
     pages: asyncio.Queue[ResourceList[T] | None] = asyncio.Queue()
     room = asyncio.Semaphore(max(1, page_buffer))
@@ -83,4 +82,4 @@ async def each_item(
         reader.cancel()
         await asyncio.wait([reader])
         if not reader.cancelled():
-            reader.exception()  # looked at: the reader has seen it, or has left before it
+            reader.exception()  # mark the exception as retrieved: the caller received it or left earlier

@@ -1,7 +1,4 @@
-"""What may be said about a request beside what it is about: the keyword arguments of verbs.
-
-Each verb has two signatures, one for each way to name a resource; what both have is written down once, here.
-"""
+"""Keyword arguments of the verbs, shared by their overloads."""
 
 from __future__ import annotations
 
@@ -13,15 +10,15 @@ from deltaloop.api.selectors import LabelSelector
 from deltaloop.client.options import DeleteOptions, PatchType, WriteOptions
 
 Kind: TypeAlias = ResourceType[Any] | type[Any] | str
-"""What kind of object: a resource type, a class that ``custom_resource`` made a kind, or a name such as ``v1/Pod``."""
+"""Kind of object: a resource type, a class that ``custom_resource`` registered, or a name such as ``v1/Pod``."""
 
 
 class RequestKeywords(TypedDict, total=False):
-    """Of every verb; everything may be left out.
+    """Optional keywords of all verbs.
 
     Attributes:
-        namespace: The client's by default; for lists and watches, None means all.
-        timeout: Seconds that the request may take; None is the client's own limit.
+        namespace: Namespace. None means the client's namespace, or all namespaces for lists and watches.
+        timeout: Timeout in seconds. None means the client's timeout.
     """
 
     namespace: str | None
@@ -29,31 +26,32 @@ class RequestKeywords(TypedDict, total=False):
 
 
 class WaitKeywords(RequestKeywords, total=False):
-    """Of ``wait_for``; the time limit is that of the whole wait.
+    """Keywords of ``wait_for``, whose timeout applies to the complete wait.
 
     Attributes:
-        ignore_deletion: Whether to continue when the object is deleted, because another one of its name may come.
+        ignore_deletion: Whether to continue if the object is deleted, because an object of the same name may be
+            created.
     """
 
     ignore_deletion: bool
 
 
 class GetKeywords(RequestKeywords, total=False):
-    """Of verbs that read an object.
+    """Keywords of verbs that read an object.
 
     Attributes:
-        subresource: One that has the object's own type, such as ``status``.
+        subresource: Subresource that has the object's own type, such as ``status``.
     """
 
     subresource: str | None
 
 
 class ListKeywords(RequestKeywords, total=False):
-    """Of verbs that read many objects.
+    """Keywords of verbs that read several objects.
 
     Attributes:
-        options: Which ones, and of which version.
-        selector: Which ones by their labels, such as ``app=web,!canary``, in place of ``options.label_selector``.
+        options: Selectors, resource version and limit.
+        selector: Label selector, such as ``app=web,!canary``. It replaces ``options.label_selector``.
     """
 
     options: ListOptions
@@ -61,61 +59,61 @@ class ListKeywords(RequestKeywords, total=False):
 
 
 class WriteKeywords(RequestKeywords, total=False):
-    """Of verbs that store an object.
+    """Keywords of verbs that store an object.
 
     Attributes:
-        options: Dry run, field manager, field validation.
+        options: Dry run, field manager and field validation.
     """
 
     options: WriteOptions | None
 
 
 class SubresourceWriteKeywords(WriteKeywords, total=False):
-    """Of verbs that may mean a part of an object.
+    """Keywords of writes that can target a subresource.
 
     Attributes:
-        subresource: Such as ``status``.
+        subresource: Subresource, such as ``status``.
     """
 
     subresource: str | None
 
 
 class PatchKeywords(SubresourceWriteKeywords, total=False):
-    """Of patches.
+    """Keywords of patches.
 
     Attributes:
-        type: How the patch is meant; a merge patch by default.
+        type: Patch format. The default is a merge patch.
     """
 
     type: PatchType
 
 
 class ApplyKeywords(SubresourceWriteKeywords, total=False):
-    """Of server-side apply.
+    """Keywords of server-side apply.
 
     Attributes:
-        force: Take fields over from other managers.
+        force: Whether to take ownership of fields from other managers.
     """
 
     force: bool
 
 
 class DeleteKeywords(RequestKeywords, total=False):
-    """Of deletions.
+    """Keywords of deletions.
 
     Attributes:
-        options: Preconditions, grace period, propagation, dry run.
+        options: Preconditions, grace period, propagation policy and dry run.
     """
 
     options: DeleteOptions | None
 
 
 class DeleteCollectionKeywords(DeleteKeywords, total=False):
-    """Of deletions of many objects.
+    """Keywords of deletions of several objects.
 
     Attributes:
-        selection: Which ones; all by default.
-        selector: Which ones by their labels, in place of ``selection.label_selector``.
+        selection: Selectors of the objects. By default, all objects are deleted.
+        selector: Label selector. It replaces ``selection.label_selector``.
     """
 
     selection: ListOptions

@@ -1,4 +1,4 @@
-"""What a list request answers: the objects of one page, and the list's own metadata."""
+"""Result of a list request."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class ResourceList(Sequence[T_co]):
-    """A list of objects, in the server's order: a sequence of its ``items``.
+    """Sequence of the objects in a list response.
 
     Attributes:
-        items: The objects, in the server's order.
-        resource_version: The version of the whole list; watch from here.
-        continue_: Token of the next page, or "" if this is the last.
-        remaining_item_count: How many more there are, where the server says.
-        unreadable: Why items that were in the answer are not among ``items``; empty unless somebody chose to go on
-            without them (``UnreadableItemsError.page``).
+        items: Objects, in the server's order.
+        resource_version: Resource version of the list, from which you can start a watch.
+        continue_: Token of the next page, or "" on the last page.
+        remaining_item_count: Number of remaining objects, or None if the server does not report it.
+        unreadable: Errors of invalid items. Empty, except in ``UnreadableItemsError.page``.
     """
 
     items: tuple[T_co, ...]
@@ -46,30 +45,27 @@ class ResourceList(Sequence[T_co]):
 
 @final
 class UnreadableItemError(MalformedObjectError):
-    """One item of a list is not an object that can be read; the server's fault.
+    """Error for a list item from the server that is not a valid object.
 
     Attributes:
-        key: ``namespace/name`` or ``name`` of the item; None if not even that can be read.
+        key: ``namespace/name`` or ``name`` of the item, or None if it is unknown.
     """
 
     def __init__(self, message: str, *, key: str | None = None) -> None:
-        """Keep the key."""
         super().__init__(message)
         self.key = key
 
 
 @final
 class UnreadableItemsError(MalformedObjectError):
-    """Some items of a list are not objects; the server's fault.
-
-    Those that are can be had from ``page``.
+    """Error for a list from the server that contains invalid items.
 
     Attributes:
-        page: The list without these items; its ``unreadable`` has one error for each.
+        page: List of the valid items. Its ``unreadable`` contains an error for each invalid item.
     """
 
     def __init__(self, page: ResourceList[Any]) -> None:
-        """Keep what could be read; the message is that of the first item, and how many more there are."""
+        """Create the error with the message of the first invalid item and the number of further items."""
         others = len(page.unreadable) - 1
         super().__init__(f"{page.unreadable[0]}" + (f" (and {others} more such items)" if others else ""))
         self.page = page

@@ -1,7 +1,7 @@
-"""What all verbs stand on: one way to read an object, to list, and to write; and the direct one, which asks a server.
+"""Interface between the verbs and their backend, and the backend that sends requests to a server.
 
-The verbs say what is asked, a way says how. A client that reads from caches or remembers its writes has another one,
-and every verb.
+The verbs build requests, and a ``Way`` executes them. A client that reads from caches, or records its writes, has a
+different ``Way`` and shares all verbs.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ _METHODS: Final[dict[WriteVerb, tuple[str, str]]] = {
     "delete": ("DELETE", "delete"),
     "delete_collection": ("DELETE", "deletecollection"),
 }
-"""Of each verb the HTTP method, and the verb of RBAC."""
+"""HTTP method and RBAC verb of each verb."""
 
 
 class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A write: all that a client has to know to send it, and to remember it.
+    """Write request, with all data that a client needs to send and record it.
 
     Attributes:
-        verb: What is done.
-        kind: The kind of the object.
-        name: Name of the object; empty if the server is to generate it, and for a collection.
-        namespace: Namespace of the object; None if its kind has none.
+        verb: Verb of the write.
+        kind: Kind of the object.
+        name: Name of the object. Empty for generated names and collections.
+        namespace: Namespace of the object, or None for cluster-scoped kinds.
         query: Query parameters.
-        options: Dry run and preconditions; of a deletion all that is sent.
-        subresource: The part of it that is written, such as ``status``; empty for the object itself.
-        body: What is sent.
-        content_type: The form of the body.
-        version: The version that an update or a patch asks for; empty if it asks for none.
-        generate_name: Beginning of the name that the server generates.
-        timeout: Seconds for the whole call; None is the client's own limit.
+        options: Dry run and preconditions. For deletions, they are the request body.
+        subresource: Subresource, such as ``status``. None for the object itself.
+        body: Request body.
+        content_type: Content type of the body.
+        version: Required resource version of an update or patch, or empty.
+        generate_name: Prefix for a generated name.
+        timeout: Timeout in seconds for the complete call. None means the client's timeout.
     """
 
     verb: WriteVerb
@@ -77,7 +77,7 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Way(Protocol):
-    """How verbs read and write."""
+    """Backend of the verbs."""
 
     @property
     def home(self) -> str:
@@ -86,36 +86,35 @@ class Way(Protocol):
 
     @property
     def why_no_home(self) -> str:
-        """Why there is none, if there is none."""
+        """Reason why the default namespace is empty."""
         ...
 
     @property
     def server(self) -> Server:
-        """Whom to ask what this way cannot answer."""
+        """Server for requests that this backend does not handle."""
         ...
 
     @property
     def read(self) -> Callable[..., Awaitable[Any]]:
-        """``Server.read``: reads one object; without ``must_exist`` it is None if there is none of that name."""
+        """Function like ``Server.read``. Without ``must_exist``, it returns None if the object does not exist."""
         ...
 
     @property
     def list(self) -> Callable[..., Awaitable[ResourceList[Any]]]:
-        """``Server.list``: reads objects in one request; with ``metadata_only`` they come as ``Resource``."""
+        """Function like ``Server.list``. With ``metadata_only``, it returns ``Resource`` objects."""
         ...
 
     async def write(self, request: WriteRequest) -> Any:
-        """Write, and return the object that is the answer, of a collection a list; None if a ``Status`` is."""
+        """Send a write. Return the object or list from the response, or None for a ``Status``."""
         ...
 
 
 class Server:
-    """The direct way: the connections to one server, and in which manner they are used."""
+    """Backend that sends requests to a server."""
 
     def __init__(
         self, config: ClientConfig, sender: RequestSender, discovery: Discovery, options: ClientOptions
     ) -> None:
-        """Keep what calls are made with."""
         self.config = config
         self.sender = sender
         self.discovery = discovery
@@ -130,24 +129,24 @@ class Server:
         self.write_query = _write_query(options)
 
     def replaced(self, **changes: Any) -> Self:
-        """Return another one on the same connections."""
+        """Return a copy with other attributes that shares the connections."""
         other = self.__class__.__new__(self.__class__)
         other.__dict__ = {**self.__dict__, **changes}
         return other
 
     def with_options(self, options: ClientOptions) -> Self:
-        """Return another one on the same connections, with these options."""
+        """Return a copy with other options that shares the connections."""
         return self.replaced(options=options, write_query=_write_query(options))
 
     @property
     def server(self) -> Self:
-        """This one."""
+        """This server."""
         return self
 
     async def read(
         self, known: BoundKind, name: str, *, must_exist: bool = True, timeout: float | None = None, **asked: Any
     ) -> Resource | None:
-        """Read one object, as ``Way.read``."""
+        """Read one object (see ``Way.read``)."""
         try:
             try:
                 return await self._read(known, name, timeout, **asked)
@@ -175,7 +174,7 @@ class Server:
         return Resource.from_json(answer.body, known.untyped)
 
     async def list(self, known: BoundKind, *, timeout: float | None = None, **asked: Any) -> ResourceList[Any]:
-        """Read objects in one request, as ``Way.list``."""
+        """Read objects in one request (see ``Way.list``)."""
         try:
             return await self._list(known, timeout, **asked)
         except NotFoundError as error:
@@ -215,7 +214,7 @@ class Server:
         return metadata_of_list(page) if metadata_only else page
 
     async def write(self, request: WriteRequest) -> Any:
-        """Write, as ``Way.write``."""
+        """Send a write (see ``Way.write``)."""
         moved = False
         while True:
             known, verb, body = request.kind, request.verb, request.body
@@ -257,16 +256,16 @@ class Server:
         moved = await self.moved(known, error, request.timeout)
         names_version = verb in ("update", "apply") or (verb == "create" and not request.subresource)
         if moved.type.api_version != known.type.api_version and names_version:
-            raise error  # the verb encodes the object again, for the other version
+            raise error  # the verb encodes the object again for the other version
         if moved.namespaced and not request.namespace and verb == "delete_collection":
-            raise error  # it takes no default
+            raise error  # delete_collection has no default namespace
         return msgspec.structs.replace(request, kind=moved, namespace=place_of(self, moved, request.namespace))
 
     async def moved(self, known: BoundKind, error: NotFoundError, timeout: float | None) -> BoundKind:
-        """Return a kind as it is served now, if a 404 shows that its path is not served any more.
+        """Return the current resource of a kind if a 404 shows that its path is no longer served.
 
         Raises:
-            NotFoundError: The 404 itself, if it is about an object, or if the server serves nothing else.
+            NotFoundError: If the 404 is about an object, or the server does not serve the kind at another path.
             UnknownResourceError: If the kind was found by a name that no longer exists.
         """
         found = await self.discovery.moved(known.type, timeout=timeout) if is_unserved_path(error) else None
@@ -275,7 +274,7 @@ class Server:
         return self.discovery.bound(known.given, found)
 
     def usable(self, kind: ResourceType[Any], namespace: str | None) -> str | None:
-        """Return a namespace; drop the default one if the kind has become cluster-scoped since its use began."""
+        """Return the namespace, or None if it is the default and the kind has become cluster-scoped."""
         if not namespace or kind.namespaced or namespace != self.home:
             return namespace
         return None if self.discovery.is_moved(kind) else namespace
@@ -300,10 +299,10 @@ def _answer(request: WriteRequest, body: bytes) -> Any:
 
 
 def place_of(way: Way, known: BoundKind, namespace: str | None) -> str | None:
-    """Return the namespace of a request about one object; None if its kind has no namespaces.
+    """Return the namespace for a request about one object, or None for cluster-scoped kinds.
 
     Raises:
-        InvalidArgumentError: If there is no namespace for a kind that has some, or one for a kind that has none.
+        InvalidArgumentError: If the namespace of a namespaced kind is missing, or a cluster-scoped kind has one.
     """
     if not known.namespaced:
         if namespace:
@@ -316,17 +315,17 @@ def place_of(way: Way, known: BoundKind, namespace: str | None) -> str | None:
 
 
 def refuse_namespace(known: ResourceType[Any], namespace: str | None) -> None:
-    """Refuse a namespace for a kind that has none: a cache would find no object there, and say nothing.
+    """Reject a namespace for a cluster-scoped kind, because a cache would silently find no object there.
 
     Raises:
-        InvalidArgumentError: If there is one.
+        InvalidArgumentError: If ``known`` is cluster-scoped and a namespace is given.
     """
     if namespace and not known.namespaced:
         raise InvalidArgumentError(f"{known} has no namespaces, but namespace {namespace!r} was given")
 
 
 def both_checks(earlier: WriteCheck | None, check: WriteCheck) -> WriteCheck:
-    """Return a check that asks an earlier one, if there is one, and then another."""
+    """Return a check that calls the earlier check, if any, and then ``check``."""
     if earlier is None:
         return check
 
@@ -338,10 +337,10 @@ def both_checks(earlier: WriteCheck | None, check: WriteCheck) -> WriteCheck:
 
 
 def selected(options: ListOptions, selector: str | LabelSelector | None) -> ListOptions:
-    """Return options with a label selector.
+    """Return the options with a label selector.
 
     Raises:
-        InvalidArgumentError: If they have one already.
+        InvalidArgumentError: If the options already have a label selector.
         InvalidSelectorError: If the selector cannot be parsed.
     """
     if selector is None:
@@ -353,7 +352,7 @@ def selected(options: ListOptions, selector: str | LabelSelector | None) -> List
 
 
 def not_found(kind: ResourceType[Any], name: str, what: str = "not found") -> ApiError:
-    """Return the error of an object that is not there, as the server would return it."""
+    """Return the error that the server would return for a missing object."""
     details = StatusDetails(name=name, group=kind.group, kind=kind.plural)
     message = f'{kind.group_resource} "{name}" {what}'
     return error_from_status(Status(code=404, reason="NotFound", message=message, details=details))

@@ -1,10 +1,8 @@
-"""All verbs, each written once: what a client of a server and the client of a reconcile have in common.
+"""Verbs of the API, shared by all clients.
 
-A verb finds the kind (one look into a dictionary, if it was met before), makes a request of its arguments, and asks the
-way of its client, which reads and writes: a server, or caches with a server behind them.
-
-Most verbs have two signatures, one for each way to name a kind. Conflicts of ``create_or_update`` are not hidden; those
-of finalizers are tried again, because nothing else of the object matters to them.
+A verb looks up the kind, builds a request, and passes it to the backend of its client (``Way``). Most verbs have two
+signatures, for typed kinds and for names. ``create_or_update`` raises conflicts. Finalizer changes are repeated after a
+conflict, because they do not depend on other fields.
 
 Source: controller-runtime pkg/controller/controllerutil/controllerutil.go.
 """
@@ -19,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, Unpac
 
 from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
+from deltaloop.api.json_values import type_of
 from deltaloop.api.json_writing import json_for_yaml, plain_fields, plain_json, sorted_json, write_json
 from deltaloop.api.keys import join_key
 from deltaloop.api.list_options import ListOptions
@@ -68,7 +67,7 @@ _NO_OPTIONS: Final = LogOptions()
 
 
 class OperationResult(Enum):
-    """What ``create_or_update`` did."""
+    """Result of ``create_or_update``."""
 
     UNCHANGED = "unchanged"
     CREATED = "created"
@@ -76,13 +75,14 @@ class OperationResult(Enum):
 
 
 class Verbs:
-    """All verbs; the part ``status`` of an object is in ``get``, ``update_status``, ``patch`` and ``apply``.
+    """Verbs of the API.
 
-    ``timeout`` is in seconds, for a whole call with its repeats; None is the client's own limit (30 s).
+    ``timeout`` is in seconds and applies to a complete call with its retries. None means the client's timeout (30 s by
+    default).
     """
 
     def __init__(self, way: Way, kinds: dict[int, BoundKind]) -> None:
-        """Ask in one way; ``kinds`` are those that verbs have met, by the ``id`` of what names them."""
+        """Create the verbs of a backend. ``kinds`` maps the ``id`` of each known kind or name to its resource."""
         self._way = way
         self._kinds = kinds
 
@@ -92,22 +92,22 @@ class Verbs:
         return self._way.home
 
     async def resource(self, name: str, *, timeout: float | None = None) -> ResourceType[Resource]:
-        """Find a resource that the server serves by any of its names.
+        """Find a resource by any of its names.
 
         Args:
             name: Plural, singular, kind, short name (``deploy``), ``deployments.apps``, ``deployments.v1.apps`` or
-                ``apps/v1/Deployment``, in upper or lower case.
-            timeout: Seconds for each request.
+                ``apps/v1/Deployment``. Names are case-insensitive.
+            timeout: Timeout of each request in seconds.
 
         Raises:
-            UnknownResourceError: If there is none of that name; the message lists names like it.
+            UnknownResourceError: If the resource does not exist. The message lists similar names.
         """
         return await self._way.server.discovery.find(name, timeout=timeout)
 
     async def resources(self, *, timeout: float | None = None) -> ResourceIndex:
-        """Return everything that the server serves; asked once and kept, ``resource`` refreshes it when needed.
+        """Return all resources of the server.
 
-        ``timeout`` is in seconds, for each request.
+        The result is cached. ``resource`` refreshes it when necessary. ``timeout`` applies to each request, in seconds.
         """
         return await self._way.server.discovery.resources(timeout=timeout)
 
@@ -119,7 +119,7 @@ class Verbs:
         """Read one object, or a subresource that has the object's own type, such as ``status``.
 
         Raises:
-            NotFoundError: If there is none of that name.
+            NotFoundError: If the object does not exist.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
         found = await self._way.read(known, name, **keywords)
@@ -130,13 +130,13 @@ class Verbs:
     @overload
     async def find(self, kind: str, name: str, **keywords: Unpack[GetKeywords]) -> Resource | None: ...
     async def find(self, kind: Kind, name: str, **keywords: Unpack[GetKeywords]) -> Any:
-        """Read one object as ``get`` does, or return None if there is none of that name."""
+        """Read one object like ``get``, but return None if it does not exist."""
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
         found = await self._way.read(known, name, must_exist=False, **keywords)
         return found if known.decode is None or found is None else known.decode(found)
 
     @overload
-    async def list(  # type: ignore[overload-overlap]  # the first that fits is what is meant
+    async def list(  # type: ignore[overload-overlap] # the first matching overload applies
         self, kind: TypedKind[T], *, metadata_only: Literal[False] = False, **keywords: Unpack[ListKeywords]
     ) -> ResourceList[T]: ...
     @overload
@@ -150,13 +150,13 @@ class Verbs:
     async def list(
         self, kind: Kind, *, metadata_only: bool = False, **keywords: Unpack[ListKeywords]
     ) -> ResourceList[Any]:
-        """Ask for objects in one request: everything, or one page if ``options.limit`` is set.
+        """Read objects in one request: all objects, or one page if ``options.limit`` is set.
 
-        The answer is decoded while it arrives, so that a large list needs its memory once. With ``metadata_only`` the
-        server is asked for ``PartialObjectMetadata``; such objects come as ``Resource``, whatever the kind's class is.
+        The response is decoded while it arrives, which limits the memory for large lists. With ``metadata_only``, the
+        result contains ``PartialObjectMetadata`` as ``Resource`` for all kinds.
 
         Raises:
-            UnreadableItemsError: Some items are not objects; those that are can be had from the error.
+            UnreadableItemsError: If some items are invalid. The error contains the valid items.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
         return await self._list(known, metadata_only=metadata_only, **keywords)
@@ -172,9 +172,9 @@ class Verbs:
     async def list_all(
         self, kind: Kind, *, page_size: int = DEFAULT_PAGE_SIZE, **keywords: Unpack[ListKeywords]
     ) -> ResourceList[Any]:
-        """Read all objects, page by page; ``timeout`` is for each page.
+        """Read all objects page by page.
 
-        If the snapshot expires on the way, everything is asked for once more without pages.
+        ``timeout`` applies to each page. If the snapshot expires, all objects are requested again without pages.
 
         Source: client-go tools/pager, ``ListPager.List``.
         """
@@ -200,19 +200,20 @@ class Verbs:
         page_buffer: int = DEFAULT_PAGE_BUFFER,
         **keywords: Unpack[ListKeywords],
     ) -> AsyncGenerator[Any, None]:
-        """Go through all objects by ``async for``, without holding them all; ``timeout`` is for each page.
+        """Iterate over all objects with ``async for``, without keeping them all in memory.
 
-        Pages are read ahead in the background. An expired token is raised as ``ExpiredError``: what was given already
-        cannot be taken back. Leave the loop early by ``contextlib.aclosing``, or the background task lives on until the
-        iterator is collected.
+        Pages are read ahead in the background. If the continue token expires, ``ExpiredError`` is raised, because items
+        that were already delivered cannot be taken back. To leave the loop early, use ``contextlib.aclosing``.
+        Otherwise the background task runs until the iterator is garbage collected.
 
         Args:
-            kind: What to list.
-            namespace: None means all namespaces.
-            options: What to select.
-            page_size: Objects in one page.
-            page_buffer: Most pages that are read ahead; 0 asks for each page when the one before it is used up.
-            timeout: Seconds for each page.
+            kind: Kind of the objects.
+            namespace: Namespace. None means all namespaces.
+            options: Selectors and resource version.
+            page_size: Objects per page.
+            page_buffer: Maximum number of pages to read ahead. 0 requests each page after the previous page is
+                consumed.
+            timeout: Timeout of each page in seconds.
 
         Raises:
             ValueError: If ``page_size`` or ``page_buffer`` is negative.
@@ -247,14 +248,19 @@ class Verbs:
         timeout: float | None = None,
         metadata_only: bool = False,
     ) -> AsyncGenerator[WatchStream, None]:
-        """Watch objects: entering opens the stream, iterating gives its events, leaving closes it.
+        """Open a watch as a context manager, and iterate over its events.
 
-        Iteration ends when the server ends the stream; it raises ``ApiError`` for an ERROR event (``ExpiredError``:
-        list again), ``MalformedEventError`` for a line that is no event, ``ResponseTooLargeError`` for one of more than
-        ``ClientConfig.max_event_bytes``, and ``StreamEndedError`` when the stream
-        breaks off, is 15 s overdue (``options.timeout_seconds``), or is silent for 90 s after it has shown a bookmark.
-        ``timeout`` is for opening it only. Nothing is repeated: resuming is the reflector's business. The stream says
-        when its last byte came (``last_byte_at``). With ``metadata_only`` the events carry ``PartialObjectMetadata``.
+        Iteration ends when the server ends the stream. Errors are not retried, because the reflector is responsible for
+        resuming. ``timeout`` only applies to opening the stream. ``last_byte_at`` is the time of the last received
+        byte. With ``metadata_only``, events contain ``PartialObjectMetadata``.
+
+        Iteration raises these errors:
+
+        - ``ApiError`` for an ERROR event. After ``ExpiredError``, list again.
+        - ``MalformedEventError`` for an invalid line.
+        - ``ResponseTooLargeError`` for an event larger than ``ClientConfig.max_event_bytes``.
+        - ``StreamEndedError`` if the stream breaks, is 15 s overdue (``options.timeout_seconds``), or is silent for 90
+          s after its first bookmark.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, timeout)
         options = selected(options, selector)
@@ -307,30 +313,31 @@ class Verbs:
         timeout: float | None = None,
         ignore_deletion: bool = False,
     ) -> Any:
-        """Wait until an object fulfils a condition, and return it as it was then; None for ``deleted()``.
+        """Wait until an object fulfills a condition, and return the object, or None for ``deleted()``.
 
-        The object is listed, then watched from there: no state is missed but after a 410. Streams that end, expired
-        versions and failures that may pass are survived. Cancelling closes the watch.
+        The object is listed and then watched, so no state is missed, except after a 410. The wait continues after ended
+        streams, expired versions and temporary failures. Canceling closes the watch.
 
         Args:
-            kind: What kind of object; the verbs ``list`` and ``watch`` must be allowed.
-            name: Name of the object; it need not exist yet.
+            kind: Kind of the object. The verbs ``list`` and ``watch`` must be permitted.
+            name: Name of the object. The object does not need to exist yet.
             condition: ``deleted()``, ``created()``, ``ready()``, ``established()``, ``status_condition(...)``,
-                ``field_value(...)``, or anything that is a ``WaitCondition``.
-            namespace: The client's by default.
-            timeout: Seconds for everything; None is the configured default (30).
-            ignore_deletion: Whether to continue when the object is deleted, because another one of its name may come.
+                ``field_value(...)``, or your own ``WaitCondition``.
+            namespace: Namespace. None means the client's namespace.
+            timeout: Timeout in seconds for the complete wait. None means the client's timeout (30 s by default).
+            ignore_deletion: Whether to continue if the object is deleted, because an object of the same name may be
+                created.
 
         Raises:
-            NotFoundError: If the object was there and is deleted, or replaced by another one of its name.
-            WaitTimeoutError: If it does not happen in time; the message says what was last seen.
-            ApiError: If the server refuses in a way that will not pass, such as 403.
+            NotFoundError: If the object existed, and was deleted or replaced by another object of the same name.
+            WaitTimeoutError: If the timeout expires. The message describes the last state.
+            ApiError: If the server returns a permanent error, such as 403.
         """
         limit = self._way.server.config.request_timeout if timeout is None else timeout
         until = asyncio.get_running_loop().time() + limit
         known = self._kinds.get(id(kind)) or await self._bind(kind, limit)
         raw_type, where = known.untyped, place_of(self._way, known, namespace)
-        raw_type.path(namespace=where, name=name)  # refuses what is no name
+        raw_type.path(namespace=where, name=name)  # raises for invalid names
 
         async def ask(options: ListOptions, left: float) -> ResourceList[Resource]:
             return await self.list(raw_type, namespace=where, options=options, timeout=left)
@@ -366,8 +373,13 @@ class Verbs:
         return await self._way.list(known, options=selected(options, selector), **keywords)
 
     def _pages(self, known: BoundKind, keywords: ListKeywords) -> Callable[[ListOptions], Awaitable[ResourceList[Any]]]:
-        asked: dict[str, Any] = {**keywords, "selector": None}  # it is in the options of every page
-        return lambda page: self._list(known, **{**asked, "options": page})
+        asked: dict[str, Any] = {**keywords, "selector": None}  # the options of each page contain it
+
+        def read(page: ListOptions) -> Awaitable[ResourceList[Any]]:
+            of_page: dict[str, Any] = {**asked, "options": page}
+            return self._list(known, **of_page)
+
+        return read
 
     @overload
     async def create(self, kind: KindOf[T, W], obj: W | Written, **keywords: Unpack[WriteKeywords]) -> T: ...
@@ -376,10 +388,12 @@ class Verbs:
     @overload
     async def create(self, kind: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
     async def create(self, kind: Any, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
-        """Create an object and return it as stored; ``metadata.generateName`` works in place of a name.
+        """Create an object, and return the stored object.
+
+        You can use ``metadata.generateName`` instead of a name.
 
         Raises:
-            AlreadyExistsError: If there is one of that name.
+            AlreadyExistsError: If an object of this name exists.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
         return await self._store("create", known, obj, **keywords)
@@ -391,7 +405,9 @@ class Verbs:
     @overload
     async def update(self, kind: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
     async def update(self, kind: Any, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
-        """Replace an object and return it as stored; where there is a status subresource, ``status`` stays as it is.
+        """Replace an object, and return the stored object.
+
+        For kinds with a status subresource, ``status`` is unchanged.
 
         Raises:
             ConflictError: If the object has changed since its ``metadata.resourceVersion``.
@@ -404,11 +420,13 @@ class Verbs:
     @overload
     async def update_status(self, kind: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
     async def update_status(self, kind: Kind, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
-        """Replace the ``status`` of an object and return it as stored; everything else stays as it is.
+        """Replace the ``status`` of an object, and return the stored object.
+
+        Other fields are unchanged.
 
         Raises:
             ConflictError: If the object has changed since its ``metadata.resourceVersion``.
-            NotFoundError: If the kind has no status subresource, or there is no such object.
+            NotFoundError: If the kind has no status subresource, or the object does not exist.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
         return await self._store("update", known, obj, subresource="status", **keywords)
@@ -420,13 +438,14 @@ class Verbs:
     @overload
     async def apply(self, kind: str, obj: object, **keywords: Unpack[ApplyKeywords]) -> Resource: ...
     async def apply(self, kind: Any, obj: object, **keywords: Unpack[ApplyKeywords]) -> Any:
-        """Server-side apply: say which fields this manager wants to have, creating the object if it is missing.
+        """Apply fields with server-side apply, and create the object if it does not exist.
 
-        Give the fields that are yours and no others; fields that were given before and are now missing are removed. An
-        object as read from the server is refused by it (``managedFields``). Controllers should ``force`` what they own.
+        Pass only the fields that this field manager owns. The server removes fields that you applied earlier and omit
+        now. It rejects objects that were read from the server, because they contain ``managedFields``. Controllers
+        should ``force`` the fields that they own.
 
         Raises:
-            ConflictError: If another manager has one of the fields and ``force`` is not set.
+            ConflictError: If another manager owns one of the fields and ``force`` is not set.
             MalformedObjectError: If the object has no name.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
@@ -445,21 +464,25 @@ class Verbs:
         type: PatchType = PatchType.MERGE,  # noqa: A002 - the API's word
         **keywords: Unpack[SubresourceWriteKeywords],
     ) -> Any:
-        """Change an object and return it as stored; ``apply`` is the verb of server-side apply.
+        """Patch an object, and return the stored object.
 
-        A ``metadata.resourceVersion`` in a merge patch makes it conditional, in a JSON patch a ``test`` operation does.
+        For server-side apply, use ``apply``.
+
+        To make a patch conditional, set ``metadata.resourceVersion`` in a merge patch, or add a ``test`` operation to a
+        JSON patch.
 
         Args:
-            kind: What kind of object.
-            name: The object's name.
-            patch: A mapping; for a JSON patch (RFC 6902) a list of operations. In a merge patch (RFC 7386) None removes
-                a field.
-            type: How the patch is meant. Strategic merge, which merges lists by key, is for built-in kinds only.
-            **keywords: Of the write.
+            kind: Kind of the object.
+            name: Name of the object.
+            patch: Mapping, or a list of operations for a JSON patch (RFC 6902). In a merge patch (RFC 7386), None
+                removes a field.
+            type: Patch format. Strategic merge patches, which merge lists by key, are only supported for built-in
+                kinds.
+            **keywords: Write keywords.
 
         Raises:
-            ConflictError: If that version is not the present one.
-            InvalidArgumentError: If the patch does not fit its type.
+            ConflictError: If the object has a different resource version.
+            InvalidArgumentError: If the patch does not match its type.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
         if isinstance(patch, Mapping) == (type is PatchType.JSON):
@@ -472,14 +495,14 @@ class Verbs:
     @overload
     async def delete(self, kind: str, name: str, **keywords: Unpack[DeleteKeywords]) -> Resource | None: ...
     async def delete(self, kind: Kind, name: str, **keywords: Unpack[DeleteKeywords]) -> Any:
-        """Delete an object, or mark it for deletion if finalizers or a grace period hold it.
+        """Delete an object, or mark it for deletion if it has finalizers or a grace period.
 
         Returns:
-            The object, where the server answers with it (it is still there, or has just gone), else None.
+            The object if the server returned it, because it still exists or was just deleted. Otherwise None.
 
         Raises:
-            NotFoundError: If there is none of that name.
-            ConflictError: If a precondition of ``options`` does not hold.
+            NotFoundError: If the object does not exist.
+            ConflictError: If a precondition in ``options`` is not met.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
         found = await self._way.write(self._request("delete", known, name, **keywords))
@@ -501,15 +524,15 @@ class Verbs:
         selector: str | LabelSelector | None = None,
         **keywords: Unpack[DeleteKeywords],
     ) -> Any:
-        """Delete all objects of a namespace, or of a kind without namespaces, or those that are selected.
+        """Delete all or selected objects of a namespace, or of a cluster-scoped kind.
 
-        A namespace must be named: what deletes much takes no default.
+        The namespace has no default, because the call can delete many objects.
 
         Returns:
-            The objects, where the server answers with them, else None.
+            The objects if the server returned them, otherwise None.
 
         Raises:
-            InvalidArgumentError: If the kind has namespaces and none is given.
+            InvalidArgumentError: If the kind is namespaced and ``namespace`` is missing.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
         if known.namespaced and not keywords.get("namespace"):
@@ -535,26 +558,27 @@ class Verbs:
         options: WriteOptions | None = None,
         timeout: float | None = None,
     ) -> Any:
-        """Bring one object into the wanted shape: create it if it is missing, update it if ``change`` changes it.
+        """Create an object if it does not exist, or update it if ``change`` modifies it.
 
-        A conflict is not hidden: a reconcile fails and runs again with what is there then, as upstream has it.
+        Conflicts are raised, so that the reconcile fails and is retried with the current object, as in
+        controller-runtime.
 
         Args:
-            kind: What kind of object.
-            name: The object's name.
-            change: Gets the object as a dict (of a missing one: its names only) and sets what it is to have; it must
-                not change name or namespace. It is called on the event loop.
-            namespace: The client's by default.
-            options: Of the write.
-            timeout: Seconds for each request.
+            kind: Kind of the object.
+            name: Name of the object.
+            change: Function that receives the object as a dict and modifies it. For a new object, the dict only
+                contains the kind and names. The function must not change name or namespace. It runs on the event loop.
+            namespace: Namespace. None means the client's namespace.
+            options: Write options.
+            timeout: Timeout of each request in seconds.
 
         Returns:
-            What was done, and the object as it is stored.
+            The operation and the stored object.
 
         Raises:
-            ConflictError: If another program changed the object meanwhile.
-            AlreadyExistsError: If another program created it meanwhile.
-            InvalidArgumentError: If ``change`` changed the names.
+            ConflictError: If another program changed the object in the meantime.
+            AlreadyExistsError: If another program created the object in the meantime.
+            InvalidArgumentError: If ``change`` changed the name or namespace.
 
         Source: controller-runtime pkg/controller/controllerutil ``CreateOrUpdate``.
         """
@@ -568,16 +592,17 @@ class Verbs:
             fields = present.edit()
             before, names = sorted_json(fields), (present.name, present.namespace)
         change(fields)
-        metadata: Any = fields.get("metadata")
-        named = type(metadata) is dict or isinstance(metadata, Mapping)  # if not, whoever writes the object finds that
-        if named and (metadata.get("name") or "", metadata.get("namespace") or "") != names:
+        metadata: Mapping[str, Any] | None = fields.get("metadata")
+        # If the metadata is not a mapping, encode_object raises an error.
+        named = type_of(metadata) is dict or isinstance(metadata, Mapping)
+        if metadata is not None and named and (metadata.get("name") or "", metadata.get("namespace") or "") != names:
             raise InvalidArgumentError(
                 f"create_or_update of {known.text} {name!r}: the change must not change its names"
             )
         if present is None:
             made = await self._store("create", known, fields, namespace=namespace, options=options, timeout=timeout)
             return OperationResult.CREATED, made
-        now = plain_json(fields, sorted_json)  # None if more is in it than the encoder says
+        now = plain_json(fields, sorted_json)  # None if the encoder cannot represent all values
         if now == before or (now is None and Resource.from_dict(fields, present.resource_type) == present):
             return OperationResult.UNCHANGED, present if known.decode is None else known.decode(present)
         made = await self._store("update", known, fields, namespace=namespace, options=options, timeout=timeout)
@@ -593,27 +618,26 @@ class Verbs:
         options: WriteOptions | None = None,
         timeout: float | None = None,
     ) -> T:
-        """Change one object of a class, and return it as stored: what ``change`` sets is sent, and nothing else.
+        """Edit an object of a class, and return the stored object.
 
-        A merge patch with the version that was read is sent, if anything has changed. What the class does not have
-        stays as it is, and a default that nobody set stays absent. A field that is set to None or ``UNSET`` is taken
-        away. A conflict is not hidden, as that of ``create_or_update``.
+        Only the changes that ``change`` makes are sent, as a merge patch with the resource version that was read.
+        Without changes, no request is sent. Fields that the class does not have stay unchanged, and unset defaults are
+        not written. To remove a field, set it to None or ``UNSET``. Conflicts are raised.
 
         Args:
-            kind: The class, or its resource type.
-            name: The object's name.
-            change: Gets the object, and sets fields of it, or returns another one in its place, such as one of
-                ``msgspec.structs.replace``. It is called on the event loop.
-            namespace: The client's by default.
-            options: Of the write.
-            timeout: Seconds for each request.
+            kind: Class, or its resource type.
+            name: Name of the object.
+            change: Function that modifies the object, or returns a new object, for example from
+                ``msgspec.structs.replace``. It runs on the event loop.
+            namespace: Namespace. None means the client's namespace.
+            options: Write options.
+            timeout: Timeout of each request in seconds.
 
         Raises:
-            NotFoundError: If there is none of that name.
-            ConflictError: If another program changed the object meanwhile.
-            MalformedObjectError: If the object does not fit the class.
-            InvalidArgumentError: If the kind has no class, or ``change`` changed names, or the status of a kind whose
-                status is a subresource.
+            NotFoundError: If the object does not exist.
+            ConflictError: If another program changed the object in the meantime.
+            MalformedObjectError: If the object does not match the class.
+            InvalidArgumentError: If the kind has no class, or ``change`` changed the identity or a status subresource.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, timeout)
         if known.type.model in (None, Resource, dict, bytes):
@@ -635,26 +659,27 @@ class Verbs:
         return stored
 
     async def add_finalizer(self, kind: TypedKind[T] | str, obj: T, name: str, **keywords: Unpack[WriteKeywords]) -> T:
-        """See to it that an object has a finalizer, and return it as stored; conflicts are tried again.
+        """Add a finalizer to an object if it is missing, and return the stored object.
 
-        Nothing but the finalizers is sent, as a merge patch: the object may lack what a cache's transform dropped. An
-        object that has the finalizer is read again, because it may be an old state of the object.
+        The request is a merge patch of the finalizers, because a cache's transform may have removed other fields.
+        Conflicts are retried. If the object already has the finalizer, it is read again, because it may be out of date.
 
         Raises:
-            NotFoundError: If the object is gone.
-            ConflictError: If it changes all the time.
+            NotFoundError: If the object does not exist.
+            ConflictError: If conflicts persist.
         """
         return await self._change_finalizers(kind, obj, lambda present: dict.fromkeys((*present, name)), **keywords)
 
     async def remove_finalizer(
         self, kind: TypedKind[T] | str, obj: T, name: str, **keywords: Unpack[WriteKeywords]
     ) -> T | None:
-        """See to it that an object does not have a finalizer, and return it as stored; None if it is gone.
+        """Remove a finalizer from an object, and return the stored object, or None if the object does not exist.
 
-        An object that does not have the finalizer is read again, because it may be an old state of the object.
+        Conflicts are retried. If the object does not have the finalizer, it is read again, because it may be out of
+        date.
 
         Raises:
-            ConflictError: If the object changes all the time.
+            ConflictError: If conflicts persist.
         """
         try:
             return await self._change_finalizers(kind, obj, lambda present: filter(name.__ne__, present), **keywords)
@@ -662,10 +687,10 @@ class Verbs:
             return None
 
     async def get_scale(self, kind: Kind, name: str, **keywords: Unpack[RequestKeywords]) -> Resource:
-        """Read the ``Scale`` of an object: wanted and present replicas, and the selector of its pods.
+        """Read the ``Scale`` of an object: desired and current replicas, and the selector of its pods.
 
         Raises:
-            NotFoundError: If there is no such object, or its kind cannot be scaled.
+            NotFoundError: If the object does not exist, or its kind has no scale subresource.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
         found = await self._way.read(known, name, subresource="scale", **keywords)
@@ -674,17 +699,17 @@ class Verbs:
     async def scale(
         self, kind: Kind, name: str, replicas: int, *, resource_version: str = "", **keywords: Unpack[WriteKeywords]
     ) -> Resource:
-        """Set how many replicas are wanted, whatever field of the kind says so; return the ``Scale``.
+        """Set the number of replicas through the scale subresource, and return the ``Scale``.
 
         Args:
-            kind: What kind of object.
-            name: The object's name.
-            replicas: How many replicas are wanted.
-            resource_version: Only if the object is at this version; empty means at any.
-            **keywords: Of the write.
+            kind: Kind of the object.
+            name: Name of the object.
+            replicas: Desired number of replicas.
+            resource_version: Required resource version of the object. Empty means any version.
+            **keywords: Write keywords.
 
         Raises:
-            ConflictError: If the object is not at that version.
+            ConflictError: If the object has a different resource version.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
         patch: dict[str, object] = {"spec": {"replicas": replicas}}
@@ -694,10 +719,10 @@ class Verbs:
         return scaled
 
     async def evict(self, name: str, **keywords: Unpack[DeleteKeywords]) -> None:
-        """Delete the pod of a name if its disruption budgets allow it.
+        """Delete a pod if its disruption budgets permit it.
 
         Raises:
-            TooManyRequestsError: If a budget does not allow it now.
+            TooManyRequestsError: If a disruption budget does not permit it at the moment.
         """
         known = self._kinds.get(id(kinds.POD)) or await self._bind(kinds.POD, None)
         place, options = place_of(self._way, known, keywords.get("namespace")), keywords.get("options")
@@ -716,14 +741,14 @@ class Verbs:
         obj: Mapping[str, Any] | Resource,
         **keywords: Unpack[WriteKeywords],
     ) -> Resource:
-        """Create something below an object, such as ``token`` of a service account or ``binding`` of a pod.
+        """Create a subresource of an object, such as ``token`` of a service account or ``binding`` of a pod.
 
         Args:
-            kind: What kind of object.
-            name: The object's name.
+            kind: Kind of the object.
+            name: Name of the object.
             subresource: Name of the subresource.
-            obj: What is sent, with its ``apiVersion`` and ``kind``.
-            **keywords: Of the write.
+            obj: Request object, with its ``apiVersion`` and ``kind``.
+            **keywords: Write keywords.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
         body, query = (
@@ -743,19 +768,20 @@ class Verbs:
         options: LogOptions = _NO_OPTIONS,
         timeout: float | None = None,
     ) -> AsyncGenerator[LogStream, None]:
-        """Read the log of a container: entering opens it, iterating gives its lines, leaving closes it.
+        """Open the log of a container as a context manager, and iterate over its lines.
 
-        A log is data: it may hold anything that the program wrote. Nothing of it is logged here.
+        The content of the log is never written to deltaloop's own log.
 
         Args:
             name: Name of the pod.
-            namespace: The client's by default.
-            options: Which container, which lines, and whether to go on.
-            timeout: Seconds until the server has accepted; the stream itself has no limit.
+            namespace: Namespace. None means the client's namespace.
+            options: Container, range of lines, and whether to follow the log.
+            timeout: Timeout in seconds for the response headers. The stream has no time limit.
 
         Raises:
-            ApiError: On entering, if the server refuses, such as 400 for a container that has not started.
-            StreamEndedError: While reading, if the stream breaks off.
+            ApiError: If the server rejects the request when the context is entered, such as 400 for a container that
+                has not started.
+            StreamEndedError: If the stream breaks while you read it.
         """
         known = self._kinds.get(id(kinds.POD)) or await self._bind(kinds.POD, None)
         server, place = self._way.server, place_of(self._way, known, namespace)
@@ -767,16 +793,16 @@ class Verbs:
         ) as answer:
             yield LogStream(answer.chunks, path=path, max_line_bytes=server.config.max_event_bytes)
 
-    # -- how
+    # -- helpers
 
     async def _bind(self, kind: Kind, timeout: float | None) -> BoundKind:
-        """Find a kind that no verb has met yet: of classes and built-in kinds without a question."""
+        """Find a kind that no verb has used yet. Classes and built-in kinds need no request."""
         return await self._way.server.discovery.bind(kind, timeout=timeout)
 
     def _request(
         self, verb: WriteVerb, known: BoundKind, name: str, *, namespace: str | None = None, **more: Any
     ) -> WriteRequest:
-        """Return a write; ``more`` are other attributes of it."""
+        """Return a write request. ``more`` contains further attributes."""
         place = place_of(self._way, known, namespace)
         return WriteRequest(verb=verb, kind=known, name=name, namespace=place, **more)
 
@@ -808,11 +834,12 @@ class Verbs:
                 raise not_found(known.type, name)
             return found
 
-        server = self._way.server  # after a conflict it is asked, and no cache: the conflict was not of the cache
-        if not present.resource_version:  # a patch replaces the whole list
+        server = self._way.server  # after a conflict, read from the server, because a cache may be out of date
+        if not present.resource_version:  # a patch replaces the complete list
             present = await asked(server)
         elif [*change(present.finalizers)] == [*present.finalizers]:
-            # The object may have been read before the finalizers changed, so it cannot show that nothing is to be done.
+            # The object may be older than the last change of the finalizers, so read it again before concluding that it
+            # is up to date.
             present = await asked(self._way)
         for attempt in range(_CONFLICT_TRIES):
             finalizers = [*change(present.finalizers)]
@@ -848,7 +875,7 @@ class Verbs:
             raise MalformedObjectError(f"the {known.text} object has no metadata.name, which {verb} needs", given=True)
         query, body = self._query(options), outgoing.body
         if verb == "apply":
-            # Apply must name a manager; this is the name that the server gives other writes by the user agent.
+            # Apply requires a manager. The server derives the same name from the user agent for other writes.
             manager = self._way.server.config.user_agent.partition("/")[0] or "deltaloop"
             query = {**({"force": "true"} if force else {}), "fieldManager": manager, **query}
             body = json_for_yaml(body)
@@ -872,7 +899,7 @@ class Verbs:
             current = await self._bind(known.given, timeout)
             if current.type.api_version == known.type.api_version:
                 raise
-            asked = {**more, "namespace": namespace, "options": options, "timeout": timeout}
+            asked: dict[str, Any] = {**more, "namespace": namespace, "options": options, "timeout": timeout}
             return await self._store(verb, current, obj, force=force, **asked)
         return stored if known.decode is None else known.decode(stored)
 
@@ -886,7 +913,7 @@ class Verbs:
         options: WriteOptions | None = None,
         **more: Any,
     ) -> Any:
-        metadata: Any = patch.get("metadata") if isinstance(patch, Mapping) else None
+        metadata: Mapping[str, Any] | None = patch.get("metadata") if isinstance(patch, Mapping) else None
         request = self._request(
             "patch",
             known,

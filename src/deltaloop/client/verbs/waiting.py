@@ -1,4 +1,4 @@
-"""Waits until an object fulfils a condition, by list and watch."""
+"""Wait until an object fulfills a condition, with lists and watches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from deltaloop.client.verbs.resource_list import ResourceList
 _log = logging.getLogger("deltaloop.client")
 
 _LONGEST_WATCH: Final = 300.0
-_LONG_WAIT: Final = 15.0  # only a server that asks for it makes a wait so long
+_LONG_WAIT: Final = 15.0  # only a Retry-After header results in such a long wait
 
 _Ask = Callable[[ListOptions, float], Awaitable[ResourceList[Resource]]]
 _Watch = Callable[[ListOptions, float], AbstractAsyncContextManager[AsyncIterator[WatchEvent]]]
@@ -30,20 +30,20 @@ _Watch = Callable[[ListOptions, float], AbstractAsyncContextManager[AsyncIterato
 async def wait_until(
     waiting: Waiting, ask: _Ask, watch: _Watch, *, field_selector: str, what: str, until: float, limit: float
 ) -> Resource | None:
-    """Ask what ``waiting`` wants to know until it is done; cancelling closes the watch.
+    """Send the requests of ``waiting`` until it is done. Canceling closes the watch.
 
     Args:
-        waiting: The state of this wait.
-        ask: Lists, with options and seconds.
-        watch: Opens a watch, with options and seconds for opening it.
-        field_selector: Selects the object.
-        what: Names the object, in the error.
-        until: When to give up, on the loop's clock.
-        limit: How many seconds that was from the beginning, in the error.
+        waiting: State of the wait.
+        ask: Function that lists with options and a timeout in seconds.
+        watch: Function that opens a watch with options and a timeout in seconds.
+        field_selector: Field selector of the object.
+        what: Name of the object in error messages.
+        until: Deadline on the event loop's clock.
+        limit: Timeout in seconds for the error message.
 
     Raises:
-        WaitTimeoutError: If it is not done in time.
-        DeltaloopError: Whatever asking raises and the wait cannot survive.
+        WaitTimeoutError: If the deadline expires.
+        DeltaloopError: If a request fails permanently.
     """
     deadline = asyncio.timeout_at(until)
     try:
@@ -65,7 +65,7 @@ async def wait_until(
 
 
 async def _turn(waiting: Waiting, ask: _Ask, watch: _Watch, field_selector: str, until: float) -> float:
-    """Ask one question; return how many seconds to wait before the next."""
+    """Send one request, and return the delay in seconds before the next request."""
     loop = asyncio.get_running_loop()
     started_at = loop.time()
     left = max(0.0, until - started_at)

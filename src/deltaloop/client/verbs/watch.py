@@ -1,4 +1,4 @@
-"""Reads a watch stream: bytes to events."""
+"""Decode a watch stream into events."""
 
 from __future__ import annotations
 
@@ -45,31 +45,31 @@ async def open_watch(
     drop_managed_fields: bool,
     max_event_bytes: int,
 ) -> AsyncGenerator[WatchStream, None]:
-    """Open a watch; leaving the context closes its connection, at any point of the stream.
+    """Open a watch. Leaving the context closes its connection.
 
     Args:
-        sender: Sends the request.
-        resource_type: What is watched.
+        sender: Sender of the request.
+        resource_type: Type of the objects.
         path: URL path of the collection.
-        query: Query parameters; ``watch`` is added.
-        timeout_seconds: After how long the server was asked to end the stream.
-        timeout: Seconds until the server has accepted.
-        on_warning: Called with each warning of the answer.
-        metadata_only: Whether the events carry ``PartialObjectMetadata``.
-        drop_managed_fields: Whether the events carry no ``metadata.managedFields``: the server is asked to leave them
-            out, and those that come nevertheless are taken off.
-        max_event_bytes: Most bytes of one event.
+        query: Query parameters, to which ``watch`` is added.
+        timeout_seconds: Duration of the stream that was requested from the server, or None.
+        timeout: Timeout in seconds for the response headers.
+        on_warning: Function called for each warning from the server.
+        metadata_only: Whether events contain ``PartialObjectMetadata``.
+        drop_managed_fields: Whether to exclude ``metadata.managedFields``. The client removes them if the server does
+            not.
+        max_event_bytes: Maximum size of an event in bytes.
 
     Raises:
-        ApiError: The server refused.
-        TransportError: There was no answer.
+        ApiError: If the server rejects the request.
+        TransportError: If no response arrives.
     """
     started_at = asyncio.get_running_loop().time()
     asked = {**query, "watch": "true"}
     accept = watch_accept(metadata_only=metadata_only, drop_managed_fields=drop_managed_fields)
     async with sender.stream(path, query=asked, accept=accept, timeout=timeout, on_warning=on_warning) as answer:
         limits = WatchLimits(_LIMITS, now=started_at, timeout_seconds=timeout_seconds)
-        limits.saw_bytes(asyncio.get_running_loop().time())  # the answer's headers
+        limits.saw_bytes(asyncio.get_running_loop().time())  # the response headers
         stream = WatchStream(
             answer.chunks,
             resource_type,
@@ -87,10 +87,10 @@ async def open_watch(
 
 @final
 class _ReadLimit:
-    """Time limit of the reads of one stream, which moves on with each of them: one timer serves many reads.
+    """Deadline of the reads of one stream, which uses one timer for many reads.
 
     Attributes:
-        task: Task that reads; None between two reads.
+        task: Task that reads, or None between two reads.
     """
 
     __slots__ = ("_canceling", "_ends_at", "_expired", "_timer", "task")
@@ -103,7 +103,7 @@ class _ReadLimit:
         self._expired = False
 
     def begin(self, ends_at: float | None) -> None:
-        """Begin a read of the current task, which is canceled at a time of the loop; None means never."""
+        """Start a read of the current task, and cancel it at this event loop time. None means never."""
         self.task = task = asyncio.current_task()
         self._ends_at, self._expired = ends_at, False
         if task is not None:
@@ -113,12 +113,12 @@ class _ReadLimit:
             self._arm(ends_at)
 
     def ended_read(self) -> bool:
-        """Return whether a cancellation of the read came from here alone."""
+        """Return whether only this deadline canceled the read."""
         task = self.task
         return self._expired and task is not None and task.uncancel() <= self._canceling
 
     def close(self) -> None:
-        """Set no more timers."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -130,7 +130,7 @@ class _ReadLimit:
     def _due(self) -> None:
         self._timer, ends_at, task = None, self._ends_at, self.task
         if task is None or ends_at is None:
-            return  # the next read sets it
+            return  # the next read sets the timer
         if asyncio.get_running_loop().time() + _TIMER_EARLY < ends_at:
             self._arm(ends_at)
         else:
@@ -140,13 +140,11 @@ class _ReadLimit:
 
 @final
 class WatchStream:
-    """The events of one stream, in its order. One reader at a time.
+    """Events of one watch stream, in order, for one reader at a time.
 
     Iteration ends when the server ends the stream between two events. It raises ``ApiError`` for an ERROR event,
-    ``MalformedEventError`` for a line that is no event, ``StreamEndedError`` when the stream breaks off in the middle
-    or a limit has passed. Events that came before are always delivered first. Once it has ended, it stays so.
-
-    Cancelling a read loses no event: what was received is kept, and the next read goes on.
+    ``MalformedEventError`` for an invalid line, and ``StreamEndedError`` if the stream breaks or a limit expires.
+    Earlier events are delivered first. After the end, no further events are delivered. Canceling a read loses no event.
     """
 
     def __init__(
@@ -160,7 +158,7 @@ class WatchStream:
         drop_managed_fields: bool,
         max_event_bytes: int = LONGEST_LINE,
     ) -> None:
-        """Read ``chunks``; ``path`` is named in errors. The two flags cut off what was not asked for."""
+        """Create a stream of ``chunks``. ``path`` is used in error messages."""
         self._chunks = chunks
         self._resource_type = resource_type
         self._path = path
@@ -171,24 +169,24 @@ class WatchStream:
         self._framer = LineFramer(longest=max_event_bytes)
         self._clock = loop_clock()
         self._limit = _ReadLimit()
-        self._failure: Exception | None = None  # what comes after the events that were given out last
+        self._failure: Exception | None = None  # raised by the next read
         self._ended = False
 
     @property
     def last_byte_at(self) -> float:
-        """When the last byte came, be it in the middle of an event; on the event loop's clock.
+        """Time of the last received byte on the event loop's clock.
 
-        Bytes are seen when the stream is read: while nobody reads, nothing moves.
+        Bytes are only received while the stream is read.
         """
         return self._limits.last_byte_at
 
     @property
     def pending_bytes(self) -> int:
-        """How much has come of an event that is not complete."""
+        """Number of received bytes of an incomplete event."""
         return self._framer.pending
 
     def close(self) -> None:
-        """Note that nobody reads on."""
+        """Cancel the timer of the stream."""
         self._limit.close()
 
     def __aiter__(self) -> WatchStream:
@@ -202,9 +200,9 @@ class WatchStream:
         return events[0]
 
     async def batch(self) -> list[WatchEvent]:
-        """Wait for the next event, and return it with all that have come behind it: 100 at most, none at the end.
+        """Wait for the next event, and return it with up to 99 further received events. The list is empty at the end.
 
-        Raises what iterating raises, events that came before it first; batches and single reads may be mixed.
+        It raises the same errors as iteration, after earlier events. You can mix batches and single reads.
         """
         while not (events := self._decoded(_LARGEST_BATCH)):
             if self._ended:
@@ -274,7 +272,7 @@ class WatchStream:
         self._take_tail(self._framer.finish())
 
     def _take_tail(self, tail: bytes) -> None:
-        """The stream has ended: what follows the last line feed is a whole event or the beginning of a lost one."""
+        """Process the data after the last line feed, which is a complete event or a part of a lost event."""
         if not tail or tail.isspace():
             return
         try:

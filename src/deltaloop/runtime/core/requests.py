@@ -17,6 +17,7 @@ import msgspec
 
 from deltaloop._internal.tracebacks import defined_at
 from deltaloop.api.errors import InvalidKeyError
+from deltaloop.api.json_values import type_of
 from deltaloop.api.keys import join_key, meta_namespace_key, split_meta_namespace_key
 from deltaloop.api.references import ObjectReference, Trigger, reference_to
 from deltaloop.api.resource import Resource
@@ -195,20 +196,21 @@ def keys_of(mapped: Any) -> Iterable[str]:
     Raises:
         InvalidRequestsError: If the result is invalid.
     """
+    values: Iterable[Any] = mapped
     if type(mapped) not in (list, tuple) and (
         isinstance(mapped, str | Request | Resource) or not isinstance(mapped, Iterable)
     ):
         raise InvalidRequestsError(type(mapped).__name__)  # iterating over a string would return its letters
     keys: list[str] = []
-    for each in mapped:
+    for each in values:
         if type(each) is str or isinstance(each, str):
             keys.append(each)
         elif isinstance(each, Request | Resource):
             keys.append(each.key)
-        elif resource_type_of(type(each)) is not None:
+        elif resource_type_of(type_of(each)) is not None:
             keys.append(meta_namespace_key(each))
         else:
-            raise InvalidRequestsError(f"{type(mapped).__name__} with a {type(each).__name__} in it")
+            raise InvalidRequestsError(f"{type_of(values).__name__} with a {type(each).__name__} in it")
     return keys
 
 

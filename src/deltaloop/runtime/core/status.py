@@ -25,7 +25,7 @@ import msgspec
 
 from deltaloop.api.conditions import check_condition, check_condition_type, is_reason
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.api.json_values import copied, integer, is_mapping, items, mapping, text
+from deltaloop.api.json_values import copied, integer, is_mapping, items, mapping, text, type_of
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.redaction import redact
 
@@ -155,7 +155,7 @@ class StatusChange:
         """
         if name in _OURS:
             raise InvalidArgumentError(f"status.{name} cannot be set: {_OURS[name]}")
-        kind = type(value)
+        kind = type_of(value)
         if kind is bool or value is None or (kind is str and value.isascii()):
             self._fields[name] = value
         else:
@@ -293,4 +293,4 @@ def _leaves(error: BaseException) -> list[BaseException]:
 def _without_nulls(value: object) -> object:
     if is_mapping(value):
         return {name: _without_nulls(item) for name, item in value.items() if item is not None}
-    return [_without_nulls(item) for item in items(value)] if type(value) is list else value
+    return [_without_nulls(item) for item in items(value)] if type_of(value) is list else value

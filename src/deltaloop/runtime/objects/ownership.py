@@ -9,12 +9,13 @@ Source: controller-runtime pkg/controller/controllerutil/controllerutil.go.
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, cast, final
 
 import msgspec
 
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_values import type_of
 from deltaloop.api.keys import join_key
 from deltaloop.api.object_forms import as_resource
 from deltaloop.api.object_meta import ObjectMeta
@@ -87,15 +88,18 @@ def set_owner_reference(
 def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, more: dict[str, Any]) -> None:
     owning = owner if isinstance(owner, Resource) else as_resource(owner, "the owner")
     api_version, kind = _kind_of(owning, resource_type)
-    metadata: Any = obj.get("metadata") if type(obj) is dict else None
-    if type(metadata) is not dict:
+    metadata: MutableMapping[str, Any] | ObjectMeta | None = obj.get("metadata") if type_of(obj) is dict else None
+    if metadata is None or type_of(metadata) is not dict:
         metadata = _metadata(obj)
     present: list[dict[str, Any]]
-    typed = metadata if isinstance(metadata, ObjectMeta) else None
-    if typed is not None:
+    typed: ObjectMeta | None = None
+    fields: MutableMapping[str, Any]
+    if isinstance(metadata, ObjectMeta):
+        typed, fields = metadata, {}
         namespace, present = typed.namespace, msgspec.to_builtins(typed.owner_references)
     else:
-        namespace, present = metadata.get("namespace") or "", [*(metadata.get("ownerReferences") or ())]
+        fields = metadata
+        namespace, present = fields.get("namespace") or "", [*(fields.get("ownerReferences") or ())]
     if owning.namespace and owning.namespace != namespace:
         where = f"namespace {namespace!r}" if namespace else "no namespace"
         raise InvalidArgumentError(
@@ -115,7 +119,7 @@ def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, mo
         if known == reference or _is_same(known, reference):
             place = index if place is None else place
         elif more and known.get("controller"):
-            name = metadata.get("name") or "" if typed is None else typed.name
+            name = fields.get("name") or "" if typed is None else typed.name
             raise AlreadyOwnedError(join_key(namespace, name), msgspec.convert(known, OwnerReference))
     if place is None:
         present += (reference,)
@@ -124,7 +128,7 @@ def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, mo
     if typed is not None:
         typed.owner_references = msgspec.convert(present, list[OwnerReference])
     else:
-        metadata["ownerReferences"] = present
+        fields["ownerReferences"] = present
 
 
 def _kind_of(owner: Resource, resource_type: TypedKind[Any] | str | None) -> tuple[str, str]:
@@ -148,14 +152,16 @@ def _is_same(known: Mapping[str, Any], reference: Mapping[str, Any]) -> bool:
 
 
 def _metadata(obj: Any) -> MutableMapping[str, Any] | ObjectMeta:
-    found: Any
-    if type(obj) is dict or isinstance(obj, MutableMapping):
-        found = obj.get("metadata")
+    found: MutableMapping[str, Any] | ObjectMeta | None
+    if type_of(obj) is dict or isinstance(obj, MutableMapping):
+        fields = cast("MutableMapping[str, Any]", obj)
+        found = fields.get("metadata")
         if found is None:
-            found = obj["metadata"] = {}
+            found = {}
+            fields["metadata"] = found
     else:
         found = getattr(obj, "metadata", None)
-    if type(found) is not dict and not isinstance(found, ObjectMeta | MutableMapping):
+    if found is None or (type_of(found) is not dict and not isinstance(found, ObjectMeta | MutableMapping)):
         raise InvalidArgumentError(
             "the object's metadata cannot be changed; give a dict, such as Resource.edit() returns, or an object of a"
             " class whose metadata is an ObjectMeta"

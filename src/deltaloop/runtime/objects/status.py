@@ -299,6 +299,7 @@ def _as_resource(obj: object, own: ResourceType[Any] | str) -> tuple[ResourceTyp
 
 
 def _status_of(obj: Resource) -> Fields:
+    found: Fields | None
     try:
         found = _decode(obj.stored if type(obj.stored) is bytes else obj.raw).status
     except DECODE_ERRORS:

@@ -48,9 +48,9 @@ class Execution(Running, eq=False):
         span: Tracing span, if there is one.
     """
 
-    work: Work[str] = None  # the driver sets these three before anything runs
-    context: Context = None  # type: ignore[assignment]
-    task: asyncio.Task[None] = None  # type: ignore[assignment]
+    work: Work[str] = cast("Work[str]", None)  # the loop sets this field and the next two before the run begins
+    context: Context = cast("Context", None)
+    task: asyncio.Task[None] = cast("asyncio.Task[None]", None)
     pool: Executor | None = None
     span: Span | None = None
     _in_thread: bool = False

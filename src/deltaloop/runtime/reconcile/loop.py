@@ -562,5 +562,6 @@ def _wake(waiter: asyncio.Future[None] | None) -> None:
 def _follows_from_stopping(error: BaseException) -> bool:
     """Return whether the error only reports writes that were rejected because the reconcile was stopped."""
     if isinstance(error, BaseExceptionGroup):
-        return error.split(_REFUSALS)[1] is None
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        return group.split(_REFUSALS)[1] is None
     return isinstance(error, _REFUSALS)

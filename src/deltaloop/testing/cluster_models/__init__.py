@@ -1,1 +1,1 @@
-"""Models of the rest of a cluster: scheduler, kubelet, and the controllers of workloads, volumes and endpoints."""
+"""Models of cluster components: scheduler, kubelet, and controllers of workloads, volumes and endpoints."""

@@ -1,6 +1,6 @@
-"""Driver of the cluster models: it watches the objects that they read, and sends their writes when these are due.
+"""Driver of the cluster models: watches the objects that they read, and sends their writes when these are due.
 
-No fault of a harness strikes its client, and it continues while programs crash, stand still or are disconnected.
+Faults of a harness do not affect its client. It continues while programs crash, are paused or are disconnected.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from deltaloop.testing.cluster_models.core.cluster_view import NAME_SIGNS, Clust
 from deltaloop.testing.cluster_models.core.models import ModelName, kinds_of, steps_of, with_what_they_need
 
 MANAGER: Final = "deltaloop-environment"
-"""Field manager of what it writes."""
+"""Field manager of the models' writes."""
 
 _CATCHES_UP_WITHIN: Final = 30.0
 
 
 @final
 class ClusterEnvironment:
-    """The models that run beside programs under test; made by ``Harness.environment``."""
+    """Models that run next to the programs under test; made by ``Harness.environment``."""
 
     def __init__(
         self,
@@ -47,15 +47,7 @@ class ClusterEnvironment:
         wall_clock: Callable[[], datetime],
         server: ApiServer | None = None,
     ) -> None:
-        """Prepare; nothing is watched yet.
-
-        Args:
-            client: Its own; closed by ``stop``.
-            namespace: The only one that it looks at; None is all.
-            seed: Of how long everything takes.
-            wall_clock: The time of day, as the server has it.
-            server: The embedded server, if it is in this process: it can be asked whether all was seen.
-        """
+        """Prepare without watching; ``stop`` closes the client, and ``namespace`` None means all namespaces."""
         self.failing: Callable[[Resource], bool] = lambda _: False
         self._client = client.with_field_manager(MANAGER)
         self._factory = InformerFactory(client, namespace=namespace)
@@ -72,11 +64,7 @@ class ClusterEnvironment:
         self._task: asyncio.Task[None] | None = None
 
     async def run(self, *models: str) -> None:
-        """Run models beside those that run already; they see everything when this returns.
-
-        Raises:
-            InvalidArgumentError: If there is none of a name.
-        """
+        """Add models; their caches have synced when this returns."""
         wanted = with_what_they_need([*models, *self._models] if models else [])
         if self._task is None:
             await self._stack.enter_async_context(self._client)
@@ -97,18 +85,14 @@ class ClusterEnvironment:
             self._task = asyncio.create_task(work, name="environment", context=contextvars.Context())
 
     async def stop(self) -> None:
-        """End all models, and close the client."""
+        """Stop all models, and close the client."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
         await self._stack.aclose()
 
     def left(self) -> tuple[str, ...]:
-        """Return what they have to do, and have not seen yet; for people.
-
-        Raises:
-            Exception: What has ended them, which is a mistake of theirs or of ``failing``.
-        """
+        """Return descriptions of pending steps and unseen changes; raise the error that stopped the models."""
         if self._task is not None and self._task.done():
             self._task.result()
         unseen = [kind for kind, informer in self._informers.items() if self._is_behind(kind, informer)]
@@ -164,7 +148,7 @@ class ClusterEnvironment:
         try:
             stored = await self._write(write, name=write.name or self._made_up(step, write))
         except (ConflictError, NotFoundError):
-            self._agenda.done(step)  # somebody was quicker: what is to be done now follows from what is there now
+            self._agenda.done(step)  # another writer was faster; the next plan starts from the current state
             return
         except DeltaloopError as error:
             now = asyncio.get_running_loop().time()
@@ -172,13 +156,13 @@ class ClusterEnvironment:
             return
         self._agenda.done(step)
         if stored is not None and write.kind in self._informers:
-            with suppress(NotFreshError):  # watches may be struck by faults of the server
+            with suppress(NotFreshError):  # server faults can affect the watches
                 await self._informers[write.kind].wait_for_resource_version(
                     stored.resource_version, timeout=_CATCHES_UP_WITHIN
                 )
 
     def _made_up(self, step: EnvironmentStep, write: EnvironmentWrite) -> str:
-        """Make up a name as the server would, but by the seed: how long everything takes is drawn by names."""
+        """Generate a name like the server, but from the seed, because durations are drawn by names."""
         self._made[step.told] += 1
         drawn = int(self._draw(f"name: {step.told}, {self._made[step.told]}") * len(NAME_SIGNS) ** 5)
         signs = [NAME_SIGNS[drawn // len(NAME_SIGNS) ** place % len(NAME_SIGNS)] for place in range(5)]

@@ -1,1 +1,1 @@
-"""Decisions of the test tools; nothing here waits, looks at a clock or does I/O."""
+"""Decisions of the test tools, without waiting, clocks or I/O."""

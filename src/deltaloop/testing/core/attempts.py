@@ -1,8 +1,7 @@
-"""When a check that is made again and again has succeeded, and what to say when it never does.
+"""Repeated attempts of a check: when to stop, and the error if all fail.
 
-A try ends in one of three ways: it returned something true (success), it returned something that is not, or it raised.
-Tries are made at once, then every so many seconds, and one last time when the time is over. What is reported is the
-last try, and how many there were; a try that was still under way at the end is said to be.
+The first attempt is made at once, the others at fixed intervals, and the last when the time is over. The error reports
+the last attempt, even if it has not returned.
 """
 
 from __future__ import annotations
@@ -20,18 +19,17 @@ _SHOWN.maxdict = _SHOWN.maxlist = _SHOWN.maxtuple = _SHOWN.maxset = 10
 
 @final
 class EventuallyError(DeltaloopError, AssertionError):
-    """Something did not become true in time.
+    """Error of a condition that did not become true in time.
 
-    What the last try raised, if it did, is the cause.
+    Its cause is the error of the last attempt, if that raised.
 
     Attributes:
-        within: Seconds that were waited.
-        attempts: How many tries were made.
-        last_value: What the last try returned, if it returned.
+        within: Time limit in seconds.
+        attempts: Number of attempts.
+        last_value: Value that the last attempt returned; None if it did not return.
     """
 
     def __init__(self, message: str, *, within: float, attempts: int, last_value: object) -> None:
-        """Keep what is known."""
         super().__init__(message)
         self.within = within
         self.attempts = attempts
@@ -40,20 +38,10 @@ class EventuallyError(DeltaloopError, AssertionError):
 
 @final
 class Attempts:
-    """The tries of one check."""
+    """Attempts of one check."""
 
     def __init__(self, what: str, *, within: float, every: float, now: float) -> None:
-        """Begin now.
-
-        Args:
-            what: What should become true, for the report; "" names nothing.
-            within: Seconds until the last try.
-            every: Seconds between tries.
-            now: The present time in seconds.
-
-        Raises:
-            ValueError: If a number of seconds is negative, or there is none between tries.
-        """
+        """Begin; raise ``ValueError`` if ``within`` is negative or ``every`` is not positive, both in seconds."""
         if not within >= 0 or not every > 0:
             raise ValueError(f"eventually(within={within!r}, every={every!r}): 0 or more, and more than 0, are needed")
         self._what = what or "it"
@@ -67,30 +55,31 @@ class Attempts:
         self._is_last = False
 
     def begin(self) -> None:
-        """A try begins."""
+        """Begin an attempt."""
         self._attempts += 1
         self._value, self._error = None, None
         self._last = "the last try has not returned"
 
     def returned(self, value: object) -> bool:
-        """Take what a try returned, and return whether that is success."""
+        """Record the value that an attempt returned, and return whether it is a success."""
         self._value = value
         if value is None:
-            # Most often a function that asserts and returns nothing: it would pass without having said so.
+            # Usually a function that asserts and returns nothing: accepting it would hide a missing return.
             self._last = "the last try returned None, which is not true (a check made of asserts ends with return True)"
         else:
             self._last = f"the last try returned {redact(_SHOWN.repr(value))}"
         return bool(value)
 
     def raised(self, error: Exception) -> None:
-        """Take what a try raised."""
+        """Record the error of an attempt."""
         self._error = error
         text = str(redact(str(error))).strip()
         self._last = f"the last try raised {type(error).__name__}{': ' + text if text else ''}"
 
     def pause(self, now: float) -> float | None:
-        """Return how long to wait before the next try, or None after the last."""
-        # Not by the clock alone: a wait may end a hair before its time, and the next would be shorter than any clock.
+        """Return the seconds until the next attempt; None after the last."""
+        # Do not rely on the clock alone: a sleep can end slightly early, and the next one would be shorter than its
+        # resolution.
         if self._is_last or now >= self.until:
             return None
         self._is_last = now + self._every >= self.until

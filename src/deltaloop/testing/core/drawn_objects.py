@@ -1,7 +1,7 @@
-"""Objects that a schema allows, drawn by chance: for properties that have to hold for all of them.
+"""Random objects that match a schema, for property tests.
 
-Bounds, enumerations, lengths, formats and patterns are kept to, as far as ordinary texts fit them; rules in the
-Common Expression Language are not looked at.
+Objects respect bounds, enumerations, lengths, formats and patterns, as far as the known texts match them. CEL rules are
+ignored.
 """
 
 from __future__ import annotations
@@ -16,24 +16,14 @@ from deltaloop.testing.core.ordinary_values import is_within, ordinary_texts
 T = TypeVar("T")
 
 Draw = Callable[[], float]
-"""Draws a number in [0, 1)."""
+"""Function that returns a random number in [0, 1)."""
 
 _MOST_ITEMS: Final = 3
 _NAMES: Final = ("a", "b", "example.com/c")
 
 
 def drawn_object(schema: Mapping[str, Any], api_version: str, kind: str, draw: Draw) -> dict[str, Any]:
-    """Return an object of a kind.
-
-    Args:
-        schema: Of the whole object.
-        api_version: Its API version.
-        kind: Its kind.
-        draw: Decides everything.
-
-    Raises:
-        InvalidArgumentError: If a required field has to fit a pattern that no ordinary text fits; it is named.
-    """
+    """Return a random object; raise ``InvalidArgumentError`` if no known text matches a required field."""
     fields = mapping(schema.get("properties"))
     required = items(schema.get("required"))
     made: dict[str, Any] = {"apiVersion": api_version, "kind": kind, "metadata": _metadata(draw)}
@@ -62,7 +52,7 @@ def _chosen(choices: Sequence[T], draw: Draw) -> T:
 
 
 def _drawn(rules: Mapping[str, Any], place: str, draw: Draw, *, needed: bool) -> Any:
-    """Return a value; ``_NOTHING`` if none is known and none is needed."""
+    """Return a random value; ``_NOTHING`` if none is known and ``needed`` is false."""
     if rules.get("nullable") and draw() < 0.1:
         return None
     if "default" in rules and draw() < 0.2:

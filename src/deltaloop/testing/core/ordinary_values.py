@@ -1,4 +1,4 @@
-"""Values that a schema allows without anybody knowing what they mean: texts that fit a pattern, numbers in bounds."""
+"""Plausible values for a schema: texts that match a pattern, and numbers within bounds."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _ORDINARY: Final = (
     "2026-01-01", "2026-01-01T00:00:00Z", "c2FtcGxl", "00000000-0000-4000-8000-000000000000", "/", "/sample",
     "0 0 * * *", "oci://example.com/sample", "s3://sample", "1.0.0", "v1.0.0", "sample:1", "sha256:" + 64 * "0", "0",
 )  # fmt: skip
-"""Texts of which one usually fits."""
+"""Texts of which one usually matches a pattern."""
 
 
 def ordinary_texts(rules: Mapping[str, Any]) -> list[str]:
-    """Return texts that pattern, format and lengths allow; none if none is known."""
+    """Return known texts that match the pattern, format and lengths of a schema."""
     shortest, longest = rules.get("minLength"), rules.get("maxLength")
     least = shortest if isinstance(shortest, int) else 1
     most = longest if isinstance(longest, int) else max(least, 253)
@@ -30,7 +30,7 @@ def ordinary_texts(rules: Mapping[str, Any]) -> list[str]:
 
 
 def is_within(number: float, rules: Mapping[str, Any]) -> bool:
-    """Tell whether a number is within the bounds of a schema."""
+    """Return whether a number is within the bounds of a schema."""
     lowest, highest, step = rules.get("minimum"), rules.get("maximum"), rules.get("multipleOf")
     above = not isinstance(lowest, int | float) or (
         number > lowest if rules.get("exclusiveMinimum") else number >= lowest

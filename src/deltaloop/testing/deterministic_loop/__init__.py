@@ -1,1 +1,1 @@
-"""Event loops on which a run is the same each time: virtual time, threads, processes and connections in memory."""
+"""Deterministic event loops: virtual time, threads, processes and in-memory connections."""

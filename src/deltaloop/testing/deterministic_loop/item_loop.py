@@ -1,8 +1,8 @@
-"""Event loop of one async test: its fixtures and its body run on it, in virtual or in real time.
+"""Event loop of one async test, for its fixtures and its body, in virtual or real time.
 
-Fixtures enter async context managers here before the body runs. Each lives in a task of its own, from its first step to
-its last, and all are left, in reverse order, when the body has ended: so servers and clients of a test are on the
-test's own loop, and may be in virtual time with it.
+Fixtures enter async context managers here before the body runs. Each one runs in a separate task from start to end, and
+all are exited in reverse order after the body. Servers and clients of a test therefore share the test's loop and its
+virtual time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class LeftoverTasksError(AssertionError):
-    """A test has left tasks running."""
+    """Error of a test that left tasks running."""
 
 
 @final
@@ -35,15 +35,10 @@ class _Guest:
 
 @final
 class ItemLoop:
-    """A loop for one test; close it."""
+    """Event loop for one test; close it afterwards."""
 
     def __init__(self, *, real: bool, in_memory: bool = False) -> None:
-        """Make a loop, in real or in virtual time.
-
-        Args:
-            real: Whether its clock is the real one.
-            in_memory: Whether the connections of a loop in virtual time are in memory.
-        """
+        """Make a loop on the real clock or in virtual time; ``in_memory`` applies only to virtual time."""
 
         def make_loop() -> asyncio.AbstractEventLoop:
             return ProcessLoop() if real else VirtualLoop(network=MemoryNetwork() if in_memory else None)
@@ -57,30 +52,22 @@ class ItemLoop:
         return self._runner.run(coroutine)
 
     def enter(self, manager: AbstractAsyncContextManager[T]) -> T:
-        """Enter an async context manager, and stay in it until ``leave`` or the end of the test.
-
-        Raises:
-            Exception: What entering raises.
-        """
+        """Enter an async context manager until ``leave`` or the end of the test."""
         found: T = self.run(self._enter(manager))
         return found
 
     def leave(self, manager: AbstractAsyncContextManager[Any]) -> None:
-        """Leave one; if the test has left it already, do nothing."""
+        """Exit a context manager, unless the test has exited it already."""
         guests = [guest for guest in self._guests if guest.manager is manager]
         if guests:
             self.run(self._leave(guests))
 
     def run_test(self, make: Callable[[], Coroutine[Any, Any, object]]) -> None:
-        """Run the body of the test, leave what fixtures have entered, and look for tasks that still run.
-
-        Raises:
-            LeftoverTasksError: If there are any.
-        """
+        """Run the body of the test, exit the fixtures' context managers, and reject leftover tasks."""
         self.run(self._test(make))
 
     def close(self) -> None:
-        """Leave what is still entered, cancel the rest, and close the loop. Repeating it is fine."""
+        """Exit the remaining context managers, cancel remaining tasks, and close the loop; can be called repeatedly."""
         try:
             if self._guests:
                 self.run(self._leave(self._guests))
@@ -93,7 +80,7 @@ class ItemLoop:
         finally:
             await self._leave(self._guests)
         current = asyncio.current_task()
-        for _ in range(3):  # tasks that were cancelled just now get their turn to end
+        for _ in range(3):  # lets tasks end that were canceled just now
             await asyncio.sleep(0)
         leftover = sorted(repr(task.get_coro()) for task in asyncio.all_tasks() if task is not current)
         if leftover:

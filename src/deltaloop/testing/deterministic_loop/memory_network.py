@@ -1,14 +1,13 @@
-"""Connections in memory between servers and clients on one event loop.
+"""In-memory connections between servers and clients on one event loop.
 
-A ``NetworkLoop`` with a network provides these connections for ``create_server``, ``create_connection``, and
-``sock_connect``, by which the client connects. Servers and clients are the same as on sockets, HTTP and TLS included.
-Written bytes arrive in the next turn of the loop, in order, so a run depends on nothing that the kernel decides. A peer
-that does not read holds the writer back, as full buffers do.
+A ``NetworkLoop`` with a network uses these connections for ``create_server``, ``create_connection``, and
+``sock_connect``, by which the client connects. Servers and clients need no changes, including HTTP and TLS. Written
+bytes arrive in order in the next turn of the loop, so a run does not depend on the kernel. A peer that does not read
+holds the writer back, like full buffers. An address without a listener on the loop refuses connections, even if the
+machine has one.
 
-An address that nothing on the loop listens at refuses connections, whatever the machine has there.
-
-It does not cover what speaks to sockets by itself (``sock_recv``, ``add_reader``, other libraries' own loops and
-threads), other processes, datagrams, or options of sockets. Source: asyncio's documentation (transports and protocols).
+Not supported: direct use of sockets (``sock_recv``, ``add_reader``, other libraries' loops and threads), other
+processes, datagrams, and socket options. Source: asyncio's documentation (transports and protocols).
 """
 
 from __future__ import annotations
@@ -32,23 +31,23 @@ _FIRST_PORT: Final = 49152
 _LAST_PORT: Final = 65535
 _FAMILIES: Final = (socket.AF_INET, socket.AF_INET6)
 _LOCAL: Final = "127.0.0.1"
-_ANY: Final = "0.0.0.0"  # noqa: S104 - nothing is bound
+_ANY: Final = "0.0.0.0"  # noqa: S104 - no socket is bound
 _NAMES: Final = {"localhost": _LOCAL, "::1": _LOCAL, "::": _ANY}
 
 
 class NetworkLoop(asyncio.SelectorEventLoop):
-    """An event loop whose TCP may be a ``MemoryNetwork``; without one it is that of the machine."""
+    """Event loop whose TCP connections can use a ``MemoryNetwork``; without one it uses the machine's."""
 
     network: MemoryNetwork | None = None
 
     def accepted(self, transport: T) -> T:
-        """Return a connection that has been made to what listens here; loops that have processes take note of it."""
+        """Return an accepted connection; loops with processes override this to register it."""
         return transport
 
     async def create_server(
         self, protocol_factory: Any, host: Any = None, port: Any = None, *, sock: Any = None, **keywords: Any
     ) -> Any:
-        """Listen in memory if there is a network; of a socket that the caller has made, the address counts."""
+        """Listen in memory if there is a network, at the address of the arguments or of a given socket."""
         if self.network is None or (sock is not None and sock.family not in _FAMILIES):
             return await super().create_server(protocol_factory, host, port, sock=sock, **keywords)
         if sock is not None:
@@ -56,10 +55,10 @@ class NetworkLoop(asyncio.SelectorEventLoop):
         return self.network.listen(protocol_factory, host, port, held=sock, **_of_tls(keywords))
 
     async def sock_connect(self, sock: socket.socket, address: Any) -> None:
-        """Connect a socket; in memory it is noted where to, for ``create_connection``.
+        """Connect a socket; in memory, only record its address for ``create_connection``.
 
         Raises:
-            ConnectionRefusedError: If nothing listens there.
+            ConnectionRefusedError: If no server listens there.
         """
         if self.network is None or sock.family not in _FAMILIES:
             await super().sock_connect(sock, address)
@@ -80,7 +79,7 @@ class NetworkLoop(asyncio.SelectorEventLoop):
         """Connect in memory if there is a network.
 
         Raises:
-            ConnectionRefusedError: If nothing listens there.
+            ConnectionRefusedError: If no server listens there.
         """
         network = self.network
         address = None if network is None else network.dialled(sock) if sock is not None else (host, port)
@@ -98,10 +97,9 @@ def _of_tls(keywords: dict[str, Any]) -> dict[str, Any]:
 
 @final
 class MemoryNetwork:
-    """What listens on one loop, by address; two networks know nothing of each other."""
+    """In-memory network of one loop; networks are independent of each other."""
 
     def __init__(self) -> None:
-        """Make one where nothing listens."""
         self._servers: dict[Address, MemoryServer] = {}
         self._next_port = _FIRST_PORT
         self._dialled: weakref.WeakKeyDictionary[socket.socket, Address] = weakref.WeakKeyDictionary()
@@ -119,15 +117,15 @@ class MemoryNetwork:
         """Listen at an address.
 
         Args:
-            factory: Makes the protocol of a connection.
-            host: Name or IP; None is any.
-            port: The port; None or 0 is one that is free.
-            held: A socket that holds the port, to be closed with the server.
-            tls: Makes connections encrypted ones.
-            handshake_timeout: Seconds that a handshake may take; None is asyncio's default.
+            factory: Function that makes the protocol of a connection.
+            host: Host name or IP address; None is any.
+            port: Port; None or 0 chooses a free port.
+            held: Socket that reserves the port, closed with the server.
+            tls: TLS context; None uses plain connections.
+            handshake_timeout: Seconds until a TLS handshake times out; None is asyncio's default.
 
         Raises:
-            OSError: If something listens there already.
+            OSError: If the address is in use.
         """
         while not port:
             candidate = (_host(host), self._next_port)
@@ -140,21 +138,21 @@ class MemoryNetwork:
         return server
 
     def forget(self, server: MemoryServer) -> None:
-        """Listen there no longer; called by the server."""
+        """Remove a closed server; called by the server."""
         if self._servers.get(server.address) is server:
             del self._servers[server.address]
 
     def dial(self, sock: socket.socket, address: tuple[Any, ...]) -> None:
-        """Note where a socket is to be connected.
+        """Record the address to which a socket connects.
 
         Raises:
-            ConnectionRefusedError: If nothing listens there.
+            ConnectionRefusedError: If no server listens there.
         """
         self._find(address[:2])
         self._dialled[sock] = address[:2]
 
     def dialled(self, sock: socket.socket) -> Address | None:
-        """Return where a socket is to be connected, and close it: nothing goes through it."""
+        """Return the recorded address of a socket and close the socket, which carries no data."""
         address = self._dialled.pop(sock, None)
         if address is not None:
             sock.close()
@@ -169,17 +167,17 @@ class MemoryNetwork:
         tls: ssl.SSLContext | bool | None = None,
         handshake_timeout: float | None = None,
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
-        """Connect to what listens at an address.
+        """Connect to the server at an address.
 
         Args:
-            factory: Makes our protocol.
+            factory: Function that makes the client's protocol.
             address: Host and port.
-            server_hostname: The name that the server's certificate has to have.
-            tls: Makes the connection an encrypted one; True takes the system's authorities.
-            handshake_timeout: Seconds that the handshake may take; None is asyncio's default.
+            server_hostname: Name to verify in the server's certificate.
+            tls: TLS context; True verifies by the system's authorities, None uses a plain connection.
+            handshake_timeout: Seconds until a TLS handshake times out; None is asyncio's default.
 
         Raises:
-            ConnectionRefusedError: If nothing does.
+            ConnectionRefusedError: If no server listens there.
         """
         loop = asyncio.get_running_loop()
         server = self._find(address)
@@ -220,7 +218,7 @@ def _host(name: str | None) -> str:
 
 @final
 class _Listening:
-    """Looks like a listening socket to who asks for its address."""
+    """Replacement of a listening socket, which only provides its address."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
@@ -231,7 +229,7 @@ class _Listening:
 
 @final
 class MemoryServer(asyncio.AbstractServer):
-    """Something that listens in memory; made by ``MemoryNetwork.listen``."""
+    """Server that listens in memory; made by ``MemoryNetwork.listen``."""
 
     def __init__(
         self,
@@ -242,7 +240,6 @@ class MemoryServer(asyncio.AbstractServer):
         tls: ssl.SSLContext | None,
         handshake_timeout: float | None,
     ) -> None:
-        """Made by a network."""
         self.address = address
         self._network = network
         self._factory = factory
@@ -256,11 +253,11 @@ class MemoryServer(asyncio.AbstractServer):
 
     @property
     def sockets(self) -> tuple[_Listening, ...]:
-        """What has its address."""
+        """Objects that provide the address of the server."""
         return (_Listening(self.address),) if self._serving else ()
 
     def accept(self, transport: MemoryTransport) -> None:
-        """Serve one more connection, soon."""
+        """Serve another connection in the next turn of the loop."""
         context = self._context.copy()
         transport.context = context
         if isinstance(self._loop, NetworkLoop):
@@ -292,14 +289,14 @@ class MemoryServer(asyncio.AbstractServer):
             protocol.connection_made(encrypted)
 
     def close(self) -> None:
-        """Listen no longer; connections stay."""
+        """Stop listening; connections stay open."""
         self._serving = False
         self._network.forget(self)
         if self._held is not None:
             self._held.close()
 
     def is_serving(self) -> bool:
-        """Whether it listens."""
+        """Return whether the server listens."""
         return self._serving
 
     def get_loop(self) -> asyncio.AbstractEventLoop:
@@ -307,13 +304,13 @@ class MemoryServer(asyncio.AbstractServer):
         return self._loop
 
     async def start_serving(self) -> None:
-        """Do nothing: it serves from the beginning."""
+        """Return immediately, because the server listens from the start."""
 
     async def serve_forever(self) -> None:
-        """Serve until this is cancelled.
+        """Serve until canceled.
 
         Raises:
-            CancelledError: Then.
+            CancelledError: When canceled.
         """
         try:
             await self._loop.create_future()
@@ -321,7 +318,7 @@ class MemoryServer(asyncio.AbstractServer):
             self.close()
 
     async def wait_closed(self) -> None:
-        """Do nothing: whoever listens no longer has nothing to wait for."""
+        """Return immediately, because ``close`` does not wait for connections."""
 
 
 @final
@@ -329,22 +326,22 @@ class MemoryTransport(asyncio.Transport):
     """One end of a connection in memory.
 
     Attributes:
-        peer: The other end.
-        context: In which its protocol is called.
+        peer: Other end.
+        context: Context in which its protocol is called.
     """
 
-    _start_tls_compatible: bool = True  # asyncio asks for it; there is no public word
+    _start_tls_compatible: bool = True  # asyncio checks this private attribute
 
     def __init__(self, loop: asyncio.AbstractEventLoop, peer_address: Address) -> None:
-        """Made by a network; it reads nothing before ``resume_reading``."""
+        """Make an end that does not read before ``resume_reading``; called by a network."""
         super().__init__({"peername": peer_address, "sockname": (_LOCAL, 0)})
         self.peer: MemoryTransport
         self.context: contextvars.Context = contextvars.copy_context()
         self._loop = loop
         self._protocol: asyncio.BaseProtocol | None = None
         self._inbox: list[bytes] = []
-        self._waiting = 0  # bytes of the inbox
-        self._ended = self._reset = False  # by the other end: after the inbox, or at once
+        self._waiting = 0  # number of bytes in the inbox
+        self._ended = self._reset = False  # by the other end
         self._reading = self._scheduled = False
         self._closing = self._sent_eof = False
         self._high, self._low = _HIGH_WATER, _HIGH_WATER // 4
@@ -353,7 +350,7 @@ class MemoryTransport(asyncio.Transport):
     # -- asyncio.Transport
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Have another protocol get what arrives."""
+        """Replace the protocol."""
         self._protocol = protocol
 
     def get_protocol(self) -> asyncio.BaseProtocol:
@@ -362,27 +359,27 @@ class MemoryTransport(asyncio.Transport):
         return self._protocol
 
     def is_closing(self) -> bool:
-        """Whether it is closed, or about to be."""
+        """Return whether it is closed or closing."""
         return self._closing
 
     def is_reading(self) -> bool:
-        """Whether the protocol gets what arrives."""
+        """Return whether the protocol receives data."""
         return self._reading and not self._closing
 
     def pause_reading(self) -> None:
-        """Keep what arrives; soon the other end may write no more."""
+        """Hold arriving data, which eventually holds the other end back."""
         self._reading = False
 
     def resume_reading(self) -> None:
-        """Give the protocol what arrives."""
+        """Deliver arriving data to the protocol."""
         self._reading = True
         self._schedule()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Set when the protocol is told to stop writing, and when to go on.
+        """Set the buffer sizes at which the protocol must stop writing, and may continue.
 
         Raises:
-            ValueError: If the first is less than the second.
+            ValueError: If the high limit is less than the low one.
         """
         if high is None:
             high = _HIGH_WATER if low is None else 4 * low
@@ -394,11 +391,11 @@ class MemoryTransport(asyncio.Transport):
         self._hold_back()
 
     def get_write_buffer_limits(self) -> tuple[int, int]:
-        """Return both limits, the lower one first."""
+        """Return the low and the high limit."""
         return self._low, self._high
 
     def get_write_buffer_size(self) -> int:
-        """Return how many bytes the other end has not taken."""
+        """Return the number of bytes that the other end has not read."""
         return self.peer._waiting  # noqa: SLF001 - both are ends of one connection
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -418,29 +415,29 @@ class MemoryTransport(asyncio.Transport):
         self._hold_back()
 
     def can_write_eof(self) -> bool:
-        """Whether one direction can be ended alone: yes."""
+        """Return True, because one direction can be ended alone."""
         return True
 
     def write_eof(self) -> None:
-        """End this direction, after what was written."""
+        """End this direction after the written bytes."""
         if not (self._sent_eof or self._closing):
             self._sent_eof = True
             self.peer._end()  # noqa: SLF001
 
     def close(self) -> None:
-        """Close the connection; what was written arrives, and if something is left to read here, a reset after it."""
+        """Close the connection after the written bytes; with unread data here, the other end gets a reset."""
         self._close(None, reset=bool(self._inbox))
 
     def abort(self) -> None:
-        """Close the connection: there are no buffers that could be discarded."""
+        """Close the connection, as ``close``, because there are no buffers to discard."""
         self.close()
 
     def reset(self) -> None:
-        """Break the connection off: the other end gets an error after what was written."""
+        """Reset the connection; the other end gets an error after the written bytes."""
         self._close(None, reset=True)
 
     def _force_close(self, error: Exception | None) -> None:
-        """Close it because of an error; asyncio's TLS asks for this, and there is no public word."""
+        """Close after an error; asyncio's TLS calls this private method."""
         self._close(error, reset=bool(self._inbox))
 
     # -- called by the other end

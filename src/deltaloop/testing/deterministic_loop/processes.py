@@ -1,20 +1,19 @@
-"""Simulated processes on one event loop: what a process starts lives with it, and a crash takes all of it away.
+"""Simulated processes on one event loop, whose crash takes away all that they started.
 
-A *process* is a mark in the context that its first task runs in. Tasks, timers, callbacks and connections that come
-from there carry the mark, since asyncio copies the context with each of them. A crash cuts the connections, and from
-then on the loop runs nothing that is marked: what waits at an ``await`` stays there. No ``finally``, no ``except
-CancelledError`` and no ``__aexit__`` is run, as with a process that was killed.
+A *process* is a marker in the context of its first task. Its tasks, timers, callbacks and connections inherit the
+marker, because asyncio copies the context. A crash cuts the connections, and the loop runs no marked callback any more.
+Tasks stay at their ``await``. Like in a killed process, no ``finally``, ``except CancelledError`` or ``__aexit__``
+runs.
 
-What was left standing is closed by ``dispose``, once nobody looks any more: then its clean-up does run, with nothing
-below it, since whatever it asks of the loop is refused.
+``dispose`` closes the remains later, when no program can notice. Their clean-up code runs then, but the loop rejects
+all its requests.
 
-A process may also stand still for a while (``pause``), as by SIGSTOP or a long garbage collection: its tasks take no
-step, while time passes and what it is sent piles up. Its clock may run slower than the loop's (``slow_down``): it sees
-an earlier time, and waits longer than it means to. And a loop may be told in which order steps run that are ready at
-the same moment (``core/task_orders.py``).
+``pause`` stops the steps of a process for a while, like SIGSTOP or a long garbage collection, while time passes and
+data accumulates. ``slow_down`` makes its clock slower than the loop's, so it sees an earlier time and waits too long.
+The loop can also reorder steps that are ready at the same moment (``core/task_orders.py``).
 
-What a crash here does not take away, and a real one does: objects of your modules, and threads. A plain function that
-runs in a thread goes on until it asks the loop for something: that is cancelled, or refused with a ``RuntimeError``.
+Unlike a real crash, a simulated one does not reset module state and does not end threads. A plain function in a thread
+continues until it calls the loop, which cancels the call or raises ``RuntimeError``.
 """
 
 # ruff: noqa: SLF001 - asyncio has no public way to take back what is scheduled
@@ -51,18 +50,18 @@ def _taken_note_of(process: Process, future: asyncio.Future[Any]) -> None:
 
 
 class _Gone(BaseException):
-    """Takes what a crash has left standing off its place."""
+    """Exception that ends the coroutines of a crashed process."""
 
 
 class ProcessLoop(NetworkLoop):
-    """An event loop that knows processes; ``VirtualLoop`` is one, too."""
+    """Event loop that supports processes; base class of ``VirtualLoop``."""
 
-    _crashes = 0  # so that a loop without one looks at nothing
+    _crashes = 0  # number of crashes; without any, the loop skips all checks
     _pauses = 0
-    _slowed = False  # whether any process has a clock of its own
-    _runs_in: int | None = None  # the thread
+    _slowed = False  # whether the clock of any process is slower
+    _runs_in: int | None = None  # identifier of the loop's thread
     order: TaskOrder | None = None
-    """In which order ready tasks of processes take their steps; None is asyncio's: first in, first out."""
+    """Order of steps of ready tasks of processes; None is asyncio's order, first in, first out."""
 
     def run_forever(self) -> None:
         """Run until ``stop`` is called."""
@@ -77,7 +76,7 @@ class ProcessLoop(NetworkLoop):
         return self.seen(super().time())
 
     def seen(self, at: float) -> float:
-        """Return what the clock of the caller's process shows at a time of the loop's."""
+        """Convert a time of the loop to the clock of the caller's process."""
         process = _process.get() if self._slowed else None
         return at if process is None else process.seen(at)
 
@@ -94,7 +93,7 @@ class ProcessLoop(NetworkLoop):
             inside._ready.extend(later)
 
     def _put_off(self) -> list[Any]:
-        """Put what is ready in the order that is asked for; return what waits for the next turn."""
+        """Reorder the ready steps, and return those that wait for the next turn."""
         inside: Any = self
         ready: list[Any] = [*inside._ready]
         steps: list[int] = []
@@ -127,7 +126,7 @@ class ProcessLoop(NetworkLoop):
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
-        """Have a callback called soon, unless its process is gone."""
+        """Schedule a callback, unless its process has crashed."""
         if self._crashes and is_gone(context):
             if not _is_of_a_transport(callback):
                 return self._never(callback, args)
@@ -137,10 +136,10 @@ class ProcessLoop(NetworkLoop):
     def call_soon_threadsafe(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
-        """Have a callback called soon, from any thread.
+        """Schedule a callback from any thread.
 
         Raises:
-            RuntimeError: If the caller is a thread of a process that is gone; it could wait for the answer for ever.
+            RuntimeError: If the caller is a thread of a crashed process, which could wait for the result forever.
         """
         process = _process.get() if context is None else None
         if process is None or threading.get_ident() == self._runs_in:
@@ -155,12 +154,12 @@ class ProcessLoop(NetworkLoop):
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        """Have a callback called at a time, unless its process is gone."""
+        """Schedule a callback at a time, unless its process has crashed."""
         if self._crashes and is_gone(context):
             handle = asyncio.TimerHandle(when, callback, args, self)
             handle.cancel()
             return handle
-        process = _process.get() if self._slowed else None  # by the clock of who asks, whoever is called
+        process = _process.get() if self._slowed else None  # by the clock of the caller, not of the callback
         at = when if process is None else process.due(when)
         return super().call_at(at, callback, *args, context=context)
 
@@ -170,7 +169,7 @@ class ProcessLoop(NetworkLoop):
         return handle
 
     def create_task(self, coro: Any, **keywords: Any) -> asyncio.Task[Any]:
-        """Start a task; it belongs to the process of the context that it runs in."""
+        """Start a task, which belongs to the process of its context."""
         task = super().create_task(coro, **keywords)
         context = keywords.get("context")
         process = _process.get() if context is None else context.get(_process)
@@ -181,7 +180,7 @@ class ProcessLoop(NetworkLoop):
         return task
 
     async def create_connection(self, *args: Any, **keywords: Any) -> Any:
-        """Connect; the connection belongs to the process that asks."""
+        """Connect; the connection belongs to the caller's process."""
         transport, protocol = await super().create_connection(*args, **keywords)
         process = _process.get()
         if process is not None:
@@ -197,18 +196,18 @@ class ProcessLoop(NetworkLoop):
         return self.accepted(inherited._make_ssl_transport(*args, **keywords))
 
     async def start_tls(self, *args: Any, **keywords: Any) -> Any:
-        """Make a connection an encrypted one, which ends with its process, too."""
+        """Upgrade a connection to TLS; it ends with its process."""
         return self.accepted(await super().start_tls(*args, **keywords))
 
     def accepted(self, transport: T) -> T:
-        """Know a connection that somebody else has made to a process; it ends with that."""
+        """Assign an accepted connection to the current process, whose crash ends it."""
         process = _process.get()
         if process is not None and transport is not None:
             process.connected(cast("asyncio.BaseTransport", transport))
         return transport
 
     async def create_server(self, *args: Any, **keywords: Any) -> Any:
-        """Listen; the sockets belong to the process that asks."""
+        """Listen; the sockets belong to the caller's process."""
         server = await super().create_server(*args, **keywords)
         process = _process.get()
         if process is not None:
@@ -216,16 +215,16 @@ class ProcessLoop(NetworkLoop):
         return server
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Tell of an error, unless it is one of a process that is gone."""
+        """Report an error, unless its process has crashed."""
         if not (self._crashes and is_gone(None)):
             super().call_exception_handler(context)
 
     def has_slow_clocks(self) -> None:
-        """Ask processes for the time from now on; called by ``Process.slow_down``."""
+        """Take the clocks of processes into account from now on; called by ``Process.slow_down``."""
         self._slowed = True
 
     def drop(self, process: Process) -> None:
-        """Run nothing of a process any more; called by ``Process.crash``."""
+        """Cancel all callbacks of a process; called by ``Process.crash``."""
         self._crashes += 1
         inside: Any = self
         for handle in (*inside._ready, *inside._scheduled):
@@ -240,13 +239,13 @@ class ProcessLoop(NetworkLoop):
                 inside._remove_writer(key.fd)
 
     def not_missed(self, future: asyncio.Future[Any]) -> None:
-        """Have nobody complain that a future was never asked for what it has come to, once its process is gone."""
+        """Suppress the warning about an unretrieved exception if the caller's process has crashed."""
         process = _process.get()
         if process is not None:
             future.add_done_callback(partial(_taken_note_of, process), context=contextvars.Context())
 
     def go_on(self, handles: Iterable[asyncio.Handle], pauses: int) -> None:
-        """Know of a pause that has begun, or run what was kept in one; called by processes."""
+        """Count a pause that begins or ends, and schedule the steps that it kept; called by processes."""
         self._pauses += pauses
         inside: Any = self
         inside._ready.extend(handles)
@@ -259,7 +258,7 @@ class ProcessLoop(NetworkLoop):
             process.iterates(agen)
 
     def forget_generators(self, generators: Iterable[AsyncGenerator[Any, Any]]) -> None:
-        """Do not close these at the end of the loop; called by ``Process.dispose``."""
+        """Do not close these generators at the end of the loop; called by ``Process.dispose``."""
         inside: Any = self
         known: weakref.WeakSet[AsyncGenerator[Any, Any]] = inside._asyncgens
         for generator in generators:
@@ -283,30 +282,30 @@ def outside(context: contextvars.Context) -> contextvars.Context:
 
 
 def is_gone(context: contextvars.Context | None) -> bool:
-    """Tell whether the process of a context, by default the caller's, has crashed."""
+    """Return whether the process of a context, by default the caller's, has crashed."""
     process = _process.get() if context is None else context.get(_process)
     return process is not None and process.crashed
 
 
 def _is_of_a_transport(callback: object) -> bool:
-    """Tell whether a step is one that a system does for a process that has ended, such as to close its sockets."""
+    """Return whether a callback belongs to a transport, which an operating system would still clean up."""
     return isinstance(getattr(callback, "__self__", None), asyncio.BaseTransport)
 
 
 def _belongs(handle: Any, process: Process) -> bool:
-    context: contextvars.Context | None = handle._context  # `get_context` came with Python 3.12
+    context: contextvars.Context | None = handle._context  # `get_context` requires Python 3.12
     return context is not None and context.get(_process) is process
 
 
 @final
 class Process:
-    """A program that runs on the present loop, beside others, and may crash."""
+    """Simulated program on the running loop, which can crash."""
 
     def __init__(self, name: str) -> None:
-        """Make a process; nothing runs in it yet.
+        """Make a process without tasks.
 
         Raises:
-            TypeError: If the running loop is no ``ProcessLoop``.
+            TypeError: If the running loop is not a ``ProcessLoop``.
         """
         loop = asyncio.get_running_loop()
         if not isinstance(loop, ProcessLoop):
@@ -323,7 +322,7 @@ class Process:
         self._loop = loop
         self._context = contextvars.copy_context()
         self._context.run(_process.set, self)
-        # Ordered, so that a crash takes them in the order in which they began.
+        # Ordered, so that a crash ends tasks in the order in which they started.
         self._tasks: weakref.WeakKeyDictionary[asyncio.Task[Any], None] = weakref.WeakKeyDictionary()
         self._for_threads: weakref.WeakKeyDictionary[asyncio.Task[Any], None] = weakref.WeakKeyDictionary()
         self._connections: weakref.WeakKeyDictionary[Any, None] = weakref.WeakKeyDictionary()
@@ -335,39 +334,39 @@ class Process:
         return self._loop.create_task(coroutine, name=name or self.name, context=self._context)
 
     def crash(self) -> None:
-        """End everything of this process, now, without clean-up; a second call does nothing.
+        """End the process now without clean-up; a second call does nothing.
 
-        What is called from inside the process itself goes on to its next ``await``, and never comes back from there.
+        A caller inside the process continues to its next ``await``, and never returns from there.
         """
         if self.crashed:
             return
         self.crashed = True
         self.resume()
-        connections = tuple(self._connections)  # what the loop drops may be all that holds them
+        connections = tuple(self._connections)  # dropped callbacks may hold the last references
         for task in (*self._tasks, *self._for_threads, *self._made_beside()):
             self._end(task)
         self._loop.drop(self)
         for connection in connections:
-            contextvars.Context().run(_cut, connection)  # of no process, so that the loop does it
+            contextvars.Context().run(_cut, connection)  # outside the process, so that the loop runs the callbacks
 
     def pause(self) -> None:
-        """Have its tasks take no step until ``resume``; what is called from inside goes on to its next await."""
+        """Stop its tasks until ``resume``; a caller inside the process continues to its next ``await``."""
         if not self.paused and not self.crashed:
             self.paused = True
             self._loop.go_on((), 1)
 
     def resume(self) -> None:
-        """Have it go on, with what has piled up; if it does not stand still, do nothing."""
+        """Continue with the accumulated steps, if the process is paused."""
         if self.paused:
             self.paused = False
             kept, self._kept = self._kept, []
             self._loop.go_on([] if self.crashed else kept, -1)
 
     def slow_down(self, rate: float) -> None:
-        """Have its clock run at another rate from now on; it is not set back, and timers that wait already stay.
+        """Change the rate of its clock from now on, without a jump; timers that are already set keep their time.
 
         Args:
-            rate: Seconds of its clock for each of the loop's: 0.5 is half as fast.
+            rate: Seconds of its clock for each second of the loop's, for example 0.5 for half the speed.
         """
         at = contextvars.Context().run(self._loop.time)
         self._showed, self._slowed_at, self._rate = self.seen(at), at, rate
@@ -375,17 +374,17 @@ class Process:
 
     @property
     def is_current(self) -> bool:
-        """Whether the caller is a part of this process that a crash stops."""
+        """Whether the caller runs in this process."""
         return _process.get() is self
 
     def cut_connections(self) -> None:
-        """Have the network end all connections of this process, which hears of it."""
+        """Abort all connections of this process, which gets the errors."""
         for connection in tuple(self._connections):
             if isinstance(connection, asyncio.WriteTransport):
                 connection.abort()
 
     def dispose(self) -> None:
-        """Close what a crash has left standing, once nobody looks; nothing of it reaches anything, or is logged."""
+        """Close the remains of a crash; their clean-up reaches no other program and is not logged."""
         before = logging.root.manager.disable
         logging.disable(logging.CRITICAL)
         try:
@@ -403,9 +402,9 @@ class Process:
             _close(generator.aclose())
 
     def _made_beside(self) -> list[asyncio.Task[Any]]:
-        """Return the tasks that nobody asked the loop for, in the order of their numbers.
+        """Return tasks that were not created through the loop, in the order of their numbers.
 
-        From Python 3.12 on aiohttp's server makes its tasks itself, to have them begin at once (``eager_start``).
+        From Python 3.12 on, aiohttp's server creates its tasks directly, to start them eagerly (``eager_start``).
         """
         if sys.version_info < (3, 12):
             return []
@@ -417,37 +416,37 @@ class Process:
     # -- called by the loop
 
     def seen(self, at: float) -> float:
-        """Return what its clock shows at a time of the loop's."""
+        """Convert a time of the loop to this process's clock."""
         return at if self._rate == 1.0 else self._showed + (at - self._slowed_at) * self._rate
 
     def due(self, shown: float) -> float:
-        """Return the time of the loop's at which its clock shows this."""
+        """Convert a time of this process's clock to the loop's."""
         if self._rate == 1.0:
             return shown
-        # Rounded up: who wakes before its own clock shows the time would wait for nothing, again and again.
+        # Round up: a task that wakes before its clock shows the time would wait again and again without progress.
         return self._slowed_at + (shown - self._showed) / self._rate + _ROUNDED
 
     def keep(self, step: asyncio.Handle) -> bool:
-        """Keep a step of a task until it goes on, if it stands still; tell whether it does."""
+        """Keep a step while the process is paused, and return whether it was kept."""
         if self.paused:
             self._kept.append(step)
         return self.paused
 
     def took(self, task: asyncio.Task[Any], *, for_thread: bool = False) -> None:
-        """Know a task of this process; a thread that waits for one has to hear of a crash, since it cannot be ended."""
+        """Register a task; tasks that a thread waits for are canceled on a crash, because threads cannot be ended."""
         tasks = self._for_threads if for_thread else self._tasks
         tasks[task] = None
         if self.crashed:
             self._end(task)
 
     def connected(self, connection: asyncio.BaseTransport | asyncio.AbstractServer) -> None:
-        """Know a connection, or a listening server."""
+        """Register a connection or a listening server."""
         self._connections[connection] = None
         if self.crashed:
             contextvars.Context().run(_cut, connection)
 
     def iterates(self, generator: AsyncGenerator[Any, Any]) -> None:
-        """Know an asynchronous generator."""
+        """Register an asynchronous generator."""
         self._generators[generator] = None
 
     def _end(self, task: asyncio.Task[Any]) -> None:
@@ -455,10 +454,10 @@ class Process:
             contextvars.Context().run(task.cancel)
         elif not task.done():
             self._frozen.append(task)
-            asyncio._unregister_task(task)  # documented, for loops
+            asyncio._unregister_task(task)  # documented API for event loops
             task._log_destroy_pending = False  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
         elif not task.cancelled():
-            task.exception()  # nobody will look at it any more
+            task.exception()  # marks the exception as retrieved
 
     def __repr__(self) -> str:
         return f"<Process {self.name}, {'crashed' if self.crashed else 'alive'}>"
@@ -468,15 +467,15 @@ def _cut(connection: asyncio.BaseTransport | asyncio.AbstractServer) -> None:
     if isinstance(connection, asyncio.AbstractServer):
         connection.close()
     elif isinstance(connection, asyncio.WriteTransport):
-        connection.set_protocol(asyncio.Protocol())  # the program hears nothing of it
+        connection.set_protocol(asyncio.Protocol())  # the program must not be notified
         connection.abort()
 
 
 def _close(awaitable: Any) -> None:
-    """End a coroutine, or the closing of an asynchronous generator, however often it waits for something on its way."""
+    """End a coroutine, or the closing of an asynchronous generator, even if it awaits during its clean-up."""
     for _ in range(_MOST_WAITS):
         try:
             awaitable.throw(_Gone())  # GeneratorExit would not reach into asynchronous generators
-        except BaseException:  # noqa: BLE001 - it is a dead program's, and nobody is there to hear of it
+        except BaseException:  # noqa: BLE001 - errors of a crashed program are dropped
             return
-    _unclosable.append(awaitable)  # dropping it would close it once more, aloud
+    _unclosable.append(awaitable)  # garbage collection would close it again, with a warning

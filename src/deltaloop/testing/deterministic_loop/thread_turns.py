@@ -1,18 +1,18 @@
-"""Threads of an event loop that take turns: one goes on at a time, while the loop and all others stand still.
+"""Threads of an event loop take turns: one runs at a time, while the loop and the other threads wait.
 
     loop:     … a turn of the loop ─┐                    ┌─▶ … a turn of the loop ─┐
     thread 1:                       └─▶ until it waits ──┤                         │
     thread 2:                          (ready)           └─▶ until it waits ──▶ …  │
 
-Who is ready goes on before the next turn of the loop, in the order in which they became so. A thread gives its turn
-back when it ends, or waits: ``ctx.wait``, ``Future.result``, ``Event.wait``, ``Queue.get``, ``Condition.wait``, in a
-simulation ``time.sleep``, too. So the order of what threads ask of the loop, and of each other, follows from the
-program alone, and time, which is virtual, passes while all of them wait.
+Ready threads run before the next turn of the loop, in the order in which they became ready. A thread yields its turn
+when it ends or waits: ``ctx.wait``, ``Future.result``, ``Event.wait``, ``Queue.get``, ``Condition.wait``, and in a
+simulation ``time.sleep``. The order of all interactions therefore depends only on the program, and virtual time passes
+while all threads wait.
 
-Only what the loop runs in threads takes turns (``run_in_executor``, ``asyncio.to_thread``, reconcilers that are plain
-functions); each call has a thread of its own, as many at once as the pool it was meant for has. What a program starts
-by itself goes on as the machine likes. A thread that waits for something else (a lock that is held elsewhere, a socket,
-a process) keeps the turn: after some seconds of real time the loop goes on beside it, and says so.
+Only threads that the loop starts take turns (``run_in_executor``, ``asyncio.to_thread``, plain reconcile functions).
+Each call gets a separate thread, limited to the size of its pool. Threads that a program starts itself run as usual. A
+thread that waits in another way (a lock, a socket, a process) keeps the turn. After some seconds of real time, the loop
+logs a warning and continues in parallel to it.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 _PATIENCE: Final = 5.0
-_DEFAULT_SIZE: Final = 32  # of the loop's own pool, as on a machine with many processors
+_DEFAULT_SIZE: Final = 32  # size of the default pool, as on a machine with many processors
 _log: Final = logging.getLogger("deltaloop.testing")
 _own: Final = threading.local()
 _wait: Final = threading.Condition.wait
-_start: Final = threading.Thread.start  # as it is before anybody looks at who starts threads
+_start: Final = threading.Thread.start  # the original method, before instrumentation replaces it
 
 
 class _OverError(RuntimeError):
-    """The event loop is no more: what waits for it waits in vain."""
+    """Error of a thread that waits for an event loop that has ended."""
 
     def __init__(self) -> None:
         super().__init__("the event loop has ended, and what this thread waits for with it")
@@ -48,23 +48,23 @@ class _OverError(RuntimeError):
 
 @final
 class _Turn:
-    """One call in a thread of its own."""
+    """One call in a separate thread."""
 
     def __init__(self, turns: ThreadTurns) -> None:
         self.turns: ThreadTurns = turns
         self.gate: threading.Lock = threading.Lock()
         self.gate.acquire()
-        self.woken: threading.Lock | None = None  # free once somebody has notified it
-        self.late: bool = False  # whether the time limit of its wait is over
+        self.woken: threading.Lock | None = None  # unlocked by a notification
+        self.late: bool = False  # whether its wait has timed out
         self.over: bool = False
 
     @property
     def ready(self) -> bool:
-        """Whether what it waits for has come; asked by the loop while all threads stand still."""
+        """Whether it can continue; read by the loop while all threads wait."""
         return self.over or self.late or self.woken is None or not self.woken.locked()
 
     def wait(self, condition: Any, timeout: float | None) -> bool:
-        """Wait for a condition as ``Condition.wait`` does, and let others go on meanwhile."""
+        """Wait for a condition like ``Condition.wait``, and let others run meanwhile."""
         if not condition._is_owned():  # noqa: SLF001
             raise RuntimeError("cannot wait on un-acquired lock")
         if self.over or self.turns.closed:
@@ -87,14 +87,14 @@ class _Turn:
         return notified
 
     def rest(self, timeout: float | None) -> None:
-        """Give the turn back, and come back with the next one."""
+        """Yield the turn, and return with the next one."""
         if timeout is not None and not self.late:
             self.turns.tell_loop(self._wake_after, timeout)
         self.turns.give_back(self)
         self.gate.acquire()
 
     def sleep(self, seconds: float) -> None:
-        """Let so much virtual time pass."""
+        """Wait for virtual time to pass."""
         condition = threading.Condition()
         with condition:
             self.wait(condition, seconds)
@@ -111,7 +111,7 @@ class _Turn:
 
 @final
 class _Pool:
-    """The calls that were meant for one pool of threads."""
+    """Calls for one pool of threads."""
 
     def __init__(self, executor: Executor | None) -> None:
         self.size: int = _DEFAULT_SIZE if executor is None else cast("int", vars(executor)["_max_workers"])
@@ -121,21 +121,16 @@ class _Pool:
 
 @final
 class ThreadTurns:
-    """Has the threads of one event loop take turns.
+    """Scheduler by which the threads of one event loop take turns.
 
     Attributes:
-        loop: Whose threads they are.
-        closed: Whether the loop is no more.
-        resting: Turns of threads that wait.
+        loop: Event loop of the threads.
+        closed: Whether the loop has ended.
+        resting: Turns of waiting threads.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, *, patience: float = _PATIENCE) -> None:
-        """Know of no thread.
-
-        Args:
-            loop: Whose; one in virtual time.
-            patience: How many seconds of real time a thread may keep the turn.
-        """
+        """Make a scheduler; a thread may keep the turn for ``patience`` seconds of real time."""
         self.loop: asyncio.AbstractEventLoop = loop
         self.closed: bool = False
         self.resting: deque[_Turn] = deque()
@@ -143,10 +138,10 @@ class ThreadTurns:
         self._pools: dict[Executor | None, _Pool] = {}
         self._back = threading.Semaphore(0)
         self._freed: set[_Turn] = set()
-        self._changing = threading.Lock()  # who is freed, and what runs: a thread that was freed changes it, too
+        self._changing = threading.Lock()  # guards freed turns and pools, which freed threads also change
 
     def takes(self, executor: Executor | None) -> bool:
-        """Tell whether calls for an executor can take turns: those of threads that need no preparation."""
+        """Return whether calls for an executor can take turns, which requires threads without an initializer."""
         if executor is None:
             return True
         if not isinstance(executor, ThreadPoolExecutor):
@@ -155,13 +150,7 @@ class ThreadTurns:
         return own.get("_initializer") is None and not own.get("_shutdown") and "_max_workers" in own
 
     def start(self, executor: Executor | None, function: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
-        """Call a function in a thread, from its first turn on, and return what becomes of it.
-
-        Args:
-            executor: The pool that it was meant for: it waits while as many of its calls run as that has threads.
-            function: What to call.
-            *args: With what.
-        """
+        """Call a function in a thread at its first turn, once the pool has space; return a future of the result."""
         called: Future[T] = Future()
 
         def begin() -> None:
@@ -198,12 +187,12 @@ class ThreadTurns:
                 return
             try:
                 result = function(*args)
-            except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
+            except BaseException as error:  # noqa: BLE001 - raised where the result is read
                 _settle(called.set_exception, error)
             else:
                 _settle(called.set_result, result)
         finally:
-            _own.turn = None  # what follows is no part of the call: its waits are real ones, and short
+            _own.turn = None  # the clean-up below waits in real time, but only briefly
             self._ended(executor)
             self.hand_back(turn)
 
@@ -219,7 +208,7 @@ class ThreadTurns:
             begin()
 
     def go_on(self) -> None:
-        """Let those go on that are ready, one after the other, each until it waits or ends; called by the loop."""
+        """Run the ready threads one after the other, each until it waits or ends; called by the loop."""
         ready = True
         while ready:
             ready = False
@@ -234,7 +223,7 @@ class ThreadTurns:
         if self._back.acquire(timeout=self._patience):
             return
         with self._changing:
-            if self._back.acquire(blocking=False):  # it came back in the last moment
+            if self._back.acquire(blocking=False):  # it returned at the last moment
                 return
             self._freed.add(turn)
         _log.warning(
@@ -242,12 +231,12 @@ class ThreadTurns:
         )
 
     def give_back(self, turn: _Turn) -> None:
-        """Take the turn back from a thread that waits."""
+        """Yield the turn of a thread that waits."""
         self.resting.append(turn)
         self.hand_back(turn)
 
     def hand_back(self, turn: _Turn) -> None:
-        """Have the loop go on, or look who is ready if it has gone on already."""
+        """Let the loop continue, or make it check for ready threads if it has continued already."""
         with self._changing:
             freed = turn in self._freed
             if freed:
@@ -255,15 +244,15 @@ class ThreadTurns:
             else:
                 self._back.release()
         if freed:
-            self.tell_loop(_nothing)  # the loop looks who is ready
+            self.tell_loop(_nothing)  # makes the loop check for ready threads
 
     def tell_loop(self, callback: Callable[[*Ts], object], *args: *Ts) -> None:
-        """Have the loop call something, if it is there still."""
-        with suppress(RuntimeError):  # closed: a thread that outlives it has nobody to tell
+        """Schedule a callback on the loop, unless it is closed."""
+        with suppress(RuntimeError):  # the loop is closed, but the thread still runs
             self.loop.call_soon_threadsafe(callback, *args)
 
     def close(self) -> None:
-        """End those that still wait: their calls raise, and what waits for a thread never begins."""
+        """End waiting threads: their calls raise, and queued calls never start."""
         self.closed = True
         while self.resting:
             turn = self.resting.popleft()
@@ -272,23 +261,23 @@ class ThreadTurns:
 
 
 def _nothing() -> None:
-    """Have the loop take a turn."""
+    """Do nothing, so that the loop takes a turn."""
 
 
 def _settle(put: Callable[[Any], None], value: object) -> None:
     try:
         put(value)
-    except RuntimeError:  # the loop that would hear of it is closed
+    except RuntimeError:  # the event loop is closed
         _log.debug("a thread has ended after its event loop")
 
 
 def current_turn() -> _Turn | None:
-    """Return the turn of the present thread; None if it takes none."""
+    """Return the turn of the current thread; None if it takes no turns."""
     return cast("_Turn | None", getattr(_own, "turn", None))
 
 
 def sleep(seconds: float, /) -> None:
-    """Sleep as ``time.sleep`` does, in a thread that takes turns in virtual time; elsewhere no time passes.
+    """Replace ``time.sleep``: wait in virtual time in a thread that takes turns; elsewhere return immediately.
 
     Raises:
         ValueError: If the number is negative.
@@ -302,11 +291,9 @@ def sleep(seconds: float, /) -> None:
 
 @contextmanager
 def thread_turns(loop: asyncio.AbstractEventLoop, *, patience: float = _PATIENCE) -> Generator[ThreadTurns, None, None]:
-    """Have threads take turns in this block; what waits for a condition in one of them gives its turn back.
+    """Make threads take turns in this block, by replacing ``Condition.wait`` and the clocks of timed waits.
 
-    Args:
-        loop: Whose threads; it calls ``go_on``.
-        patience: How many seconds of real time a thread may keep the turn; then the loop goes on beside it.
+    The loop must call ``go_on``. A thread may keep the turn for ``patience`` seconds of real time.
     """
     turns = ThreadTurns(loop, patience=patience)
 

@@ -1,17 +1,15 @@
-"""An event loop whose time is virtual: a wait of an hour takes no time, and ends at exactly one hour.
+"""Event loop in virtual time: a sleep of an hour takes no real time, and ends after exactly one hour.
 
-The loop asks its selector without waiting. If there is I/O, it is handled at the present time; if there is none, time
-jumps to the next timer. When neither is left and no thread is at work for the loop, nothing can ever happen again, and
-``StalledError`` says so at once, naming the tasks that wait, instead of letting a test hang.
+The loop polls its selector without waiting. If I/O is ready, it is handled at the current time. Otherwise, time jumps
+to the next timer. Without timers and working threads, the program can never continue, so the loop raises
+``StalledError``, which names the waiting tasks, instead of hanging.
 
-Sockets: peers on the same loop work, because a byte that was sent on loopback can be read before the loop next looks.
-The room that a reader makes for a sender who waits for it comes a little later on a busy machine: for that the loop
-waits in real time. A peer in another thread or process does not work: while it thinks, time would jump. Use the real
-clock for those.
+Sockets work between peers on the same loop, because bytes sent on loopback are readable before the next poll. Only the
+buffer space for a blocked sender may arrive later on a busy machine, so the loop waits for it in real time. Peers in
+other threads or processes do not work, because time would jump while they compute. Use the real clock for them.
 
-Threads started through the loop (``run_in_executor``, ``asyncio.to_thread``) are waited for in real time: the clock
-stands still until the last of them has returned, also when what waited for it was cancelled. A simulation has them take
-turns instead (``thread_turns.py``).
+The clock stops while threads work that the loop started (``run_in_executor``, ``asyncio.to_thread``), even if their
+callers were canceled. In a simulation, threads take turns instead (``thread_turns.py``).
 """
 
 # ruff: noqa: SLF001 - asyncio has no public way to take a turn
@@ -40,15 +38,15 @@ Ts = TypeVarTuple("Ts")
 _REAL_WAIT = 0.01
 _WAITS_BEFORE_STALLED = 20
 _ROOM_WITHIN = 0.1
-_CANCELLED_TIMERS = 50  # so many stay until their time would have come
+_CANCELLED_TIMERS = 50  # canceled timers that are kept before a clean-up
 
 
 class StalledError(RuntimeError):
-    """Nothing is scheduled, no I/O is ready and no thread is at work: the test waits for something that cannot come."""
+    """Error of a test that waits forever: no timer is set, no I/O is ready and no thread works."""
 
 
 class _ThreadCount:
-    """How many threads work for the loop; counted up and down by the loop and by the threads themselves."""
+    """Number of threads that work for the loop, changed by the loop and by the threads themselves."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -73,16 +71,16 @@ class _ThreadCount:
 
 
 class _VirtualSelector(selectors.BaseSelector):
-    """Answers at once, and moves the loop's time instead of waiting."""
+    """Selector that returns immediately, and advances the loop's time instead of waiting."""
 
     def __init__(self, now: float) -> None:
         self._real = selectors.DefaultSelector()
         self._files = 0
         self._empty_waits = 0
         self._turns = self._answer_at = 0
-        self._waiters: list[tuple[asyncio.Future[bool], int]] = []  # for a moment without work; and until which turn
-        self._senders: set[int] = set()  # files that wait until they can send
-        self._stuck: set[int] = set()  # those of them for which no room has come
+        self._waiters: list[tuple[asyncio.Future[bool], int]] = []  # futures of ``idle``, and the turn of their timeout
+        self._senders: set[int] = set()  # descriptors that wait for buffer space
+        self._stuck: set[int] = set()  # senders that did not get buffer space
         self.now = now
         self.resolution = _resolution(now)
         self.threads = _ThreadCount()
@@ -92,7 +90,7 @@ class _VirtualSelector(selectors.BaseSelector):
         self._stalled_with: list[str] = []
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        # To the one file that a loop has by itself only threads send something, and what they do is ready anyway.
+        # Only threads write to the loop's own descriptor, and their callbacks are ready anyway, so skip the poll.
         waits = timeout is None or timeout > 0
         events = self._real.select(0) if waits or self._files > 1 else []
         if events:
@@ -119,12 +117,12 @@ class _VirtualSelector(selectors.BaseSelector):
         return []
 
     def wait(self, waiter: asyncio.Future[bool], turns: int) -> None:
-        """Tell a future when there is nothing to do (True), or so many turns later (False)."""
+        """Set a future to True when the loop is idle, or to False after a number of turns."""
         self._waiters.append((waiter, self._turns + turns))
         self._answer_at = min(until for _, until in self._waiters)
 
     def not_idle(self) -> None:
-        """Tell all of them False."""
+        """Set all waiting futures to False."""
         self._waiters = [(waiter, self._turns) for waiter, _ in self._waiters]
         self._answer(idle=False)
 
@@ -137,14 +135,14 @@ class _VirtualSelector(selectors.BaseSelector):
                 waiter.set_result(idle)
 
     def _jump(self, timeout: float) -> None:
-        # To the timer's own time: adding the distance to it could miss it by a rounding error, and the loop asks for no
-        # more than a day at once.
+        # Jump to the timer's own time, because adding the timeout could miss it by a rounding error, and the loop
+        # limits timeouts to a day.
         timer_at = self.next_timer_at()
         self.now = max(self.now, self.now + timeout if timer_at is None else timer_at)
         self.resolution = _resolution(self.now)
 
     def _wait_or_stall(self) -> list[tuple[selectors.SelectorKey, int]]:
-        # A callback from another thread may be on its way (call_soon_threadsafe); give it a moment of real time.
+        # Give callbacks from other threads (call_soon_threadsafe) a moment of real time to arrive.
         events = self._real.select(_REAL_WAIT)
         if events:
             self._empty_waits = 0
@@ -153,7 +151,7 @@ class _VirtualSelector(selectors.BaseSelector):
         if self._empty_waits > _WAITS_BEFORE_STALLED:
             self._empty_waits = 0
             error = StalledError(f"nothing is left that could happen: no timer, no I/O, no thread{self.who_waits()}")
-            self._stalled_with = [*self.notes] or self._stalled_with  # the clean-up after an error can stall, too
+            self._stalled_with = [*self.notes] or self._stalled_with  # the clean-up after an error can stall as well
             for note in self._stalled_with:
                 error.add_note(note)
             raise error
@@ -188,24 +186,24 @@ class _VirtualSelector(selectors.BaseSelector):
 
 @final
 class VirtualLoop(ProcessLoop):
-    """An asyncio event loop in virtual time; ``time()`` begins at ``start`` and jumps from timer to timer.
+    """asyncio event loop in virtual time; ``time()`` begins at ``start`` and jumps from timer to timer.
 
     Attributes:
-        is_virtual: True: nothing that is slow, or blocks, can be told by its clock.
-        turns: Has its threads take turns (``thread_turns.py``); None is that they go on beside the loop.
+        is_virtual: True, so the clock cannot measure slow or blocking code.
+        turns: Schedule by which threads take turns (``thread_turns.py``); None runs threads in parallel to the loop.
     """
 
     is_virtual: Final = True
-    _debug: bool  # asyncio's own, and so are the next two
+    _debug: bool  # asyncio's own attribute, like the next two
     _ready: deque[asyncio.Handle]
     _scheduled: list[Any]
 
     def __init__(self, *, start: float = 0.0, network: MemoryNetwork | None = None) -> None:
-        """Make a loop whose clock shows ``start`` seconds.
+        """Make a loop.
 
         Args:
-            start: Virtual seconds at the beginning.
-            network: Where its TCP goes; None is the machine's.
+            start: Initial virtual time in seconds.
+            network: In-memory network for its TCP connections; None uses the machine's.
         """
         self.network = network
         self.turns: ThreadTurns | None = None
@@ -216,12 +214,12 @@ class VirtualLoop(ProcessLoop):
 
     @property
     def _clock_resolution(self) -> float:
-        """Two timers within this distance are due together: asked for at every turn."""
+        """Distance in seconds within which two timers are due together; asyncio reads it in every turn."""
         return self._virtual_selector.resolution
 
     @_clock_resolution.setter
     def _clock_resolution(self, _: float) -> None:
-        """Pass over what asyncio sets."""
+        """Ignore the value that asyncio sets."""
 
     def time(self) -> float:
         """Return the virtual time in seconds, as the clock of the caller's process shows it."""
@@ -229,22 +227,24 @@ class VirtualLoop(ProcessLoop):
         return self.seen(now) if self._slowed else now
 
     async def idle(self, *, turns: int = 10_000) -> bool:
-        """Wait until nothing is left to do before the next timer, and tell whether it came to that; no time passes.
+        """Wait until the loop has nothing to do before its next timer, and return whether that happened.
+
+        No virtual time passes.
 
         Args:
-            turns: How often the loop may go round meanwhile: what wakes itself again and again never comes to an end.
+            turns: Maximum number of turns of the loop, because a task that keeps waking itself never becomes idle.
         """
         waiter: asyncio.Future[bool] = self.create_future()
         self._virtual_selector.wait(waiter, turns)
         return await waiter
 
     def not_idle(self) -> None:
-        """Tell those who wait for ``idle`` now that it is not to come."""
+        """Make the current calls of ``idle`` return False."""
         self._virtual_selector.not_idle()
 
     @contextmanager
     def noted(self, note: str) -> Generator[None, None, None]:
-        """Add a note to the ``StalledError`` that ends this block: no code in it can catch that."""
+        """Add a note to a ``StalledError`` that ends this block; code in the block cannot catch that error."""
         self._virtual_selector.notes.append(note)
         try:
             yield
@@ -254,16 +254,16 @@ class VirtualLoop(ProcessLoop):
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
-        """Have a callback called soon; from another thread that is an error, without asyncio's debug mode, too.
+        """Schedule a callback; unlike asyncio, reject calls from other threads without debug mode as well.
 
         Raises:
-            RuntimeError: If the loop runs in another thread than this one.
+            RuntimeError: If the loop runs in a different thread.
         """
         if self._runs_in is not None and self._runs_in != threading.get_ident():
             raise _wrong_thread("call_soon")
         if self._runs_in is None or self._debug or (self._crashes and is_gone(context)):
             return super().call_soon(callback, *args, context=context)
-        # As asyncio does it, without the four calls below this one: it is what a loop does most.
+        # Inlined from asyncio to avoid four calls, because this is the loop's most frequent operation.
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)
         return handle
@@ -271,27 +271,27 @@ class VirtualLoop(ProcessLoop):
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        """Have a callback called at a time, as ``call_later`` has, too; from another thread that is an error.
+        """Schedule a callback at a time; like ``call_later``, reject calls from other threads.
 
         Raises:
-            RuntimeError: If the loop runs in another thread than this one.
+            RuntimeError: If the loop runs in a different thread.
         """
         if self._runs_in is not None and self._runs_in != threading.get_ident():
             raise _wrong_thread("call_at")
         return super().call_at(when, callback, *args, context=context)
 
     def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
-        """Run a function in a thread, holding virtual time until it has returned, or in turns with the loop."""
+        """Run a function in a thread; virtual time stops until it returns, or it takes turns with the loop."""
         if self.turns is not None and self.turns.takes(executor):
             in_turn = self.turns.start(executor, func, *args)
             self.not_missed(in_turn)
             return in_turn
-        # Counted twice: by the loop until the result has reached it, and by the thread until it has really returned,
-        # which is later if the waiting side was cancelled. What goes to other processes cannot count itself.
+        # Count twice: the loop until it has the result, and the thread until it has returned, which is later if the
+        # caller was canceled. Functions in process pools cannot count themselves.
         threads = self._virtual_selector.threads
         if executor is None or isinstance(executor, ThreadPoolExecutor):
             func = threads.running(func)
-        # In a context of no process: one that is gone would never count down.
+        # Use a context outside all processes, because a crashed process would never count down.
         context = contextvars.Context()
         start = super().run_in_executor
         future = context.run(lambda: start(executor, func, *args))
@@ -300,7 +300,7 @@ class VirtualLoop(ProcessLoop):
         return future
 
     def _run_once(self) -> None:
-        """Take one turn, as asyncio does. A simulation spends most of its time below this function."""
+        """Run one turn like asyncio; simulations spend most of their time in this function."""
         if self.turns is not None and self.turns.resting:
             self.turns.go_on()
         inside: Any = self
@@ -331,7 +331,7 @@ class VirtualLoop(ProcessLoop):
             ready.extend(later)
 
     async def shutdown_default_executor(self, *_: object, **__: object) -> None:
-        """Wait in real time for the default executor's threads; a time limit in virtual time would pass at once."""
+        """Wait in real time for the default executor's threads, because a virtual timeout would expire at once."""
         self._virtual_selector.threads.add(1)
         try:
             await super().shutdown_default_executor()
@@ -348,10 +348,10 @@ class VirtualLoop(ProcessLoop):
 
 
 def _resolution(now: float) -> float:
-    """Return the distance within which two times are one.
+    """Return the distance in seconds within which two times are equal.
 
-    The default of a real clock would merge exact times; less than the distance of two floats, which is 0.1 µs after
-    thirty years, would never let a timer become due.
+    The default of a real clock would merge different times. A value below the spacing of floats, which is 0.1 µs after
+    thirty years, would keep timers from ever becoming due.
     """
     return max(1e-9, 2 * math.ulp(now))
 
@@ -373,17 +373,17 @@ def run_virtual(
     debug: bool | None = None,
     network: MemoryNetwork | None = None,
 ) -> T:
-    """Run a coroutine to its end in virtual time, as ``asyncio.run`` does in real time.
+    """Run a coroutine in virtual time, as ``asyncio.run`` does in real time.
 
     Args:
-        main: What to run.
-        start: Virtual seconds at the beginning.
-        debug: asyncio's debug mode; by default as asyncio decides it (``PYTHONASYNCIODEBUG``, ``python -X dev``).
-
-        network: Connections in memory instead of TCP: ``MemoryNetwork()``; None is the machine's TCP.
+        main: Coroutine to run.
+        start: Initial virtual time in seconds.
+        debug: Whether to enable asyncio's debug mode; None uses asyncio's default (``PYTHONASYNCIODEBUG``,
+            ``python -X dev``).
+        network: In-memory network for connections, ``MemoryNetwork()``; None uses the machine's TCP.
 
     Raises:
-        StalledError: If it waits for something that cannot come.
+        StalledError: If the coroutine waits forever.
     """
 
     def make_loop() -> asyncio.AbstractEventLoop:

@@ -1,1 +1,1 @@
-"""Faults that tests inject: between programs and the server, and in webhooks."""
+"""Faults that tests inject between programs and the server, and into webhooks."""

@@ -1,4 +1,4 @@
-"""Server that stands in for webhooks and fails: it never responds, or rejects all reviews."""
+"""Server that replaces webhooks and fails: it never responds, or it rejects all reviews."""
 
 from __future__ import annotations
 
@@ -23,38 +23,33 @@ _WRONG: Final = "webhooks are wrong: they refuse everything for a while"
 
 @final
 class FailingWebhooks:
-    """Listens on this machine, like a program with webhooks.
+    """Server on loopback that replaces a program with webhooks.
 
     Attributes:
         port: Port on which it listens; 0 before the start.
     """
 
     def __init__(self, how: FaultKind, context: ssl.SSLContext) -> None:
-        """Fail in one way.
-
-        Args:
-            how: ``WEBHOOK_TIMEOUT`` never responds, ``WEBHOOK_REJECTS`` rejects all reviews.
-            context: TLS context with the certificate of the program that it replaces.
-        """
+        """Fail by ``how``, ``WEBHOOK_TIMEOUT`` or ``WEBHOOK_REJECTS``, with the TLS context of the replaced program."""
         self.port: int = 0
         self._context = None if how is FaultKind.WEBHOOK_TIMEOUT else context
         self._answers = how is not FaultKind.WEBHOOK_TIMEOUT
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        """Begin to listen."""
+        """Start to listen."""
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._context)
         self.port = int(self._server.sockets[0].getsockname()[1])
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._server is not None:
             self._server.close()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, asyncio.IncompleteReadError):
             if not self._answers:
-                await reader.read()  # until the one who asks gives up
+                await reader.read()  # until the client gives up
             while self._answers:
                 writer.write(_response(refusal_of(await _request(reader))))
                 await writer.drain()
@@ -62,11 +57,7 @@ class FailingWebhooks:
 
 
 def refusal_of(review: bytes) -> bytes:
-    """Return the answer that refuses a review of admission or conversion.
-
-    Args:
-        review: As an API server sends it.
-    """
+    """Return a response that rejects an admission or conversion review."""
     content = _decode(review)
     uid = text(mapping(content.get("request")).get("uid"))
     if content.get("kind") == "ConversionReview":
@@ -75,11 +66,7 @@ def refusal_of(review: bytes) -> bytes:
 
 
 async def _request(reader: asyncio.StreamReader) -> bytes:
-    """Read one request, and return its body.
-
-    Raises:
-        IncompleteReadError: If no further one comes.
-    """
+    """Read one request, and return its body."""
     found = _LENGTH.search(await reader.readuntil(b"\r\n\r\n"))
     return await reader.readexactly(int(found[1]) if found else 0)
 

@@ -1,11 +1,11 @@
-"""TCP relay on loopback that injects network faults on demand; ``core/relay.py`` explains the faults.
+"""TCP relay on loopback that injects network faults; ``core/relay.py`` explains the faults.
 
-    client ──▶ Relay ──▶ server        relay.inject(Stall())            every open connection, now
-                                       relay.plan(Cut(after_bytes=100)) the next connection, after 100 bytes of answer
-                                       relay.refuse()                   nobody listens any more
+    client ──▶ Relay ──▶ server        relay.inject(Stall())            # all open connections, now
+                                       relay.plan(Cut(after_bytes=100)) # the next connection, after 100 response bytes
+                                       relay.refuse()                   # refuse new connections
 
-It needs no server of ours and looks at no byte: TLS passes through untouched. It runs on the current event loop, also
-on a ``VirtualLoop`` if both peers are on that loop, and then a stall of an hour takes no time.
+The relay works with any server and does not inspect bytes, so TLS passes through. It runs on the current event loop. On
+a ``VirtualLoop``, both peers must be on that loop, and a stall of an hour takes no real time.
 """
 
 from __future__ import annotations
@@ -29,18 +29,17 @@ _BACKLOG: Final = 128
 
 @final
 class Relay:
-    """Forwards connections to one address; an async context manager that listens while it is entered.
+    """TCP relay to one address; an async context manager that listens while it is entered.
 
-    Leaving closes every connection by a reset and waits until all sockets are closed; so does cancellation.
+    On exit or cancellation, it resets all connections and waits until their sockets are closed.
     """
 
     def __init__(self, target: str, *, host: str = "127.0.0.1") -> None:
         """Make a relay that does not listen yet.
 
         Args:
-            target: Where to forward to: ``host:port``, or a URL such as a server's address. Nothing needs to listen
-                there yet; a connection that cannot be forwarded is reset.
-            host: Address to listen on; the port is a free one.
+            target: Address to forward to: ``host:port`` or a URL. Connections that cannot be forwarded are reset.
+            host: Address to listen on, with a free port.
 
         Raises:
             ValueError: If the target has no host or no port.
@@ -62,27 +61,27 @@ class Relay:
 
     @property
     def port(self) -> int:
-        """The port that it listens on, or listened on before ``refuse``; 0 before it is entered."""
+        """Port on which it listens, or listened before ``refuse``; 0 before it is entered."""
         return self._port
 
     @property
     def address(self) -> str:
-        """``host:port`` of the relay."""
+        """Address of the relay, ``host:port``."""
         return f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
 
     @property
     def url(self) -> str:
-        """The target's URL with the relay's address in it."""
+        """URL of the target with the relay's address."""
         return urlunsplit(self._url._replace(netloc=self.address))
 
     @property
     def connections(self) -> tuple[RelayConnection, ...]:
-        """The open connections, oldest first."""
+        """Open connections, oldest first."""
         return tuple(self._connections)
 
     @property
     def accepted(self) -> int:
-        """How many connections were accepted so far."""
+        """Number of accepted connections."""
         return self._accepted
 
     @property
@@ -91,9 +90,9 @@ class Relay:
         return self._server is None
 
     def kubeconfig(self, kubeconfig: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a copy of a kubeconfig in which every cluster at the target's address is reached by the relay.
+        """Return a copy of a kubeconfig whose clusters at the target's address use the relay instead.
 
-        The server's certificate has to be valid for the relay's host; one for the same loopback address is.
+        The server's certificate must be valid for the relay's host, for example for the same loopback address.
         """
         clusters: list[dict[str, Any]] = []
         for entry in cast("list[dict[str, Any]]", kubeconfig.get("clusters", [])):
@@ -105,23 +104,23 @@ class Relay:
         return {**kubeconfig, "clusters": clusters}
 
     def inject(self, *faults: RelayFault, on: RelayConnection | None = None) -> None:
-        """Give faults to open connections; their moments count from now.
+        """Inject faults into open connections; the moments of the faults count from now.
 
         Args:
-            faults: What to do.
-            on: To one connection only; None means every one that is open.
+            faults: Faults to inject.
+            on: A single connection; None means all open ones.
         """
         for connection in (on,) if on is not None else self.connections:
             for fault in faults:
                 connection.inject(fault)
 
     def plan(self, *faults: RelayFault, connections: int | None = 1) -> None:
-        """Give faults to connections still to come; their moments count from when each is accepted.
+        """Plan faults for future connections; the moments of the faults count from their acceptance.
 
         Args:
-            faults: What to do; none plans connections without faults.
-            connections: How many of the next ones, after those that are planned for; None means all that come after
-                those, and replaces what was said so before.
+            faults: Faults to inject; none plans connections without faults.
+            connections: Number of connections, after those that are planned already. None means all connections after
+                these, and replaces an earlier plan with None.
         """
         if connections is None:
             self._always = faults
@@ -129,28 +128,26 @@ class Relay:
             self._planned.extend([faults] * connections)
 
     def clear(self) -> None:
-        """Forget all faults, those of open connections and those planned; what was stalled goes on."""
+        """Remove all injected and planned faults; stalled connections continue."""
         self._planned.clear()
         self._always = ()
         for connection in self.connections:
             connection.clear()
 
     def refuse(self) -> None:
-        """Refuse new connections from now on, as if nothing listened; open ones live on.
+        """Refuse new connections from now on; open ones continue.
 
-        Repeating it is fine.
+        It can be called repeatedly.
         """
         server, self._server = self._server, None
         if server is not None:
             server.close()
 
     async def accept(self) -> None:
-        """Accept connections again, on the same port.
-
-        Does nothing if it listens.
+        """Accept connections again on the same port; does nothing if the relay listens.
 
         Raises:
-            OSError: If another program has taken the port meanwhile.
+            OSError: If another program has taken the port.
         """
         if self._server is None:
             loop = asyncio.get_running_loop()
@@ -165,7 +162,7 @@ class Relay:
             self._port = int(listening.getsockname()[1])
 
     async def wait_for_connections(self, count: int) -> None:
-        """Wait until at least so many connections were accepted since the beginning; cancellation leaves nothing."""
+        """Wait until at least ``count`` connections were accepted since the start; can be canceled safely."""
         if self._accepted >= count:
             return
         waiter = (count, asyncio.get_running_loop().create_future())
@@ -176,13 +173,13 @@ class Relay:
             self._waiters.remove(waiter)
 
     async def __aenter__(self) -> Self:
-        """Listen.
+        """Start to listen.
 
         Raises:
             OSError: If the host cannot be listened on.
         """
         await self.accept()
-        # A second socket keeps the port while `refuse` is in force. Where the system does not allow it, nobody does.
+        # A second socket reserves the port during `refuse`, if the system allows it.
         with contextlib.suppress(OSError):
             self._held = _bound(self._host, self._port)
         return self
@@ -190,7 +187,7 @@ class Relay:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop listening, reset what is open, and wait until it is closed."""
+        """Stop listening, reset open connections, and wait until they are closed."""
         self.refuse()
         if self._held is not None:
             self._held.close()
@@ -215,10 +212,7 @@ class Relay:
 
 @final
 class RelayConnection:
-    """One connection through a relay.
-
-    Everything is called on the relay's loop.
-    """
+    """Connection through a relay; call its methods on the relay's loop."""
 
     def __init__(
         self,
@@ -227,7 +221,6 @@ class RelayConnection:
         faults: tuple[RelayFault, ...],
         registry: dict[RelayConnection, None],
     ) -> None:
-        """Made by a ``Relay``."""
         self._number = number
         self._target = target
         self._registry = registry
@@ -242,64 +235,64 @@ class RelayConnection:
 
     @property
     def number(self) -> int:
-        """0 for the first connection that the relay accepted, and so on."""
+        """Number of the connection in the order of acceptance, from 0."""
         return self._number
 
     @property
     def is_open(self) -> bool:
-        """Whether one of its sockets is still open."""
+        """Whether one of its sockets is open."""
         return not self._closed.done()
 
     def passed(self, direction: Direction) -> int:
-        """Return how many bytes of a direction were passed on."""
+        """Return the number of bytes forwarded in a direction."""
         return self._machine.passed(direction)
 
     def inject(self, fault: RelayFault) -> None:
-        """Give it a fault whose moment counts from now."""
+        """Inject a fault whose moment counts from now."""
         self._machine.inject(fault, self._loop.time())
         self.step()
 
     def clear(self) -> None:
-        """Forget its faults; what was stalled goes on."""
+        """Remove its faults; stalled bytes continue."""
         self._machine.clear(self._loop.time())
         self.step()
 
     def abort(self) -> None:
-        """Reset both sides at once."""
+        """Reset both sides immediately."""
         self._close(by_reset=True)
 
     async def wait_closed(self) -> None:
-        """Wait until both sockets are closed; cancellation leaves nothing."""
+        """Wait until both sockets are closed; can be canceled safely."""
         await asyncio.shield(self._closed)
 
     # For its two sides
 
     def opened(self, side: _Side) -> None:
-        """A side is connected: go to the target, or begin."""
+        """Handle a connected side: connect to the target, or begin to forward."""
         if side is self.client:
             self._connecting = self._loop.create_task(self._connect(), name=f"relay: connection {self._number}")
             self._connecting.add_done_callback(self._connect_ended)
         self.step()
 
     def received(self, direction: Direction, data: bytes) -> None:
-        """A side sent bytes."""
+        """Handle received bytes."""
         self._machine.received(direction, data, self._loop.time())
         self.step()
 
     def ended(self, direction: Direction) -> None:
-        """A side ended its stream."""
+        """Handle the end of a stream."""
         self._machine.ended(direction, self._loop.time())
         self.step()
 
     def lost(self, side: _Side) -> None:
-        """A side's socket is closed, by us or by a reset."""
+        """Handle a closed socket, closed by the relay or by a reset."""
         if not self._machine.over:
             self._machine.lost(side.direction, self._loop.time())
             self.step()
         self._finish_if_closed()
 
     def step(self) -> None:
-        """Do what the machine says, and come again when it says."""
+        """Carry out the machine's actions, and set a timer for the next ones."""
         for act in self._machine.act(self._loop.time()):
             match act:
                 case Send(direction, data):
@@ -327,7 +320,7 @@ class RelayConnection:
             self._close(by_reset=True)
 
     def _connect_ended(self, task: asyncio.Task[None]) -> None:
-        # A callback, because a task that is cancelled before its first step runs no `finally`.
+        # Use a callback, because a task that is canceled before its first step runs no `finally`.
         del task
         self._connecting = None
         self._finish_if_closed()
@@ -358,12 +351,12 @@ class RelayConnection:
 
 @final
 class _Side(asyncio.Protocol):
-    """One socket of a connection; ``direction`` is where its bytes go."""
+    """One socket of a connection; ``direction`` is the direction of the bytes that it receives."""
 
     def __init__(self, connection: RelayConnection, direction: Direction) -> None:
         self.direction = direction
         self.transport: asyncio.Transport | None = None
-        self.is_full: bool = True  # nothing can be passed on to it before it is connected
+        self.is_full: bool = True  # an unconnected side cannot take bytes
         self._connection = connection
         self._has_ended = False
 
@@ -399,7 +392,7 @@ class _Side(asyncio.Protocol):
 
     def end(self) -> None:
         if self.transport is not None and not self.transport.is_closing():
-            with contextlib.suppress(OSError):  # the peer may be gone; that comes as a loss of its own
+            with contextlib.suppress(OSError):  # the peer may be gone, which connection_lost reports
                 self.transport.write_eof()
 
     def read(self, wanted: bool) -> None:
@@ -426,7 +419,7 @@ class _Side(asyncio.Protocol):
 
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol is named, because asyncio turns Nagle's algorithm off only where it sees that it is TCP.
+    # Specify the protocol, because asyncio disables Nagle's algorithm only for sockets with IPPROTO_TCP.
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,1 +1,1 @@
-"""Programs under test: replicas with their processes, caches and queues, and the state that they share."""
+"""Programs under test: replicas with their processes, caches and queues, and their shared state."""

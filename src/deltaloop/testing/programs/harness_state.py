@@ -1,4 +1,4 @@
-"""State that the programs of one harness share: their server, the faults that are planned, and all that was written."""
+"""Shared state of the programs of one harness: server, planned faults, and recorded writes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _CLOSES_WITHIN: Final = 0.01
 _TURNS: Final = 500
 _REAL_PAUSE: Final = 0.05
-_HOT_AT_ONCE: Final = 200  # times that a program may send the same write while no time passes
+_HOT_AT_ONCE: Final = 200  # equal writes of a program while no time passes
 
 
 @final
@@ -44,26 +44,26 @@ class HarnessState:
     """Server, writes and planned faults of the programs that one harness runs.
 
     Attributes:
-        client: Client of the test, which no fault strikes.
+        client: Client of the test, which faults do not affect.
         server: Embedded server of this harness alone, or None.
         programs: All programs that were started.
-        writes: Writes of objects by programs, oldest first, failed ones included.
-        steps: Writes by the test's own client, where the harness made it.
+        writes: Writes of objects by programs, oldest first, including failed ones.
+        steps: Writes by the test's own client, if the harness created it.
         rests: Number of writes each time that programs had settled.
-        pasts: For each stale restart, the numbers of revisions behind at which it is shown another state, ascending.
-        others: For each change of the user and the environment, the number of writes of programs before it.
-        events: Events that programs recorded, oldest first, repeats included.
-        early_steps: Number of times that the test continued before programs had settled, because that was planned.
-        plan: Faults that are planned.
-        random: Function that draws what programs leave to chance.
+        pasts: For each stale restart, the numbers of revisions behind at which its state differs, ascending.
+        others: For each change of the user and the environment, the number of earlier writes of programs.
+        events: Events that programs recorded, oldest first, including repeats.
+        early_steps: Number of times that the test continued before programs had settled, as planned.
+        plan: Planned faults.
+        random: Random function of the programs.
         webhook_service: Service of the programs' webhooks; None before the first.
-        after_writes: Functions called after each write that was carried out, before its program gets the response.
+        after_writes: Functions called after each successful write, before its program gets the response.
         checks: Invariants, checked at the same moment.
         violation: Error of the first invariant that failed.
-        hot: Write that a program sent again and again while no time passed; empty if none did.
+        hot: Write that a program sent repeatedly while no time passed; empty if none did.
         buried: Crashed processes with their transports.
-        direct: Whether programs hand their requests to the server without a network.
-        settles_within: Seconds after which programs must have settled, unless a wait has its own timeout.
+        direct: Whether programs send their requests to the server without a network.
+        settles_within: Default timeout in seconds for programs to settle.
     """
 
     def __init__(self, client: Client, *, seed: int = 0, server: ApiServer | None = None) -> None:
@@ -87,15 +87,15 @@ class HarnessState:
         self.buried: list[tuple[Process, Transport]] = []
         self.direct: bool = False
         self.settles_within: float = 60.0
-        self._outside = contextvars.Context()  # of the checks
+        self._outside = contextvars.Context()  # context of the checks
         self._checking: set[asyncio.Task[None]] = set()
         self._instant = 0.0
-        self._at_once: Counter[str] = Counter()  # equal writes at that instant
+        self._at_once: Counter[str] = Counter()  # number of equal writes at that instant
         self._others_wrote = (0, 0)  # revision of the server, number of writes of programs
         self._later: list[tuple[int, WriteName, Callable[[], object]]] = []  # crashes by the number of others' changes
         self._foreground = False
-        self._early: Process | None = None  # the test continues although this program has not settled
-        self._paused_early: Process | None = None  # it stands still until the next wait of the test
+        self._early: Process | None = None  # program that has not settled although the test continues
+        self._paused_early: Process | None = None  # program that is paused until the test's next wait
 
     def open_transport(self, config: ClientConfig) -> Transport:
         """Open a transport to the server."""
@@ -104,7 +104,7 @@ class HarnessState:
         return HttpTransport(config)
 
     async def idle(self) -> bool:
-        """Wait until nothing happens before the next timer (on the real clock, a moment); False if that takes long."""
+        """Wait until the loop is idle before its next timer (on the real clock, a moment); False if it never is."""
         loop = asyncio.get_running_loop()
         if isinstance(loop, VirtualLoop):
             return await loop.idle(turns=_TURNS)
@@ -112,46 +112,45 @@ class HarnessState:
         return True
 
     def check_always(self, check: Callable[[Client], Awaitable[object]]) -> None:
-        """Call a check after each write that was carried out."""
+        """Register an invariant, checked after each successful write."""
         self.checks.append(check)
         self._outside = outside(contextvars.copy_context())
 
     async def close(self) -> None:
-        """Cancel checks that still run, and dispose of what crashed programs have left."""
+        """Cancel running checks, and dispose of crashed programs."""
         for checking in tuple(self._checking):
             checking.cancel()
         await asyncio.gather(*self._checking, return_exceptions=True)
         if self.webhook_service is not None:
             self.webhook_service.close()
         for process, transport in self.buried:
-            # Before the program's own clean-up would, and get stuck half way.
+            # Close it first, because the program's own clean-up would get stuck.
             await close_in_time(transport.close(), _CLOSES_WITHIN)
             process.dispose()
 
     # -- writes of programs
 
     def wrote(self, write: ProgramWrite) -> None:
-        """Record a write of a program when its end is known, even if the program crashed at it."""
+        """Record a write of a program once its outcome is known, even if the program crashed during it."""
         self.writes.append(write)
         if write.at != self._instant:
             self._instant = write.at
             self._at_once.clear()
         self._at_once[str(write)] += 1
         if self._at_once[str(write)] == _HOT_AT_ONCE and not self.hot:
-            # On a virtual clock no time would pass any more, so the program stands still and the test continues.
+            # Virtual time would never advance, so pause the program and let the test continue.
             self.hot = f"{write.replica}: {write} was sent {_HOT_AT_ONCE} times while no time passed"
             for program in self.programs:
                 if program.name == write.replica:
                     program.pause()
 
     async def carried_out(self, write: ProgramWrite) -> None:
-        """Check the invariants; the program does not know yet that its write was carried out."""
+        """Check the invariants after a successful write, before the program gets its response."""
         for look in self.after_writes:
             await look(write)
         if not self.checks or self.violation is not None:
             return
-        # A task of the test: connections that the checks open must not end with the program, and a crash does not end
-        # the checks.
+        # Run the checks as a task of the test, so that a crash of the program ends neither them nor their connections.
         checking = asyncio.get_running_loop().create_task(self._check(write), context=self._outside.copy())
         self._checking.add(checking)
         checking.add_done_callback(self._checking.discard, context=contextvars.Context())
@@ -163,14 +162,14 @@ class HarnessState:
                 return
             try:
                 await check(self.client)
-            except Exception as error:  # noqa: BLE001 - `settled` raises it, the program has nothing to do with it
+            except Exception as error:  # noqa: BLE001 - `settled` raises it, not the program
                 error.add_note(f"after {write}")
                 self.violation = error
 
     # -- writes of others
 
     def user_writes(self, request: HttpRequest) -> HttpRequest | None:
-        """Record what the test's client is about to write; return the request to send instead, if any."""
+        """Record a write of the test's client; return the request to send instead, if any."""
         text = text_of(request)
         if text:
             now = asyncio.get_running_loop().time()
@@ -178,7 +177,7 @@ class HarnessState:
         return in_foreground(request) if self._foreground and request.method == "DELETE" else None
 
     def others_wrote(self, _: HttpRequest) -> None:
-        """Count a change that may have been made just now, and was not a program's."""
+        """Count a change that may have been made by the user or the environment."""
         if self.server is not None:
             self._others_wrote = (self.server.revision, len(self.writes))
         self.others.append(len(self.writes))
@@ -195,14 +194,14 @@ class HarnessState:
         return (*self.plan.planned, *(name for _, name, _ in self._later))
 
     def crash_later(self, changes: int, write: ProgramWrite, crash: Callable[[], object]) -> None:
-        """Crash a program after a number of changes by others, if it has not ended by then."""
+        """Crash a program after a number of changes by others, unless it has ended by then."""
         self._later.append((len(self.others) + changes, write.name, crash))
 
     def restore_backup(self) -> None:
-        """Restore the server from a backup that was made right after the last change that was not a program's.
+        """Restore the server from a backup made right after the last change by the user or the environment.
 
         Raises:
-            InvalidArgumentError: If the server is not an embedded one of the harness's own.
+            InvalidArgumentError: If the harness has no embedded server of its own.
         """
         if self.server is None:
             raise InvalidArgumentError("a backup needs an embedded server of the harness's own")
@@ -211,20 +210,20 @@ class HarnessState:
         self.writes[written:] = [replace(write, undone=True) for write in self.writes[written:]]
 
     def delete_in_foreground(self) -> None:
-        """Have the test's client delete in the foreground from now on, unless a deletion has another policy."""
+        """Make the test's client delete in the foreground by default from now on."""
         self._foreground = True
 
     def lead_webhooks(self) -> None:
-        """Route the Service of webhooks to a program that serves them now; called when one comes or goes."""
+        """Route the webhook Service to a ready program; called when a program becomes ready or ends."""
         if self.webhook_service is not None:
             self.webhook_service.lead_to(self.programs)
 
     async def fail_webhooks(self, how: FaultKind) -> None:
-        """Have the webhooks of all programs fail for a while; without webhooks, do nothing."""
+        """Make the webhooks of all programs fail for a while, if there are any."""
         service = self.webhook_service
         if service is None:
             return
-        loop, context = asyncio.get_running_loop(), contextvars.Context()  # a program does not take it along
+        loop, context = asyncio.get_running_loop(), contextvars.Context()  # outside the program, to survive crashes
         await loop.create_task(service.fail(how), context=context)
         loop.call_later(LASTS, self._recover_webhooks, service, context=context)
 
@@ -233,7 +232,7 @@ class HarnessState:
         self.lead_webhooks()
 
     def continue_early(self, process: Process) -> None:
-        """Have the test's wait end, or its next one; a program stands still until the test waits again."""
+        """End the test's current or next wait early, with a program that is paused until the test waits again."""
         self.early_steps += 1
         self._early = process
         loop = asyncio.get_running_loop()
@@ -243,16 +242,16 @@ class HarnessState:
 
     @property
     def is_early(self) -> bool:
-        """Whether the test is to continue before programs have settled."""
+        """Whether the test must continue before programs have settled."""
         return self._early is not None
 
     def begin_wait(self) -> None:
-        """Resume the program that stood still until the test waits again."""
+        """Resume the program that was paused until the test's next wait."""
         if self._paused_early is not None:
             self._paused_early.resume()
 
     def ends_early(self) -> bool:
-        """Tell whether the test's wait ends now, although programs have not settled."""
+        """Return whether the test's wait ends now, although programs have not settled."""
         if self._early is None:
             return False
         self._paused_early, self._early = self._early, None

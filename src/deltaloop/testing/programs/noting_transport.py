@@ -1,4 +1,4 @@
-"""Transport that reports the requests that may write something, and passes all requests on."""
+"""Transport that reports requests that may write."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class NotingTransport:
     """Transport that passes requests on, and calls functions before and after those that may write.
 
     Attributes:
-        writes: Function called before such a request; a request that it returns is sent instead.
-        wrote: Function called after it, answered or not.
+        writes: Function called before such a request; can return a request to send instead.
+        wrote: Function called after the request, whether or not it succeeded.
     """
 
     def __init__(self, inner: Transport, wrote: Callable[[HttpRequest], object] = _nothing) -> None:
@@ -34,11 +34,7 @@ class NotingTransport:
         self._inner = inner
 
     async def request(self, request: HttpRequest) -> HttpResponse:
-        """Send a request and return the whole response.
-
-        Raises:
-            TransportError: If there is none.
-        """
+        """Send a request and return the whole response."""
         if request.method in _READS:
             return await self._inner.request(request)
         request = self.writes(request) or request
@@ -48,11 +44,7 @@ class NotingTransport:
             self.wrote(request)
 
     def stream(self, request: HttpRequest) -> AbstractAsyncContextManager[StreamResponse]:
-        """Open a stream.
-
-        Raises:
-            TransportError: On entering, if there is no response.
-        """
+        """Open a stream."""
         return self._inner.stream(request)
 
     async def close(self) -> None:
@@ -61,7 +53,7 @@ class NotingTransport:
 
 
 def text_of(request: HttpRequest) -> str:
-    """Return what a request writes, for people; empty if that is not an object."""
+    """Return a description of a write; empty if the request does not write an object."""
     info = describe_request(request.method, request.path, request.query)
     if info.resource is None or not is_object_write(info, request.query):
         return ""
@@ -71,7 +63,7 @@ def text_of(request: HttpRequest) -> str:
 
 
 def in_foreground(request: HttpRequest) -> HttpRequest:
-    """Return a deletion with foreground propagation, unless it specifies a policy."""
+    """Return a deletion with foreground propagation, unless the request specifies a policy."""
     options: dict[str, object] = msgspec.json.decode(request.body, type=dict[str, object]) if request.body else {}
     if options.get("propagationPolicy") or "propagationPolicy" in request.query or "orphanDependents" in options:
         return request

@@ -1,4 +1,4 @@
-"""Transport of a program under test: a network and a server that fail on demand, and a record of the writes."""
+"""Transport of a program under test: injects faults of the network and the server, and records writes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from deltaloop.testing.injected_faults.core.program_writes import (
 )
 from deltaloop.testing.programs.harness_state import HarnessState
 
-_NUMBERED: Final = re.compile(r"Task-\d+")  # by a counter of the whole process
+_NUMBERED: Final = re.compile(r"Task-\d+")  # default task names, numbered per process
 _EXPIRED: Final = Status(message="too old resource version", reason="Expired", code=410).to_json()
 _ENDS: Final = b'{"type":"ERROR","object":' + _EXPIRED + b"}\n"
 _STATE_ENDS: Final = b'"k8s.io/initial-events-end":"true"'
@@ -44,7 +44,7 @@ _STATE_ENDS: Final = b'"k8s.io/initial-events-end":"true"'
 
 @final
 class ProgramTransport:
-    """Sends a program's requests, unless it is disconnected, a fault strikes, or the program crashes there.
+    """Transport that sends a program's requests, unless a fault, a crash or a disconnection prevents it.
 
     Attributes:
         listed: Resources that the program has listed or watched, such as ``deployments.apps``.
@@ -60,14 +60,14 @@ class ProgramTransport:
         reason: Callable[[], WriteReason | None],
         lags_until: float = 0.0,
     ) -> None:
-        """Send by another transport.
+        """Wrap a transport; the name of the process is the user in fault rules.
 
         Args:
             inner: Transport to the server.
-            state: HarnessState with the planned faults, which records the writes.
-            process: Process of the program; its name is the user of faults.
-            crash: Function that crashes the process; its argument is the number of revisions behind on its return.
-            reason: Function that returns why the program writes the request that it is about to send.
+            state: Shared state with the planned faults and the writes.
+            process: Process of the program.
+            crash: Function that crashes the process and restarts it that many revisions behind.
+            reason: Function that returns the reason of the current write.
             lags_until: Time on the loop's clock until which watches deliver only their initial state.
         """
         self._inner = inner
@@ -88,30 +88,22 @@ class ProgramTransport:
 
     @property
     def disconnected(self) -> bool:
-        """Whether nothing reaches the server now."""
+        """Whether the program is disconnected from the server."""
         return not self._connected.is_set()
 
     def disconnect(self, *, refuse: bool = False) -> None:
-        """Let nothing through.
-
-        Args:
-            refuse: Whether to cut and refuse connections. By default requests are silently held.
-        """
+        """Hold all requests silently; with ``refuse``, cut connections and reject new ones."""
         self._refuses = refuse
         self._connected.clear()
         if refuse:
             self._process.cut_connections()
 
     def reconnect(self) -> None:
-        """Let everything through again, held bytes included."""
+        """Unblock all traffic, including held bytes."""
         self._connected.set()
 
     async def request(self, request: HttpRequest) -> HttpResponse:
-        """Send a request and return the whole answer.
-
-        Raises:
-            TransportError: If there is none.
-        """
+        """Send a request and return the whole response."""
         await self._pass(request, sent=False)
         info = describe_request(request.method, request.path, request.query)
         write = self._begin(info, request)
@@ -133,7 +125,7 @@ class ProgramTransport:
             stored = replace(write, code=answer.status, stored=object_of(answer.body), lost_lease=self._leases.lost())
             if stored.carried_out:
                 await self._state.carried_out(stored)
-        except (TransportError, asyncio.CancelledError):  # given up, it may have been carried out all the same
+        except (TransportError, asyncio.CancelledError):  # the server may have carried it out nevertheless
             self._state.wrote(stored)
             raise
         await self._crash_at(stored, CrashMoment.AFTER, planned, request)
@@ -144,11 +136,7 @@ class ProgramTransport:
 
     @asynccontextmanager
     async def stream(self, request: HttpRequest) -> AsyncGenerator[StreamResponse, None]:
-        """Open a stream; what comes while the program is disconnected is held.
-
-        Raises:
-            TransportError: If there is no answer.
-        """
+        """Open a stream; its data is held while the program is disconnected."""
         await self._pass(request, sent=False)
         info = describe_request(request.method, request.path, request.query)
         refusal = await self._struck(info, request, is_write=False)
@@ -168,7 +156,7 @@ class ProgramTransport:
             yield msgspec.structs.replace(answer, chunks=_Held(chunks, self._connected))
 
     async def _while_held(self, chunks: AsyncIterator[bytes], resource: str) -> AsyncGenerator[bytes, None]:
-        """Give the chunks of a watch, none of them while watches are held; its end, if they are to be missed."""
+        """Yield the chunks of a watch, held during a fault; after missed events, end with 410 Expired."""
         async for chunk in chunks:
             held = self._held_until - asyncio.get_running_loop().time()
             if held > 0 and self._held_kind in ("", resource):
@@ -216,7 +204,7 @@ class ProgramTransport:
         await self._stay_if_gone(request)
 
     async def _follow(self, planned: PlannedFault, write: ProgramWrite, request: HttpRequest) -> None:
-        """Begin what a fault does after its write."""
+        """Begin the effects that a fault has after its write."""
         loop, outside = asyncio.get_running_loop(), contextvars.Context()
         kind = planned.kind
         match kind:
@@ -273,7 +261,7 @@ class ProgramTransport:
     async def _struck(
         self, info: RequestInfo, request: HttpRequest, *, is_write: bool, planned: Fault | None = None
     ) -> HttpResponse | Fault | None:
-        """Return the answer of a fault, the fault that loses the request or its answer, or None."""
+        """Return the response of a fault, the fault that loses the request or its response, or None."""
         if request.pool is Pool.LEADER_ELECTION:
             return None
         strike = self._plan.strike(info, is_write=is_write, replica=self._process.name)
@@ -288,7 +276,7 @@ class ProgramTransport:
         return HttpResponse(status=status.code, headers=Headers(headers), body=status.to_json())
 
     async def _pass(self, request: HttpRequest, *, sent: bool) -> None:
-        """Come through the network, once it is whole; within the time limit of the request."""
+        """Wait until the network is connected, at most for the timeout of the request."""
         await self._stay_if_gone(request)
         if not self.disconnected:
             return
@@ -326,13 +314,7 @@ class _Held:
 
 
 async def _lagging(chunks: AsyncIterator[bytes], until: float, *, begins: bool) -> AsyncGenerator[bytes, None]:
-    """Give the chunks of a watch, and what follows the state that it begins with only later.
-
-    Args:
-        chunks: Lines of JSON, in slices of any size.
-        until: When the rest comes, on the loop's clock.
-        begins: Whether the watch begins with a state; if not, all of it comes later.
-    """
+    """Yield the initial state of a watch now if it ``begins`` with it, and all later events at ``until``."""
     left = b""
     async for chunk in chunks:
         if begins:
@@ -343,7 +325,7 @@ async def _lagging(chunks: AsyncIterator[bytes], until: float, *, begins: bool) 
                 yield b"".join(lines)
                 continue
             yield b"".join(lines[:ends])
-            begins, chunk = False, b"".join(lines[ends:]) + left  # noqa: PLW2901 - the rest of it
+            begins, chunk = False, b"".join(lines[ends:]) + left  # noqa: PLW2901 - the rest of the chunk
         await asyncio.sleep(max(0.0, until - asyncio.get_running_loop().time()))
         if chunk:
             yield chunk

@@ -33,13 +33,13 @@ _FIRST_PAUSE: Final = 0.01
 _log: Final = logging.getLogger("deltaloop.testing")
 _STARTS_WITHIN: Final = 1.0
 MANAGER: Final = "deltaloop-harness"
-"""Field manager of what a harness installs, and name of the lease that its replicas contend for."""
+"""Field manager of objects that a harness installs, and name of the Lease for which its replicas contend."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Controllers:
-    """Controllers and webhooks for ``Harness.start``; ``election`` None is no leader election."""
+    """Controllers and webhooks for ``Harness.start``; ``election`` None disables leader election."""
 
     controllers: tuple[Controller, ...]
     options: ManagerOptions
@@ -62,7 +62,7 @@ class Replica:
 
     Attributes:
         name: Name of the program, kept over restarts.
-        identity: Identity of its current life, another one after each restart.
+        identity: Identity of its current life, which changes with each restart.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Replica:
 
     @property
     def manager(self) -> Manager:
-        """The manager of its current life, or of the last one.
+        """Manager of its current or last life.
 
         Raises:
             InvalidArgumentError: If the program was started by ``Harness.run``.
@@ -118,16 +118,16 @@ class Replica:
 
     @property
     def leads(self) -> bool:
-        """Whether its controllers work: it leads, or there is no election."""
+        """Whether its controllers work, because it leads or runs without an election."""
         return self.alive and self._workload.leads
 
     @property
     def held_up(self) -> bool:
-        """Whether it is disconnected from the server or paused, and so does nothing for now."""
+        """Whether it cannot work now because it is disconnected from the server or paused."""
         return self.alive and (self._transport.disconnected or self._process.paused)
 
     def state(self) -> ReplicaState | None:
-        """Return its work that is left; None if the program has ended.
+        """Return its pending work; None if the program has ended.
 
         Raises:
             Exception: Error of its manager, or a mistake of a reconciler that parks its key: ``InvalidArgumentError``,
@@ -152,16 +152,16 @@ class Replica:
         )
 
     async def behind(self) -> tuple[str, ...]:
-        """Return texts about changes that it has not seen, or Events that it has not sent."""
+        """Return descriptions of changes that it has not seen, and of Events that it has not sent."""
         return () if self.held_up else await self._workload.behind()
 
     # -- life
 
     async def start(self, behind: int = 0) -> None:
-        """Start the program, with empty caches and, after an end, another identity.
+        """Start the program with empty caches; a restart gets a new identity.
 
         Args:
-            behind: Number of revisions by which the state is behind that its caches receive at first.
+            behind: Number of revisions by which its caches are behind at first.
 
         Raises:
             Exception: Error of its manager's start.
@@ -175,7 +175,7 @@ class Replica:
         try:
             self._begin(process, behind)
         except BaseException:
-            self.bury()  # there is no task that would end
+            self.bury()  # no task exists that could end the process
             raise
         while not process.crashed and not self._task.done() and not self._workload.is_up:
             await asyncio.wait({self._task}, timeout=_FIRST_PAUSE)
@@ -246,12 +246,12 @@ class Replica:
         if election is None:
             return None
         lock = LeaseLock(client, namespace=client.namespace, name=MANAGER, identity=self.identity)
-        config = replace(election, renew_in_thread=False)  # it would live on, when this program crashes
+        config = replace(election, renew_in_thread=False)  # a thread would survive a crash of this program
         clock, random = asyncio.get_running_loop().time, self._state.random
         return LeaderElector(lock, config, client=client, clock=clock, random=random, end_process=process.crash)
 
     async def stop(self) -> None:
-        """Stop the program gracefully, as SIGTERM does; if it does not run, do nothing.
+        """Stop the program gracefully, like SIGTERM, unless it has ended.
 
         Raises:
             Exception: Error of its manager.
@@ -267,27 +267,27 @@ class Replica:
                 self._task.result()
 
     async def crash(self) -> None:
-        """Crash the program between two awaits: no clean-up runs, no request is sent, its connections are cut.
+        """Crash the program between two awaits: its clean-up does not run, and its connections are cut.
 
-        It does not run until ``restart``.
+        It stays down until ``restart``.
         """
         if self._restart is not None:
             self._restart.cancel()
         self.bury()
-        await self._state.idle()  # the server notices
+        await self._state.idle()  # lets the server notice the cut connections
 
     def crash_and_restart(self, behind: int = 0) -> None:
-        """Crash, and start again a second later, as a kubelet does it; for planned crashes.
+        """Crash, and restart a second later, like a kubelet; for planned crashes.
 
         Args:
-            behind: Number of revisions by which the state is behind that its caches receive then.
+            behind: Number of revisions by which its caches are behind at first.
         """
         self.bury()
         later = self._start_later(behind)
         self._restart = asyncio.get_running_loop().create_task(later, name=self.name, context=contextvars.Context())
 
     def _ended(self, process: Process, task: asyncio.Task[None]) -> None:
-        """Start a program again that has ended by an error."""
+        """Restart a program that has ended with an error."""
         error = None if process.crashed or task.cancelled() else task.exception()
         if error is None:
             return
@@ -297,7 +297,7 @@ class Replica:
         self.crash_and_restart()
 
     def bury(self) -> None:
-        """Crash its process, if there is one that has not crashed."""
+        """Crash its process, unless it has crashed already."""
         if not self._process.crashed:
             self._process.crash()
             self._state.buried.append((self._process, self._inner))
@@ -308,12 +308,12 @@ class Replica:
         await self.start(behind)
 
     def _show_the_past(self, behind: int, transport: ProgramTransport) -> None:
-        """Have each list and watch of its caches begin in the past."""
+        """Make each list and watch of its caches begin at an earlier revision."""
         server, cached = self._state.server, self._workload.cached
         if server is None:
             raise InvalidArgumentError("a stale restart needs an embedded server of the harness's own")
-        # The server cannot tell its requests from those of others, so who lists such a kind while it starts may be
-        # shown the past in its place.
+        # The server cannot distinguish its requests from others, so another client that lists such a kind during the
+        # start may receive the old state instead.
         for kind in cached or ():
             server.faults.add(Fault(do="stale", verbs=("list", "watch"), resources=(kind,), behind=behind, count=1))
         if cached is not None:
@@ -341,7 +341,7 @@ class Replica:
         await self.start()
 
     def pause(self) -> None:
-        """Pause the program until ``resume``, as SIGSTOP or a long garbage collection do; its connections stay."""
+        """Pause the program until ``resume``, like SIGSTOP or a long garbage collection; its connections stay open."""
         self._process.pause()
 
     def resume(self) -> None:
@@ -349,7 +349,7 @@ class Replica:
         self._process.resume()
 
     def slow_down(self, rate: float) -> None:
-        """Slow its clock down until the program ends; after a restart the clock is right again.
+        """Slow its clock down until the program ends; a restart resets the clock.
 
         Args:
             rate: Seconds of its clock for each second of the server's, greater than 0 and at most 1.
@@ -365,7 +365,7 @@ class Replica:
 
     @contextmanager
     def partition(self, *, refuse: bool = False) -> Generator[None, None, None]:
-        """Disconnect it from the server in this block, as ``disconnect`` and ``reconnect`` do."""
+        """Disconnect it from the server in this block; see ``disconnect``."""
         self.disconnect(refuse=refuse)
         try:
             yield
@@ -373,18 +373,17 @@ class Replica:
             self.reconnect()
 
     def disconnect(self, *, refuse: bool = False) -> None:
-        """Disconnect it from the server until ``reconnect``, also after a restart.
+        """Disconnect it from the server until ``reconnect``, even after a restart.
 
         Args:
-            refuse: Whether to cut its connections and refuse new ones. By default nothing arrives until it is
-                reconnected, and it receives no error.
+            refuse: Whether to cut its connections and reject new ones. By default, traffic is held silently until then.
         """
         self._disconnected, self._refuses = True, refuse
         self._transport.disconnect(refuse=refuse)
         self._state.lead_webhooks()
 
     def reconnect(self) -> None:
-        """Let it reach the server again."""
+        """Reconnect it to the server."""
         self._disconnected = False
         self._transport.reconnect()
         self._state.lead_webhooks()

@@ -1,6 +1,6 @@
-"""Service of the webhooks of programs under test: it leads an embedded server to the first program that is ready.
+"""Service of the webhooks of programs under test, which routes the embedded server to the first ready program.
 
-If no program is ready, the server learns that there are no endpoints, and failure policies decide.
+If no program is ready, the Service has no endpoints, so failure policies decide.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ LISTEN: Final = WebhookServerOptions(host="127.0.0.1", port=0, grace=0.0, stop_t
 
 @cache
 def authority() -> CertificateAuthority:
-    """Return the authority of all harnesses of this process.
+    """Return the certificate authority that all harnesses of this process share.
 
-    A simulation asks for it before its time begins: the library that makes certificates keeps the class of times that
-    it meets first.
+    A simulation calls it before it replaces the clock, because the certificate library keeps the first datetime class
+    that it meets.
 
     Raises:
         MissingExtraError: If the extra ``server`` is not installed.
@@ -43,11 +43,11 @@ class WebhookProgram(Protocol):
 
     @property
     def webhook_port(self) -> int:
-        """Port on which its webhooks answer; 0 if they do not."""
+        """Port on which its webhooks can be reached; 0 if they cannot."""
         ...
 
     def pause(self) -> None:
-        """Have it stand still."""
+        """Pause the program."""
         ...
 
 
@@ -56,12 +56,6 @@ class WebhookService:
     """Service of all webhooks of one harness."""
 
     def __init__(self, server: ApiServer, client: Client) -> None:
-        """Make a Service without endpoints.
-
-        Args:
-            server: Calls the webhooks.
-            client: The test's client, which registers them.
-        """
         self._server = server
         self._client = client
         self._namespace = client.namespace
@@ -75,16 +69,11 @@ class WebhookService:
 
     @property
     def fails(self) -> bool:
-        """Whether its webhooks are made to fail now."""
+        """Whether a fault makes its webhooks fail now."""
         return bool(self._failing)
 
     async def register(self, webhooks: Sequence[Webhook]) -> None:
-        """Have the server ask webhooks, with those that were registered before.
-
-        Raises:
-            InvalidArgumentError: If a definition is missing whose objects are converted.
-            InvalidWebhookError: If they do not fit together.
-        """
+        """Register webhooks on the server, in addition to earlier ones."""
         added = [each for each in webhooks if each not in self._registered]
         if not added:
             return
@@ -94,18 +83,14 @@ class WebhookService:
         await register(self._client, registrations(WebhookSet(self._registered), address, name=NAME))
 
     def lead_to(self, programs: Iterable[WebhookProgram]) -> None:
-        """Send the server to the first of these that answers; to nobody if none does."""
+        """Route the server to the first program that can be reached, or to no endpoint."""
         port = next((each.webhook_port for each in programs if each.webhook_port), 0)
         if self._failing:
             port = 0 if (instead := self._failing[-1]) is None else instead.port
         self._server.route_service(f"{self._namespace}/{NAME}", f"127.0.0.1:{port}" if port else "")
 
     async def fail(self, how: FaultKind) -> None:
-        """Send the server to nobody, or to somebody who fails, until ``recover``; the last failure counts.
-
-        Args:
-            how: Whether webhooks are away, answer too late, or refuse everything.
-        """
+        """Make webhooks fail in one way until ``recover``; the latest failure applies."""
         instead = None
         if how is not FaultKind.WEBHOOK_UNAVAILABLE:
             instead = FailingWebhooks(how, self._context)
@@ -119,7 +104,7 @@ class WebhookService:
         del self._failing[0]
 
     def close(self) -> None:
-        """Let nobody listen any more who fails."""
+        """Close the servers of failing webhooks."""
         for each in self._failures:
             each.close()
 

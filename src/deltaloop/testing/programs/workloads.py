@@ -1,7 +1,6 @@
 """Workloads of programs under test: controllers with their manager, or a function with a client.
 
-The queues and caches of controllers can be inspected. Any other program counts as settled after it has written nothing
-for a while.
+The queues and caches of controllers can be inspected. Other programs count as settled after a while without a write.
 """
 
 from __future__ import annotations
@@ -36,20 +35,12 @@ _MISTAKES: Final = (InvalidArgumentError, InvalidResultError, NotAwaitedError, U
 
 @final
 class ManagedControllers:
-    """Controllers with their manager."""
+    """Controllers with their manager, for one life of a program."""
 
     def __init__(
         self, name: str, client: Client, recorder: EventRecorder, manager: Manager, *, server: ApiServer | None = None
     ) -> None:
-        """Take what belongs to one life of a program.
-
-        Args:
-            name: Of the program, for people.
-            client: Its client.
-            recorder: Records its Events.
-            manager: Runs its controllers.
-            server: The embedded server, if it is in this process: what has not changed there need not be listed.
-        """
+        """Wrap a manager; with ``server``, unchanged resources are not listed for comparison."""
         self.manager = manager
         self._name = name
         self._server = server
@@ -58,25 +49,21 @@ class ManagedControllers:
 
     @property
     def is_up(self) -> bool:
-        """Whether it is ready, as its probe says."""
+        """Whether its readiness checks pass."""
         return all(check.ok for check in self.manager.readiness())
 
     @property
     def leads(self) -> bool:
-        """Whether its controllers work: it leads, or there is no election."""
+        """Whether its controllers work, because it leads or runs without an election."""
         return self.manager.leadership is not Leadership.STANDBY
 
     @property
     def cached(self) -> tuple[str, ...]:
-        """The resources of its informers."""
+        """Resources of its informers."""
         return tuple(informer.resource_type.group_resource for informer in self.manager.informers)
 
     def reason(self, own: Sequence[ProgramWrite]) -> WriteReason | None:
-        """Return the reconcile that the calling code is part of, why it runs, and what its caches have not seen yet.
-
-        Args:
-            own: What this life of the program has written so far: it need not see that.
-        """
+        """Return the reconcile of the caller, its triggers, and unseen changes except the program's ``own`` writes."""
         running = running_reconcile()
         if running is None:
             return None
@@ -104,18 +91,14 @@ class ManagedControllers:
                 yield f"{resource} {key} ({', '.join(versions)})"
 
     def queues(self) -> tuple[QueueState, ...]:
-        """Return what is in the queues of its controllers.
-
-        Raises:
-            Exception: A mistake of a reconciler, which parks its key.
-        """
+        """Return its work queues; raise a mistake of a reconciler that parked its key."""
         letters = [letter for loop in self.manager.loops for letter in loop.queue.dead_letters()]
         for mistake in (letter.error for letter in letters if isinstance(letter.error, _MISTAKES)):
             raise mistake
         return tuple(map(_queue_state, self.manager.loops))
 
     async def behind(self) -> tuple[str, ...]:
-        """Return where its caches, or the Events that it records, are behind; for people."""
+        """Return descriptions of outdated caches and of Events that are not sent."""
         shared = [loop.shared.tracker for loop in self.manager.loops]
         trackers = [tracker for tracker in shared if tracker is not None]
         tracked = [informer for tracker in trackers for informer in tracker.informers]
@@ -143,13 +126,13 @@ class ManagedControllers:
             await self.manager.run()
 
     def stop(self) -> None:
-        """Have the manager end in good order, as SIGTERM does."""
+        """Stop the manager gracefully, like SIGTERM."""
         self.manager.stop()
 
 
 @final
 class OtherProgram:
-    """Whatever a function does with a client."""
+    """Function that uses a client, for one life of a program."""
 
     def __init__(
         self,
@@ -160,15 +143,7 @@ class OtherProgram:
         quiet_after: float,
         last_write_at: Callable[[], float],
     ) -> None:
-        """Take what belongs to one life of a program.
-
-        Args:
-            name: Of the program, for people.
-            client: Its client.
-            main: Runs until it is cancelled.
-            quiet_after: Seconds without a write after which nothing more is expected of it.
-            last_write_at: When it wrote last, on the loop's clock.
-        """
+        """Wrap a function, which counts as settled after ``quiet_after`` seconds without a write."""
         self._name = name
         self._client = client
         self._main = main
@@ -179,47 +154,47 @@ class OtherProgram:
 
     @property
     def is_up(self) -> bool:
-        """Whether it has begun; nobody knows more."""
+        """Whether it has started."""
         return self._task is not None
 
     @property
     def leads(self) -> bool:
-        """True: whether it does is its own affair."""
+        """True, because its leadership is unknown."""
         return True
 
     @property
     def cached(self) -> None:
-        """None: nobody knows."""
+        """None, because its caches are unknown."""
         return None
 
-    def reason(self, own: Sequence[ProgramWrite]) -> None:  # noqa: ARG002 - others are told
-        """None: nobody knows."""
+    def reason(self, own: Sequence[ProgramWrite]) -> None:  # noqa: ARG002 - same signature as ManagedControllers
+        """Return None, because its reconciles are unknown."""
         return
 
     def queues(self) -> tuple[QueueState, ...]:
-        """Return none: they are its own affair."""
+        """Return no queues, because they are unknown."""
         return ()
 
     async def behind(self) -> tuple[str, ...]:
-        """Return that it may still do something, for as long as it has not been quiet."""
+        """Return a description while the program has not been quiet for long enough."""
         now = asyncio.get_running_loop().time()
         left = max(self._began_at, self._last_write_at()) + self._quiet_after - now
         return (f"{self._name} has not been quiet for {self._quiet_after:g} s yet",) if left > 0 else ()
 
     async def run(self) -> None:
-        """Run the function until it ends, or ``stop``."""
+        """Run the function until it ends, or until ``stop``."""
         self._task = asyncio.current_task()
         async with self._client:
             await self._main(self._client)
 
     def stop(self) -> None:
-        """Cancel it, as most programs do with themselves on SIGTERM."""
+        """Cancel the function, like most programs do on SIGTERM."""
         if self._task is not None:
             self._task.cancel()
 
 
 Workload: TypeAlias = ManagedControllers | OtherProgram
-"""What runs in a program's process."""
+"""Workload of a program's process."""
 
 
 def _queue_state(loop: ReconcileLoop) -> QueueState:
@@ -236,10 +211,10 @@ def _queue_state(loop: ReconcileLoop) -> QueueState:
 
 
 def _is_left(loop: ReconcileLoop, delayed: DelayedItem[str]) -> bool:
-    """Tell whether a program has not come to rest before a key runs again.
+    """Return whether a delayed key counts as pending work.
 
-    Not if the reconcile asked for it, and not if it is to be tried again though a later run, for another reason, has
-    done its work meanwhile: that retry still comes, and finds nothing to do.
+    A key delayed by ``requeue_after`` does not count. A retry does not count either if a later reconcile of the key has
+    succeeded.
     """
     if loop.queue.num_requeues(delayed.item) or loop.last_error(delayed.item):
         return True
@@ -247,5 +222,5 @@ def _is_left(loop: ReconcileLoop, delayed: DelayedItem[str]) -> bool:
 
 
 def _asked(delayed: DelayedItem[str]) -> bool:
-    """Tell whether a reconcile asked for a delay, with ``requeue_after``; other reasons may have come since."""
+    """Return whether a reconcile requested the delay with ``requeue_after``; other triggers may have been added."""
     return any(isinstance(each, Trigger) and each.source == "requeue" for each in delayed.triggers)

@@ -1,1 +1,1 @@
-"""Servers of tests: the embedded server, a real kube-apiserver, or a cluster of yours."""
+"""Servers for tests: the embedded server, a real kube-apiserver, or an existing cluster."""

@@ -1,4 +1,4 @@
-"""Cluster of a test: the embedded server or a real one, with a namespace for the test."""
+"""Cluster of a test, embedded or real, with a namespace for the test."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _CLOSES_WITHIN: Final = 5.0
 @final
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where a test runs.
+    """Cluster of a test.
 
     Attributes:
-        kubeconfig: A kubeconfig as a mapping; its current context is the one to use, its paths are absolute.
-        embedded: Whether it is the embedded server; else somebody's cluster, on which nothing may be left behind.
-        shared: Whether other tests use it, too, so that a test has only its namespace for itself.
+        kubeconfig: Kubeconfig as a mapping, with absolute paths; the current context is used.
+        embedded: Whether it is the embedded server; tests must leave no objects behind on other clusters.
+        shared: Whether other tests use it as well, so each test must stay in its namespace.
     """
 
     kubeconfig: Mapping[str, Any] = field(repr=False)
@@ -46,13 +46,13 @@ class Cluster:
 
     @property
     def server(self) -> str:
-        """The server's URL."""
+        """URL of the server."""
         context = _named(self.kubeconfig, "contexts", str(self.kubeconfig.get("current-context", "")))
         cluster = _named(self.kubeconfig, "clusters", str(context["context"].get("cluster", "")))
         return str(cluster["cluster"].get("server", ""))
 
     def in_namespace(self, namespace: str) -> dict[str, Any]:
-        """Return the kubeconfig with another default namespace."""
+        """Return the kubeconfig with a different default namespace."""
         current = self.kubeconfig.get("current-context")
         contexts = [
             {**entry, "context": {**entry["context"], "namespace": namespace}} if entry["name"] == current else entry
@@ -61,10 +61,7 @@ class Cluster:
         return {**self.kubeconfig, "contexts": contexts}
 
     def with_server_name(self) -> dict[str, Any]:
-        """Return the kubeconfig with the server's own host as the name that its certificate is checked for.
-
-        So the server can be reached by another address, that of a relay.
-        """
+        """Return the kubeconfig with ``tls-server-name`` set to the server's host, for access through a relay."""
         clusters: list[dict[str, Any]] = []
         for entry in cast("list[dict[str, Any]]", self.kubeconfig["clusters"]):
             found = urlsplit(str(entry["cluster"].get("server", "")))
@@ -74,7 +71,7 @@ class Cluster:
 
 
 def default_server_options() -> ServerOptions:
-    """Return the options of a test's server: plain HTTP, which saves certificates, and what a cluster cleans up."""
+    """Return the options of a test's server: plain HTTP, which needs no certificates, and clean-up controllers."""
     return ServerOptions(insecure_http=True, controllers=CLUSTER_CONTROLLERS)
 
 
@@ -82,7 +79,7 @@ def real_cluster(path: str, context: str | None) -> Cluster:
     """Read a kubeconfig file and choose a context.
 
     Raises:
-        InvalidArgumentError: If the file cannot be read, or has no such context.
+        InvalidArgumentError: If the file cannot be read, or the context does not exist.
     """
     file = Path(path).expanduser().absolute()
     try:
@@ -99,7 +96,7 @@ def real_cluster(path: str, context: str | None) -> Cluster:
             inner = cast("dict[str, Any]", entry.get(part) or {})
             inner.update({name: str(file.parent / str(inner[name])) for name in names if inner.get(name)})
             plugin = cast("dict[str, Any]", inner.get("exec") or {})
-            if os.sep in str(plugin.get("command", "")):  # a bare name is looked for in PATH
+            if os.sep in str(plugin.get("command", "")):  # a bare name is searched in PATH
                 plugin["command"] = str(file.parent / str(plugin["command"]))
     return Cluster({**config, "current-context": current}, embedded=False, shared=True)
 
@@ -114,16 +111,16 @@ def _named(config: Mapping[str, Any], section: str, name: str) -> dict[str, Any]
 
 
 def namespace_for(test: str) -> str:
-    """Return a namespace that says which test it belongs to, and belongs to no other."""
+    """Return a unique namespace that contains the name of the test."""
     stem = re.sub(r"[^a-z0-9]+", "-", test.lower()).strip("-")[:_LONGEST_STEM].strip("-")
     return f"{stem or 'test'}-{secrets.token_hex(4)}"
 
 
 @asynccontextmanager
 async def own_namespace(client: Client, name: str, *, keep: bool) -> AsyncGenerator[str, None]:
-    """Make a namespace, and delete it at the end without waiting for that; ``keep`` leaves it to the server's end.
+    """Create a namespace, and delete it at the end without waiting, unless ``keep`` is set.
 
-    The client is closed at the end.
+    Closes the client at the end.
     """
     async with client:
         await client.create(kinds.NAMESPACE, {"metadata": {"name": name}})
@@ -144,9 +141,9 @@ async def closing_in_time(client: Client) -> AsyncGenerator[Client, None]:
 
 
 async def close_in_time(closing: Coroutine[Any, Any, None], seconds: float) -> None:
-    """Wait until something is closed, at most for some seconds.
+    """Wait until a resource is closed, at most for some seconds, and then cancel.
 
-    A connection that a crashed program has opened was cut, and its protocol does not learn of that.
+    The connections of a crashed program were cut, but their protocols are not notified.
     """
     task = asyncio.ensure_future(closing)
     done, _ = await asyncio.wait({task}, timeout=seconds)
@@ -158,7 +155,7 @@ async def close_in_time(closing: Coroutine[Any, Any, None], seconds: float) -> N
 
 
 def write_kubeconfig(path: Path, config: Mapping[str, Any]) -> None:
-    """Write a kubeconfig that only its owner may read."""
+    """Write a kubeconfig file that only its owner may read."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(write_yaml([dict(config)]))

@@ -1,8 +1,7 @@
-"""Real kube-apiserver with its etcd, for tests, on loopback.
+"""Real kube-apiserver with etcd on loopback, for tests.
 
-It is the second server of a test that shall hold on both: start-up takes seconds where the embedded server takes
-milliseconds. Nothing is downloaded: the binaries are those that envtest's variables name, or that ``make -C lab kube``
-built.
+Use it to verify tests against a real server. It starts in seconds, the embedded server in milliseconds. Nothing is
+downloaded: the binaries come from envtest's environment variables or from ``make -C lab kube``.
 """
 
 from __future__ import annotations
@@ -42,30 +41,30 @@ _SUPERVISE: Final = Path(__file__).with_name("supervise.py")
 
 
 class ControlPlaneError(DeltaloopError):
-    """A real server cannot be started; the message says what is missing or what the process said last."""
+    """Error of a real server that cannot be started; the message contains the cause or the end of its log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlPlaneAssets:
-    """The two binaries.
+    """Paths of the binaries.
 
     Attributes:
         kube_apiserver: Path of kube-apiserver.
-        etcd: Path of etcd: 3.5.13 or newer, or the server does not stream lists.
+        etcd: Path of etcd, version 3.5.13 or newer, which streaming lists require.
     """
 
     kube_apiserver: Path
     etcd: Path
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be run."""
+        """Reject files that are not executable."""
         for path in (self.kube_apiserver, self.etcd):
             if not os.access(path, os.X_OK):
                 raise ValueError(f"{path} is no program that can be run")
 
     @property
     def version(self) -> str:
-        """What kube-apiserver says its version is, such as ``v1.36.3``."""
+        """Version of kube-apiserver, such as ``v1.36.3``."""
         done = subprocess.run(  # noqa: S603 - the program that the user named or built
             [self.kube_apiserver, "--version"], capture_output=True, text=True, timeout=30, check=True
         )
@@ -73,19 +72,19 @@ class ControlPlaneAssets:
 
 
 def cache_folder(version: str, environ: Mapping[str, str] | None = None) -> Path:
-    """Return where the binaries of a version are kept on this machine."""
+    """Return the folder with the binaries of a version on this machine."""
     root = core.cache_root(os.environ if environ is None else environ, Path.home())
     return root / core.cache_folder_name(version, system=platform.system(), machine=platform.machine())
 
 
 def find_assets(environ: Mapping[str, str] | None = None) -> ControlPlaneAssets | None:
-    """Find both binaries, or return None.
+    """Find both binaries; return None if they do not exist.
 
     Args:
-        environ: The environment's variables; those of this process by default.
+        environ: Environment variables; None uses those of this process.
 
     Raises:
-        ControlPlaneError: If a variable names a place that does not have them.
+        ControlPlaneError: If a variable names a place without the binaries.
 
     Source: controller-runtime's envtest, for the names of the variables.
     """
@@ -110,22 +109,21 @@ def find_assets(environ: Mapping[str, str] | None = None) -> ControlPlaneAssets 
 
 @final
 class ControlPlane:
-    """etcd and kube-apiserver, running while this is entered; a blocking context manager, for fixtures.
+    """etcd and kube-apiserver, which run while this is entered; a blocking context manager for fixtures.
 
-    Both end with it being left, or with this process however it ends (a small supervisor of each sees to that, by a
-    pipe), and their data is removed. The server authenticates by
-    one token (an administrator's) and authorizes by RBAC; no controller manager runs beside it.
+    Both end on exit, or when this process ends in any way (a supervisor process watches a pipe), and their data is
+    removed. The server authenticates one administrator token and authorizes by RBAC. No controller manager runs.
     """
 
     def __init__(
         self, assets: ControlPlaneAssets, *, start_timeout: float = 60.0, extra_arguments: Iterable[str] = ()
     ) -> None:
-        """Make one that does not run yet.
+        """Make a control plane that does not run yet.
 
         Args:
-            assets: Where the binaries of kube-apiserver and etcd are.
-            start_timeout: Seconds until the server must be ready.
-            extra_arguments: More flags for kube-apiserver.
+            assets: Paths of kube-apiserver and etcd.
+            start_timeout: Timeout in seconds until the server is ready.
+            extra_arguments: Additional flags for kube-apiserver.
         """
         if not start_timeout > 0:
             raise ValueError(f"ControlPlane start_timeout is {start_timeout!r}; more than 0 is needed")
@@ -135,7 +133,7 @@ class ControlPlane:
         self._token = SecretText(secrets.token_urlsafe(32))
         self._resources = ExitStack()
         self._folder = Path()
-        self._processes: list[tuple[str, subprocess.Popen[bytes]]] = []  # the supervisors, by what they run
+        self._processes: list[tuple[str, subprocess.Popen[bytes]]] = []  # supervisors, with the name of their program
         self._process_ids: list[int] = []
         self._ca_pem = b""
         self._port = 0
@@ -148,7 +146,7 @@ class ControlPlane:
 
     @property
     def url(self) -> str:
-        """Address of kube-apiserver.
+        """URL of kube-apiserver.
 
         Raises:
             RuntimeError: If it does not run.
@@ -159,31 +157,31 @@ class ControlPlane:
 
     @property
     def etcd_url(self) -> str:
-        """Address of etcd, which takes requests of everybody on this machine."""
+        """URL of etcd, which accepts requests of all users of this machine."""
         return f"http://127.0.0.1:{self._etcd_port}"
 
     @property
     def ca_pem(self) -> bytes:
-        """Certificate that the server's is checked by."""
+        """Certificate that verifies the server's certificate."""
         return self._ca_pem
 
     @property
     def token(self) -> SecretText:
-        """The administrator's bearer token."""
+        """Bearer token of the administrator."""
         return self._token
 
     @property
     def process_ids(self) -> tuple[int, ...]:
-        """Of etcd and kube-apiserver, in that order."""
+        """Process IDs of etcd and kube-apiserver, in this order."""
         return tuple(self._process_ids)
 
     def kubeconfig(self) -> dict[str, Any]:
-        """Return a kubeconfig with one context; it holds the token in the clear."""
+        """Return a kubeconfig with one context; it contains the token in plain text."""
         ca_data = base64.b64encode(self._ca_pem).decode()
         return core.kubeconfig(url=self.url, ca_data=ca_data, token=self._token.reveal())
 
     def __enter__(self) -> Self:
-        """Start both and wait until the server is ready.
+        """Start both processes, and wait until the server is ready.
 
         Raises:
             ControlPlaneError: If it is not ready in time.
@@ -195,7 +193,7 @@ class ControlPlane:
                 self._start(until)
             except ControlPlaneError:
                 self._stop()
-                # A port that was free may be taken by the time a process binds it.
+                # Another process may have bound the free port before the server did, so retry.
                 if attempt == _TRIES or not any(map(_is_taken, self._ports)):
                     raise
             except BaseException:
@@ -209,7 +207,7 @@ class ControlPlane:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End both, the server first, and remove their data."""
+        """Stop both processes, the server first, and remove their data."""
         self._stop()
 
     def _start(self, until: float) -> None:
@@ -238,7 +236,7 @@ class ControlPlane:
             stdout=subprocess.PIPE,
             stderr=output,
             cwd=self._folder,
-            start_new_session=True,  # a Ctrl-C is for this process, which ends the others in their order
+            start_new_session=True,  # Ctrl-C must reach only this process, which stops the others in order
         )
         assert process.stdin is not None
         assert process.stdout is not None
@@ -269,11 +267,11 @@ class ControlPlane:
             try:
                 context = ssl.create_default_context(cafile=certificate)
             except (OSError, ssl.SSLError):
-                return False  # not written yet, or half
+                return False  # not written completely yet
         headers = {"Authorization": f"Bearer {self._token.reveal()}"}
         request = urllib.request.Request(url, headers=headers)  # noqa: S310 - http or https on loopback
         try:
-            # No proxy of the environment stands between this process and its own children.
+            # Ignore proxies of the environment, because the server is a local child process.
             handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]
             if context is not None:
                 handlers.append(urllib.request.HTTPSHandler(context=context))
@@ -297,7 +295,7 @@ class ControlPlane:
                 process.wait(_STOP_PATIENCE)
             except subprocess.TimeoutExpired:
                 assert process.stdin is not None
-                process.stdin.close()  # the supervisor kills what it runs, and ends
+                process.stdin.close()  # makes the supervisor kill its program and end
                 process.wait()
         self._resources.close()
 
@@ -315,14 +313,14 @@ def _signing_key() -> bytes:
     except ImportError:
         raise MissingExtraError("a real API server in tests", "server") from None
     key = ec.generate_private_key(ec.SECP256R1())
-    # Not PKCS 8: a private key is taken for a public one, too, only if its header says what it is.
+    # Do not use PKCS 8: kube-apiserver accepts a private key as a public one only if its header names the key type.
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
     )
 
 
 def _is_taken(port: int) -> bool:
-    """Tell whether somebody listens on a port; connections that have ended do not count."""
+    """Return whether a port is in use; ended connections do not count."""
     with socket.socket() as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,4 +1,4 @@
-"""Transport to an embedded server on the same loop, without sockets and without the text of HTTP."""
+"""Transport to an embedded server on the same loop, without sockets and HTTP encoding."""
 
 from __future__ import annotations
 
@@ -25,15 +25,9 @@ from deltaloop.testing.deterministic_loop.memory_network import NetworkLoop
 
 @final
 class DirectTransport:
-    """Hands requests to an embedded server that runs on the same loop, without TLS and thus without credentials."""
+    """Transport to an embedded server on the same loop, without TLS and therefore without credentials."""
 
     def __init__(self, config: ClientConfig, server: ApiServer) -> None:
-        """Send requests to a server.
-
-        Args:
-            config: Configuration with the address that the server has.
-            server: The server.
-        """
         self._server = server
         self._limit = config.max_response_bytes
         self._closed = False
@@ -45,11 +39,7 @@ class DirectTransport:
             self._fixed += impersonation_headers(config.impersonate)
 
     async def request(self, request: HttpRequest) -> HttpResponse:
-        """Send a request and return the whole response.
-
-        Raises:
-            TransportError: If there is no response.
-        """
+        """Send a request and return the whole response."""
         pieces: list[bytes] = []
         connection = await self._opened(request, pieces)
         body = b"".join(pieces)
@@ -60,11 +50,7 @@ class DirectTransport:
 
     @asynccontextmanager
     async def stream(self, request: HttpRequest) -> AsyncGenerator[StreamResponse, None]:
-        """Open a stream; leaving the context ends it.
-
-        Raises:
-            TransportError: If there is no response.
-        """
+        """Open a stream; leaving the context ends it."""
         connection = await self._opened(request)
         try:
             chunks = _Chunks(connection, request, self._address, self._limit if request.bounded else math.inf)
@@ -73,13 +59,13 @@ class DirectTransport:
             connection.abort()
 
     async def close(self) -> None:
-        """Close all connections; requests that are under way fail."""
+        """Close all connections; active requests fail."""
         self._closed = True
         for connection in tuple(self._open_ones):
             connection.abort()
 
     async def _opened(self, request: HttpRequest, pieces: list[bytes] | None = None) -> DirectConnection:
-        """Send a request; return its connection once the head has come, with ``pieces`` the whole response."""
+        """Send a request, and return its connection after the headers; with ``pieces``, after the whole body."""
         limit, connection = asyncio.timeout(_finite(request.timeout)), None
         try:
             async with limit:
@@ -114,14 +100,14 @@ class DirectTransport:
         connection = door.ask(request.method, asked, headers, body)
         loop = asyncio.get_running_loop()
         if isinstance(loop, NetworkLoop):
-            loop.accepted(connection)  # it ends with the process that has sent the request
+            loop.accepted(connection)  # a crash of the sending process ends the connection
         self._open_ones.add(connection)
         return connection
 
 
 @final
 class _Chunks:
-    """The body of a stream."""
+    """Body of a stream."""
 
     __slots__ = ("_address", "_connection", "_left", "_request")
 

@@ -1,17 +1,15 @@
-"""Run one program that does not outlive whoever asked for it: run by its path, it imports nothing of this package.
+"""Supervisor that runs one program and ends it with its caller; it is run by path, and imports nothing of this package.
 
     python -I -S supervise.py FOLDER PROGRAM ARGUMENT...
 
-Standard input is a pipe that nobody writes to. Its end means that the asker is gone, however it went: a killed process
-closes its pipes, too. Then the program is killed and the folder with its data removed. The first line on standard
-output is the program's process id; its own output goes to standard error. SIGTERM is passed on, and the code that the
-program ends with is this process's own.
+Standard input is an unused pipe. Its end means that the caller has ended, even if it was killed. In that case, the
+supervisor kills the program and removes the folder with its data. The first line on standard output is the program's
+process ID, and its output goes to standard error. SIGTERM is passed on, and the program's exit code is returned.
 
-The program does not outlive this process either, where the system can see to that: Linux kills it when this process
-is killed. macOS cannot; there it stays behind if this process, and not its asker, is killed.
+On Linux, the program is also killed if this process is killed. macOS does not support that.
 
-A process that forks (not: that starts programs) while a server runs hands the pipe on; the program then lives as long
-as the last copy.
+If the caller forks (without exec) while a server runs, the copies keep the pipe open, and the program lives as long as
+they do.
 """
 
 from __future__ import annotations
@@ -25,18 +23,18 @@ import sys
 import threading
 from functools import partial
 
-PR_SET_PDEATHSIG = 1  # of prctl(2)
+PR_SET_PDEATHSIG = 1  # option of prctl(2)
 
 
 def end_with(supervisor: int) -> None:
-    """Have Linux kill this process when its parent ends, or end now if that is too late; runs in the new process."""
+    """Make Linux kill this process when its parent ends, or end now if it has ended; runs in the new process."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
     if os.getppid() != supervisor:
         os._exit(128 + signal.SIGKILL)
 
 
 def main() -> int:
-    """Run the program to its end and return its code, 128 and the signal's number if it was killed."""
+    """Run the program and return its exit code; 128 plus the signal number if it was killed."""
     folder, *command = sys.argv[1:]
     programs: list[subprocess.Popen[bytes]] = []
 
@@ -46,7 +44,7 @@ def main() -> int:
         programs[0].terminate()
 
     signal.signal(signal.SIGTERM, end)
-    # No thread runs yet, so nothing can be held half-way by a thread that the new process does not have.
+    # No thread runs yet, so no lock can be held by a thread that does not exist in the new process.
     before = partial(end_with, os.getpid()) if sys.platform == "linux" else None
     program = subprocess.Popen(  # noqa: S603 - as named
         command,

@@ -1,1 +1,1 @@
-"""What the reflector decides: when to list, when to watch, when to wait, and what follows which error."""
+"""State machine of the reflector: lists, watches, waits and recovery from errors."""

@@ -1,4 +1,4 @@
-"""What a reflector is told to do, and what it makes of what came: the vocabulary between core and driver."""
+"""Effects that the reflector's state machine requests from its driver, and its verdicts on events."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from deltaloop.cache.core.deltas import NOTHING_UNREAD, Unread
 
 
 class ListPage(msgspec.Struct, frozen=True):
-    """Ask for one page of a list; answer with ``listed`` or ``list_failed``."""
+    """Request one page of a list, then feed ``listed`` or ``list_failed``."""
 
     options: ListOptions
 
 
 class OpenWatch(msgspec.Struct, frozen=True):
-    """Open a watch and read it; answer with ``watch_opened``, then what the stream brings, or ``watch_failed``."""
+    """Open a watch and read it. Feed ``watch_opened`` and the events, or ``watch_failed``."""
 
     options: ListOptions
 
 
 class OpenWatchList(msgspec.Struct, frozen=True):
-    """Open a watch that begins with the whole state; answer with ``watch_list_opened`` or ``watch_list_failed``.
+    """Open a watch that begins with the complete state. Feed ``watch_list_opened`` or ``watch_list_failed``.
 
-    Then feed ``initial_event`` until it returns ``CompleteList``, and then as for a watch. Give up at ``give_up_at``.
+    Then feed ``initial_event`` until it returns ``CompleteList``, and continue as for a watch. Fail it at
+    ``give_up_at``.
     """
 
     options: ListOptions
 
 
 class Probe(msgspec.Struct, frozen=True):
-    """Ask for one object of the newest list, for its version; answer with ``probed`` or ``probe_failed``."""
+    """Request a list of one object to get the newest version. Feed ``probed`` or ``probe_failed``."""
 
     options: ListOptions
 
@@ -44,14 +45,14 @@ Effect: TypeAlias = ListPage | OpenWatchList | OpenWatch | Probe | Wait
 
 
 class CompleteList(msgspec.Struct, frozen=True):
-    """A complete list: the store now holds these objects and no others.
+    """A complete list, which replaces the content of the store.
 
     Attributes:
-        items: The objects of all pages, or of the streamed list.
-        resource_version: The ``resourceVersion`` of the list, from which the watch begins.
-        skipped: How many objects are left out, because they cannot be read or have no name.
-        first_error: Why the first of them cannot be read, if it is that.
-        unread: Which of them cannot be read: they exist, and are not to be taken for deleted.
+        items: Objects of all pages, or of the streamed list.
+        resource_version: ``resourceVersion`` of the list. The watch continues from it.
+        skipped: Number of omitted objects, which are unreadable or have no name.
+        first_error: Error of the first unreadable object, or None.
+        unread: Unreadable objects. They exist and must not be treated as deleted.
     """
 
     items: tuple[Resource, ...]
@@ -62,7 +63,7 @@ class CompleteList(msgspec.Struct, frozen=True):
 
 
 class Verdict(Enum):
-    """What to do with an event."""
+    """Handling of an event."""
 
     APPLY = "apply"
     BOOKMARK = "bookmark"

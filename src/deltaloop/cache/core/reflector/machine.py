@@ -1,52 +1,47 @@
-"""When to list, when to watch, when to wait: the decisions of a reflector.
+"""State machine of the reflector: when to list, watch, probe and wait.
 
     LISTING ──listed, last page──▶ CONNECTING ──watch_opened──▶ STREAMING ──watch_ended──▶ PROBING ──▶ CONNECTING
        │                                                           ▲
        └──watch_list_opened──▶ RECEIVING ──initial events ended────┘
-
     any failure: see RECOVERIES (reactions.py); most lead to WAITING, then to LISTING or CONNECTING
 
-The driver asks ``ask`` what to do (``ListPage``, ``OpenWatchList``, ``OpenWatch``, ``Probe``, ``Wait``), does it, and
-feeds what came of it. A feed that does not belong to the phase raises: ``FEEDS`` says which do. Each feed makes one
-decision; a failure's is returned as a ``Reaction``, because every error is reported (client-go's watch error handler
-hears of some of them only).
+The driver calls ``ask`` for the next effect (``ListPage``, ``OpenWatchList``, ``OpenWatch``, ``Probe``, ``Wait``),
+performs it and feeds the result. A feed that ``FEEDS`` does not allow in the phase raises. A failure is returned as a
+``Reaction``, because every error is reported (client-go's watch error handler receives only some of them).
 
-**Versions of lists.** The first list asks for "0", any state that the server has; later ones for the last version
-seen, so that time never goes back; after the server refused that version (410, or "too large": it has not come that
-far) for "", the newest state, at once. A list that came through takes this back. 410 on a later page lists everything
-in one page instead, at the same version.
+**Versions of lists.** The first list uses version "0" (any state of the server). Later lists use the last received
+version, so that the cache never goes back. If the server rejects that version (410, or "too large" because the server
+is behind), the next list immediately uses "" (the newest state). A successful list ends this. A 410 on a later page
+leads to a list without pages at the same version.
 
-**Pages.** 500 objects with "" or "0", the whole list with a real version, because only then a server answers from its
-watch cache. A server that pages the answer to "0" has no such cache: all later lists page. An explicit ``page_size``
-always pages.
+**Pages.** Lists with "" or "0" have pages of 500 objects. Lists with a real version have no pages, because the server
+serves only these from its watch cache. If a server pages a list with "0", it has no such cache, and all later lists use
+pages. An explicit ``page_size`` always applies.
 
-**Watches** begin at the last version, with bookmarks, for a random 5 to 10 minutes. What a stream brings moves the
-version on; an object without a name is passed over and moves nothing. A stream that began at "" or "0" brings
-existing objects first, in any order: the version moves with the first event that is not ADDED.
+**Watches** start at the last version, with bookmarks, and last a random 5 to 10 minutes. Events advance the version;
+objects without a name are skipped. A watch from "" or "0" sends existing objects first, in any order, so the version
+advances only from the first event that is not ADDED.
 
-**Ends of watches.** A clean end, or a connection lost after something came, goes on from the last version. A watch
-that ended within a second and brought nothing did not work, whatever it says: list again, later.
+**Ends of watches.** After a clean end, or a lost connection that delivered events, the watch resumes from the last
+version. A watch that ended within a second without events has failed, so the reflector lists again after a delay.
 
-**Pace.** Whatever waits, waits for one shared backoff: 0.8 s doubling to 30 s, plus up to as much again; a server's
-Retry-After is a lower bound, up to a minute. It begins anew after two minutes without a failure. What happens at once
-cannot happen twice in a row: a list at "" after a refused version, a full list after a lost page, and a watch after a
-stream of less than a second are followed by a wait if they fail the same way.
+**Pace.** All waits share one backoff: 0.8 s, doubling to 30 s, plus up to 100 % jitter. Retry-After is a lower bound,
+up to a minute. The backoff resets after two minutes without a failure. Immediate retries never happen twice in a row:
+if a list at "", a full list after a lost page, or a watch after a stream shorter than a second fails again, a wait
+follows.
 
-**Streamed lists** (WatchList, KEP-3157) come first: a watch that begins with the whole state, ended by a bookmark that
-says so; then the same stream goes on. What comes is held until then, and is one ``CompleteList``. A version that the
-server refuses is answered by "" at once. A server that does not offer it (400, 422 and the like), or that sends no more
-of the list for 30 s (changes and new objects are no part of it, see ``rounds``), is asked for pages for half an hour;
-never is the time for the whole measured. Any other failure costs this round only. Upstream tries again and again at
-once (kubernetes#140902).
+**Streamed lists** (WatchList, KEP-3157) are tried first: a watch begins with the complete state, which a special
+bookmark ends, and then continues. Its objects are collected into one ``CompleteList``. If the server rejects the
+version, "" follows immediately. If the server does not support the request (400, 422 and similar), or sends no more
+objects of the list for 30 s (see ``rounds``), the reflector uses pages for half an hour. The total duration is not
+limited. Other failures affect only the current list. Upstream retries immediately and without limit
+(kubernetes#140902).
 
-**Probes.** A server that was restored from a backup has versions lower than ours. It may accept a watch from the
-future, and then be silent. So when a watch is begun anew (after a broken one always, after a clean end if the last look
-at the server's version is a minute old) a list of one object asks for that version. If it is lower than ours, the
-newest state is listed at once. A watch that begins without a successful probe is followed by one a minute later, while
-its stream is open (``looked``).
-
-What is asked is in ``effects`` and ``requests``, the states and what may be fed in each in ``states``, a list that is
-under way in ``rounds``. This file is a little longer than most: the machine's feeds are read together.
+**Probes.** A server that was restored from a backup has lower versions than the cache. It may accept a watch from the
+future and then stay silent. A probe is a list of one object that returns the current version. It precedes a new watch
+if the last watch broke, or if the last known server version is a minute old. If the version is lower than the cache's,
+the newest state is listed immediately. If a watch starts without a successful probe, a probe follows after a minute,
+while the stream is open (``looked``).
 
 Source: client-go tools/cache/reflector.go, tools/pager/pager.go, tools/cache/retry_with_deadline.go.
 """
@@ -97,16 +92,15 @@ _VERY_SHORT: Final = 1.0
 _INTERNAL_ERROR_QUIET: Final = 60.0
 _PROBE_PERIOD: Final = 60.0
 _BOUND_AFTER: Final = 5.0
-# Looked up for each event, where a member of an enum costs as much as a call.
+# Module variables, because access to an enum member costs as much as a call, and this runs for each event.
 _STREAMING, _BOOKMARK, _APPLY = ReflectorPhase.STREAMING, EventType.BOOKMARK, Verdict.APPLY
 
 
 @final
 class ReflectorMachine:
-    """The state machine; see the module's text."""
+    """State machine of a reflector, described in the module's docstring."""
 
     def __init__(self, options: ReflectorOptions | None = None) -> None:
-        """Begin with a list, due at once."""
         self.options: ReflectorOptions = options or ReflectorOptions()
         self.phase: ReflectorPhase = ReflectorPhase.LISTING
         self.resource_version: str = ""
@@ -121,7 +115,7 @@ class ReflectorMachine:
         self._stream_events = 0
         self._initial_events_first = False
         self._short_streams = 0
-        self._internal_errors: tuple[float, float] | None = None  # first of the window, last
+        self._internal_errors: tuple[float, float] | None = None  # first error of the window, last error
         self._initial = InitialEvents()
         self._progress_at = 0.0
         self._list_instead = False
@@ -134,24 +128,22 @@ class ReflectorMachine:
         self._counts = ReflectorCounts()
 
     def statistics(self, *, last_byte_at: float | None = None, pending_bytes: int = 0) -> ReflectorStatistics:
-        """Return what was done and seen so far.
+        """Return the statistics.
 
         Args:
-            last_byte_at: When the last byte of the stream that is being read came; None if that is not known.
-            pending_bytes: How much of an event that is not complete it has brought.
+            last_byte_at: Time of the last byte of the open stream, or None if unknown.
+            pending_bytes: Received bytes of an incomplete event.
         """
         return self._counts.statistics(
             self.phase, self.resource_version, last_byte_at=last_byte_at, pending_bytes=pending_bytes
         )
 
     def saw_bytes(self, at: float) -> None:
-        """The stream that is being read, or was, brought something at this time; may be told late."""
+        """Record that the current or last stream received data at this time. You can call this late."""
         self._counts.saw_bytes(at)
 
-    # What to do
-
     def ask(self, now: float, *, random: float) -> Effect:
-        """Return what to do now; the same until something is fed or a wait is over."""
+        """Return the next effect. It stays the same until a feed, or until a wait ends."""
         if self.phase is ReflectorPhase.WAITING:
             if now < self._wait_until:
                 return Wait(self._wait_until)
@@ -181,12 +173,12 @@ class ReflectorMachine:
         )
 
     def _begin_watch(self, now: float, random: float) -> ListOptions:
-        # The clock starts before the request: some proxies hold back the headers until the first event comes.
+        # The clock starts before the request, because some proxies delay the headers until the first event.
         self._watch_asked_at = now
         self._stream_events = 0
         self._initial_events_first = self.resource_version in requests.ANY_STATE
         if not (self._is_proved or self._unproved) and is_comparable(self.resource_version):
-            self._unproved = self.resource_version  # lower versions that this watch brings must not hide it
+            self._unproved = self.resource_version  # lower versions from this watch must not hide it
         self._is_proved = False
         self._probe_due = True
         timeout = requests.watch_timeout(self.options.min_watch_timeout, random)
@@ -209,23 +201,20 @@ class ReflectorMachine:
 
     @property
     def look_at(self) -> float | None:
-        """When to ask for the server's version while a stream is open (``requests.PROBE``); None if that is not due.
-
-        Answer with ``looked`` or ``look_failed``.
-        """
+        """Time of the next ``requests.PROBE`` during a stream, or None. Feed ``looked`` or ``look_failed``."""
         return self._look_at if self.options.detect_restore else None
 
     @property
     def give_up_at(self) -> float:
-        """When a streamed list that brings no more of the list has to be given up."""
+        """Time at which to abandon a streamed list that makes no progress."""
         return self._progress_at + self.options.watch_list_timeout
 
-    # What came of a list
+    # Results of a list
 
     def listed(self, page: ResourceList[Resource], now: float, *, random: float) -> CompleteList | Reaction | None:
-        """A page came: return the whole list if it was the last one, None if there is another one to ask for.
+        """Process a page: return the complete list after the last page, None if there are more pages.
 
-        A server whose list would never end has failed; that is a ``Reaction``.
+        If the list would never end, return a ``Reaction``.
         """
         round_ = self._expect_round("listed")
         self._counts.saw_bytes(now)
@@ -255,7 +244,7 @@ class ReflectorMachine:
         self._go_on(then)
 
     def list_failed(self, error: BaseException, now: float, *, random: float) -> Reaction:
-        """A page did not come."""
+        """Process a failed page."""
         round_ = self._expect_round("list_failed")
         self._counts.list_requests += 1
         operation = Operation.LATER_PAGE if round_.options.continue_ else Operation.LIST
@@ -271,10 +260,10 @@ class ReflectorMachine:
                 return self._react(error, operation, recovery, ReflectorPhase.LISTING, now)
         return self._react_later(error, operation, ReflectorPhase.LISTING, now, random)
 
-    # What came of a streamed list
+    # Results of a streamed list
 
     def watch_list_opened(self, now: float) -> None:
-        """The server accepted the watch that begins with the whole state."""
+        """Process the server's acceptance of a streamed list."""
         self._expect("watch_list_opened")
         self._opened(now)
         self._progress_at = now
@@ -282,7 +271,7 @@ class ReflectorMachine:
         self._look_at = now + _BOUND_AFTER
 
     def initial_event(self, event: WatchEvent, now: float) -> Verdict | CompleteList:
-        """The stream brought an event: hold it, or return the whole list if this was the end of it."""
+        """Process an event of a streamed list, and return the list if it is complete."""
         self._expect("initial_event")
         self._counts.saw_bytes(now)
         if event.ends_initial_events:
@@ -307,13 +296,13 @@ class ReflectorMachine:
         return listed
 
     def watch_list_ended(self, now: float, *, random: float) -> Reaction:
-        """The server ended the stream in order, but too early."""
+        """Process a clean end of the stream before the list was complete."""
         self._expect("watch_list_ended")
         error = WatchListEndedError(f"the streamed list ended after {len(self._initial)} objects, before it was whole")
         return self.watch_list_failed(error, now, random=random)
 
     def watch_list_failed(self, error: BaseException, now: float, *, random: float) -> Reaction:
-        """The stream could not be opened, broke, or brought nothing for too long."""
+        """Process a stream that could not be opened, broke, or made no progress."""
         self._expect("watch_list_failed")
         asked = self._watch.resource_version if self._watch is not None else self.resource_version
         if self.phase is ReflectorPhase.LISTING:
@@ -332,10 +321,10 @@ class ReflectorMachine:
             self._no_watch_list_until = now + self.options.watch_list_retry_after
         return self._react(error, Operation.WATCH_LIST, Recovery.LIST_IN_PAGES_NOW, ReflectorPhase.LISTING, now)
 
-    # What came of a probe
+    # Results of a probe
 
     def probed(self, resource_version: str, now: float) -> Reaction | None:
-        """The server said its version: a ``Reaction`` if it went back."""
+        """Process the server's version, and return a ``Reaction`` if it went back."""
         self._expect("probed")
         self._probe_due = False
         reaction = self._compare(resource_version, now)
@@ -344,12 +333,12 @@ class ReflectorMachine:
         return reaction
 
     def looked(self, resource_version: str, now: float) -> Reaction | None:
-        """The server said its version while a stream is open: a ``Reaction`` if it went back. Close the stream then."""
+        """Process the server's version during an open stream. Close the stream if this returns a ``Reaction``."""
         self._expect("looked")
         self._look_at = None
         if self.phase is ReflectorPhase.STREAMING:
             reaction = self._compare(resource_version, now)
-            self._is_proved = False  # for the next watch
+            self._is_proved = False  # only valid for this watch
             return reaction
         self._counts.probes += 1
         self._counts.saw_bytes(now)
@@ -357,7 +346,7 @@ class ReflectorMachine:
         return None
 
     def look_failed(self) -> None:
-        """The server did not say its version while a stream is open: leave that to the next watch."""
+        """Process a failed probe during an open stream. The next watch repeats it."""
         self._expect("look_failed")
         self._counts.probes += 1
         self._look_at = None
@@ -379,7 +368,7 @@ class ReflectorMachine:
         self._unproved = ""
 
     def probe_failed(self, error: BaseException, now: float, *, random: float) -> Reaction:
-        """The server did not say its version: the watch will show what is wrong, unless there is no server at all."""
+        """Process a failed probe: continue with the watch, or wait if the server is unreachable or busy."""
         self._expect("probe_failed")
         self._counts.probes += 1
         recovery = RECOVERIES[(Operation.PROBE, classify(error))]
@@ -388,10 +377,10 @@ class ReflectorMachine:
         self._probe_due = False
         return self._react(error, Operation.PROBE, recovery, ReflectorPhase.CONNECTING, now)
 
-    # What came of a watch
+    # Results of a watch
 
     def watch_opened(self, now: float) -> None:
-        """The server accepted the watch and its stream is open."""
+        """Process the server's acceptance of a watch."""
         self._expect("watch_opened")
         self._opened(now)
         self._go_on(ReflectorPhase.STREAMING)
@@ -399,7 +388,7 @@ class ReflectorMachine:
             self._look_at = now + _PROBE_PERIOD
 
     def watch_event(self, event: WatchEvent, now: float) -> Verdict:
-        """The stream brought an event: say what to do with it, and move the version on if it counts."""
+        """Process an event: advance the version and return how to handle the event."""
         if self.phase is not _STREAMING:
             self._expect("watch_event")
         counts, event_type, obj = self._counts, event.type, event.object
@@ -422,9 +411,9 @@ class ReflectorMachine:
         return Verdict.BOOKMARK if event_type is _BOOKMARK else _APPLY
 
     def watch_events(self, events: Sequence[WatchEvent], now: float) -> int:
-        """The stream brought these: return how many of the first are to be applied, each as ``watch_event`` says it.
+        """Process the leading changes of a batch, and return how many events to apply.
 
-        The one behind them, if there is one, is for ``watch_event``; 0 if that is the first.
+        Pass the next event to ``watch_event``, also if the result is 0.
         """
         if self.phase is not _STREAMING:
             self._expect("watch_events")
@@ -446,7 +435,7 @@ class ReflectorMachine:
         return changes
 
     def watch_ended(self, now: float, *, random: float) -> Reaction | None:
-        """The server ended the stream in order; a ``Reaction`` if that was suspiciously soon."""
+        """Process a clean end of the stream, and return a ``Reaction`` if it came suspiciously early."""
         self._expect("watch_ended")
         if self._was_useless(now):
             error = VeryShortWatchError("the watch ended within a second and brought nothing")
@@ -459,7 +448,7 @@ class ReflectorMachine:
         return None
 
     def watch_failed(self, error: BaseException, now: float, *, random: float) -> Reaction:
-        """The watch could not be opened, its stream broke, or the server ended it with an error."""
+        """Process a watch that could not be opened, whose stream broke, or that ended with an error event."""
         self._expect("watch_failed")
         kind = classify(error)
         if self.phase is ReflectorPhase.CONNECTING:
@@ -468,7 +457,7 @@ class ReflectorMachine:
         else:
             operation = Operation.SHORT_STREAM if self._was_useless(now) else Operation.STREAM
         if kind is ErrorKind.BUSY:
-            self._probe_due = False  # not one request more than needed
+            self._probe_due = False  # send no unnecessary requests to a busy server
         recovery = RECOVERIES.get((operation, kind), Recovery.LIST_LATER)
         if operation is not Operation.CONNECT and kind is ErrorKind.INTERNAL and self._may_retry_internal_error(now):
             recovery = Recovery.WATCH_LATER
@@ -482,7 +471,7 @@ class ReflectorMachine:
         return self._react_later(error, operation, then, now, random)
 
     def store_failed(self, error: BaseException, now: float, *, random: float) -> Reaction:
-        """The store refused what it was given: list again, so that nothing is lost. The stream has been closed."""
+        """Process an error of the store: list again, so that no changes are lost. The stream must be closed."""
         self._expect("store_failed")
         return self._react_later(error, Operation.STORE, ReflectorPhase.LISTING, now, random)
 
@@ -497,8 +486,8 @@ class ReflectorMachine:
         return now - self._watch_asked_at < _VERY_SHORT and self._stream_events == 0
 
     def _may_resume_at_once(self, now: float) -> bool:
-        # A server that answers each watch with one event and a close would be asked as fast as it can answer.
-        # client-go does that.
+        # Without this limit, a server that closes each watch after one event would receive requests as fast as it
+        # responds, as from client-go.
         if now - self._watch_asked_at >= _VERY_SHORT:
             self._short_streams = 0
             return True

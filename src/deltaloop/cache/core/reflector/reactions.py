@@ -1,4 +1,4 @@
-"""What follows which error of a list or a watch: a table.
+"""Reactions of the reflector to errors of lists and watches.
 
 Source: client-go tools/cache/reflector.go.
 """
@@ -22,7 +22,7 @@ from deltaloop.client.errors import TransportError
 
 
 class Operation(StrEnum):
-    """What was being done when an error came."""
+    """Operation that failed."""
 
     LIST = "list"
     LATER_PAGE = "later page of a list"
@@ -35,7 +35,7 @@ class Operation(StrEnum):
 
 
 class ErrorKind(Enum):
-    """What kind of error it was."""
+    """Category of an error."""
 
     EXPIRED = "expired"
     TOO_LARGE = "too large"
@@ -47,7 +47,7 @@ class ErrorKind(Enum):
 
 
 class Recovery(StrEnum):
-    """What follows an error."""
+    """Recovery after an error."""
 
     LIST_NEWEST_NOW = "list the newest state at once"
     LIST_IN_FULL_NOW = "list without pages at once"
@@ -81,11 +81,11 @@ RECOVERIES: Final[dict[tuple[Operation, ErrorKind], Recovery]] = {
     (Operation.STREAM, ErrorKind.REFUSED): Recovery.WATCH_NOW,
     (Operation.STREAM, ErrorKind.BROKEN): Recovery.WATCH_NOW,
 }
-"""What follows which error; everything else is ``LIST_LATER``. INTERNAL in a stream has a rule of its own."""
+"""Recovery for each operation and error, by default ``LIST_LATER``. INTERNAL in a stream has its own rule."""
 
 
 def classify(error: BaseException) -> ErrorKind:
-    """Tell what kind of error it is."""
+    """Return the category of an error."""
     if isinstance(error, GoneError):
         return ErrorKind.EXPIRED
     if is_too_large_resource_version(error):
@@ -104,23 +104,23 @@ _REFUSALS: Final = frozenset({401, 403, 404})
 
 
 def is_not_offered(error: BaseException) -> bool:
-    """Tell whether a server that fails so to stream a list will do so the next time, too."""
+    """Return whether the error means that the server does not support streamed lists."""
     return isinstance(error, WatchListStalledError) or (isinstance(error, ApiError) and error.code in _NOT_OFFERED)
 
 
 def is_refusal(error: BaseException | None) -> bool:
-    """Tell whether waiting does not help: who asks may not (401, 403), or there is no such kind (404)."""
+    """Return whether retries are useless: access is denied (401, 403) or the kind is unknown (404)."""
     return isinstance(error, ApiError) and error.code in _REFUSALS
 
 
 class Reaction(msgspec.Struct, frozen=True):
-    """An error, where it came, and what follows.
+    """An error of a reflector, and the recovery from it.
 
     Attributes:
-        error: What the client, the server or the store raised.
-        operation: What failed: a list, a watch, a probe, or a write to the store.
-        recovery: How the reflector goes on: list again or watch on, at once or after a wait.
-        delay: Seconds until the next request; 0 for at once.
+        error: Exception from the client, the server or the store.
+        operation: Failed operation: list, watch, probe, or write to the store.
+        recovery: Next step of the reflector: list or watch, immediately or after a wait.
+        delay: Seconds until the next request, or 0.
     """
 
     error: BaseException

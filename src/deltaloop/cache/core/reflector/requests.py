@@ -1,7 +1,7 @@
-"""What a reflector asks a server for, in the terms of the API.
+"""Requests of the reflector as list options.
 
-A real version with a limit is served from etcd, without one from the watch cache: so a list pages if any state will do,
-if the server has shown that it pages in any case, or if ``ReflectorOptions.page_size`` is set.
+The server serves a real version with a limit from etcd, and without a limit from its watch cache. So lists have pages
+only if any state is acceptable, if the server pages anyway, or if ``ReflectorOptions.page_size`` is set.
 
 Source: client-go tools/cache/reflector.go; Kubernetes API concepts, "Semantics for get and list".
 """
@@ -13,22 +13,22 @@ from typing import Final
 from deltaloop.api.list_options import ListOptions
 
 ANY_STATE: Final = ("", "0")
-"""Versions that name no state: the newest one, and any one."""
+"""Versions that mean the newest state and any state."""
 
 PROBE: Final = ListOptions(limit=1)
-"""Asks for the newest version, and as little else as possible."""
+"""Smallest request that returns the newest version."""
 
 _DEFAULT_PAGE_SIZE: Final = 500
 _MIN_WATCH_TIMEOUT: Final = 300.0
 
 
 def first_page(version: str, *, page_size: int, server_pages: bool) -> ListOptions:
-    """Return the beginning of a list.
+    """Return the options for the first page of a list.
 
     Args:
-        version: The state must not be older than this.
-        page_size: ``ReflectorOptions.page_size``; 0 lets the rules decide.
-        server_pages: Whether the server answered a list at "0" in pages: it has no watch cache then.
+        version: Oldest acceptable version.
+        page_size: ``ReflectorOptions.page_size``, or 0 for the default rules.
+        server_pages: Whether the server paged a list at "0", which means that it has no watch cache.
     """
     if page_size:
         limit = page_size
@@ -40,12 +40,12 @@ def first_page(version: str, *, page_size: int, server_pages: bool) -> ListOptio
 
 
 def watch_from(version: str, *, timeout_seconds: int) -> ListOptions:
-    """Return a watch that goes on from a version."""
+    """Return the options of a watch from a version."""
     return ListOptions(resource_version=version, allow_watch_bookmarks=True, timeout_seconds=timeout_seconds)
 
 
 def watch_list(version: str, *, timeout_seconds: int) -> ListOptions:
-    """Return a watch that begins with the whole state, not older than a version."""
+    """Return the options of a watch that begins with the complete state at a version or newer."""
     return ListOptions(
         resource_version=version,
         resource_version_match="NotOlderThan",
@@ -56,5 +56,5 @@ def watch_list(version: str, *, timeout_seconds: int) -> ListOptions:
 
 
 def watch_timeout(min_watch_timeout: float, random: float) -> int:
-    """Return for how many seconds to watch: from the least up to twice that, so that watches do not end together."""
+    """Return a watch timeout in seconds, randomly up to twice the minimum, to spread the ends of watches."""
     return int(max(min_watch_timeout, _MIN_WATCH_TIMEOUT) * (1.0 + random))

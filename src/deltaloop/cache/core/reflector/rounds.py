@@ -1,15 +1,14 @@
-"""One list that is under way: in pages (``ListRound``), or streamed as the beginning of a watch (``InitialEvents``).
+"""Lists in progress: in pages (``ListRound``), or streamed at the beginning of a watch (``InitialEvents``).
 
-**In pages.** The version of the whole is that of its first page. A continue token has the version in it: the server
-refuses a request that names both.
+**Pages.** The first page determines the version of the list. Later requests must not specify a version, because their
+continue token contains it.
 
-**Streamed.** What has come is held until the server says that it is whole. A server that streams a list sends each
-object once, as ADDED, then what has changed meanwhile, and the bookmark that ends it before any other (apiserver
-pkg/storage/cacher/cache_watcher.go, ``nonblockingAdd``). So a change, or another bookmark, says that the list is
-through, and that its end is due. From a server that does not know the request it says that this is an ordinary watch,
-and that no end will come. New objects alone look like a slow list. So a list that is not whole soon gets a bound: the
-server's version, read after the stream was opened. A list holds nothing newer than the server was at its beginning, so
-an object above the bound comes behind the list.
+**Streamed lists.** Objects are collected until the list is complete. A server sends each object once as ADDED, then
+later changes, and the final bookmark before other bookmarks (apiserver pkg/storage/cacher/cache_watcher.go,
+``nonblockingAdd``). A change or another bookmark therefore shows that all objects have arrived and the end is due. If
+the server does not know the request, it shows that this is an ordinary watch, which will not send the end. New objects
+alone look like a slow list. So a probe soon sets a bound: the server's version after the stream was opened. The list
+cannot contain newer objects, so an object above the bound comes after the list.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemErr
 
 
 class ListRound(msgspec.Struct):
-    """A list that is under way.
+    """A list in progress.
 
     Attributes:
-        first: The options of its first page.
-        options: The options of its next page.
-        in_full: Whether it replaces one whose pages were lost, and is asked for without pages.
-        items: The objects of the pages that have come.
-        resource_version: The version of the first page.
-        pages: How many pages have come.
-        unreadable: The errors of objects that cannot be decoded, and are left out.
-        progress: Finds continue tokens that repeat, so that a list that never ends is given up.
+        first: Options of the first page.
+        options: Options of the next page.
+        in_full: Whether this list without pages replaces one whose pages expired.
+        items: Objects of the received pages.
+        resource_version: Version of the first page.
+        pages: Number of received pages.
+        unreadable: Errors of omitted objects that could not be decoded.
+        progress: Detector of lists that never end.
     """
 
     first: ListOptions
@@ -53,15 +52,15 @@ class ListRound(msgspec.Struct):
 
     @classmethod
     def begin(cls, options: ListOptions, *, in_full: bool = False) -> ListRound:
-        """Begin a list."""
+        """Start a list."""
         return cls(options, options, in_full)
 
     def never_ends(self, page: ResourceList[Resource]) -> str:
-        """Return why the list would never end with this as its next page, or "" if it may."""
+        """Return why the list would never end with this page, or ""."""
         return self.progress.never_ends(page, before=self.items)
 
     def take(self, page: ResourceList[Resource]) -> bool:
-        """Take a page; return whether it was the last one."""
+        """Add a page, and return whether it is the last one."""
         if self.pages == 0:
             self.resource_version = page.resource_version
         self.pages += 1
@@ -73,7 +72,7 @@ class ListRound(msgspec.Struct):
         return False
 
     def whole(self) -> CompleteList:
-        """Return everything that came and can be kept."""
+        """Return the complete list without unusable objects."""
         named = tuple(item for item in self.items if item.name)
         skipped = len(self.items) - len(named) + len(self.unreadable)
         return CompleteList(
@@ -82,30 +81,29 @@ class ListRound(msgspec.Struct):
 
 
 def unread_of(errors: Iterable[UnreadableItemError]) -> Unread:
-    """Return which objects could not be read."""
+    """Return the unreadable objects."""
     keys = [error.key for error in errors]
     return Unread(frozenset(key for key in keys if key is not None), None in keys)
 
 
 class InitialEvents:
-    """What a streamed list has brought so far; changes that come among it are applied to it."""
+    """Objects of a streamed list in progress. Changes that arrive early are applied to them."""
 
     __slots__ = ("_objects", "_skipped", "bound", "is_through")
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self._objects: dict[str, Resource] = {}
         self._skipped = 0
         self.bound: str = ""
-        """Version of the server after the list began; empty while it is not known."""
+        """Server version after the start of the list, or "" if unknown."""
         self.is_through: bool = False
-        """Whether something has come that comes behind the objects of a list only."""
+        """Whether an event has arrived that can only follow the objects of the list."""
 
     def __len__(self) -> int:
         return len(self._objects)
 
     def take(self, event: WatchEvent) -> Verdict:
-        """Hold what an event brings."""
+        """Collect the object of an event."""
         obj = event.object
         if event.type is EventType.BOOKMARK:
             self.is_through = True
@@ -124,5 +122,5 @@ class InitialEvents:
         return Verdict.HOLD
 
     def whole(self, resource_version: str) -> CompleteList:
-        """Return everything that is held: it is all there is at this version."""
+        """Return the complete list at a version."""
         return CompleteList(tuple(self._objects.values()), resource_version, self._skipped)

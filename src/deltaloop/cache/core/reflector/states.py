@@ -1,7 +1,7 @@
-"""The states of a reflector as tables: what it may be fed in each, and which state can follow which.
+"""States of the reflector as tables: the allowed feeds and the possible transitions.
 
-``STATES`` is the table in internals/machines/reflector.md; ``FEEDS`` is what the machine obeys. A test holds the first
-against the machine: every step that it makes is in ``STATES``, and every step there is made.
+``STATES`` is the table in internals/machines/reflector.md, and ``FEEDS`` is enforced by the machine. A test compares
+the machine's transitions with ``STATES``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 
 class ReflectorPhase(StrEnum):
-    """Where a reflector is."""
+    """Phase of a reflector."""
 
     LISTING = "listing"
     RECEIVING = "receiving a streamed list"
@@ -24,12 +24,12 @@ class ReflectorPhase(StrEnum):
 
 
 class State(msgspec.Struct, frozen=True):
-    """One state, as a person reads it.
+    """Description of a state for readers.
 
     Attributes:
-        phase: The phase that the state describes.
-        asks: The request that is sent to the server in it.
-        leaves: What leads out of it, in the order in which it is checked; each with the states that it may lead to.
+        phase: Described phase.
+        asks: Request to the server in this phase.
+        leaves: Conditions for leaving the phase, in the order of evaluation, with the possible next phases.
     """
 
     phase: ReflectorPhase
@@ -38,7 +38,7 @@ class State(msgspec.Struct, frozen=True):
 
     @property
     def next_phases(self) -> frozenset[ReflectorPhase]:
-        """All states that can follow at once."""
+        """All phases that can follow directly."""
         return frozenset(phase for _, phases in self.leaves for phase in phases)
 
 
@@ -99,7 +99,7 @@ STATES: Final[tuple[State, ...]] = (
         (("the wait ends", _to(ReflectorPhase.LISTING, ReflectorPhase.CONNECTING)),),
     ),
 )
-"""All states; WAITING goes on with what the failure was answered by."""
+"""All states. WAITING continues with the recovery of the failure."""
 
 FEEDS: Final[dict[str, frozenset[ReflectorPhase]]] = {
     "listed": frozenset({ReflectorPhase.LISTING}),
@@ -119,4 +119,4 @@ FEEDS: Final[dict[str, frozenset[ReflectorPhase]]] = {
     "watch_failed": frozenset({ReflectorPhase.CONNECTING, ReflectorPhase.STREAMING}),
     "store_failed": frozenset({ReflectorPhase.CONNECTING, ReflectorPhase.STREAMING}),
 }
-"""Which feed belongs to which phase. ``store_failed`` follows a complete list or an event that could not be applied."""
+"""Allowed phases of each feed. Use ``store_failed`` for a complete list or an event that could not be applied."""

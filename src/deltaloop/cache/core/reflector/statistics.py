@@ -1,8 +1,4 @@
-"""What a reflector has done and seen: the numbers as they go, and as they are shown.
-
-``last_byte_at`` comes from the source of the stream where it knows about bytes (``ByteStream``); where it does not, it
-follows from what comes.
-"""
+"""Statistics of a reflector."""
 
 from __future__ import annotations
 
@@ -13,31 +9,32 @@ from deltaloop.cache.core.reflector.states import ReflectorPhase
 
 
 class ReflectorStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reflector has done and seen; instants are on the event loop's clock.
+    """Statistics of a reflector.
+
+    Times are on the event loop's clock, and None before the first occurrence.
 
     Attributes:
-        phase: Whether it lists, watches, waits and so on at this moment.
-        list_requests: List requests; one for each page.
-        lists: Lists that came through, in pages or streamed; all but the first are relists.
-        streamed_lists: Those of them that were streamed as the beginning of a watch (WatchList).
-        watch_requests: Watch requests, accepted or not.
-        streams: Watches that the server accepted; all but the first are restarts.
-        probes: Lists of one object, that ask only for the server's resource version.
-        events: Watch events passed on to the store; bookmarks are not among them.
-        bookmarks: Bookmarks received since the start.
-        skipped: Objects without a name, in lists and events.
-        errors: Failed lists, watches and probes, and what the store refused.
-        resource_version: The last ``resourceVersion`` received, in a list, event or bookmark.
-        last_confirmed_at: When the server last gave a sign of this state being current: a list, an event, a bookmark,
-            the clean end of a watch; None before the first.
-        last_event_at: When the last event came, or None.
-        last_bookmark_at: When the last bookmark came, or None.
-        last_byte_at: When the server last sent anything, be it part of an object, a refusal or an answer's headers. A
-            page of a list counts when it is complete; so does an event, where the source does not know about bytes
-            (``ByteStream``).
-        pending_bytes: How much has come of an event that is not complete.
-        last_error: The newest error since the last success, or None.
-        failing_since: When the first error since the last success came, or None.
+        phase: Current phase.
+        list_requests: Number of list requests, one for each page.
+        lists: Number of complete lists, in pages or streamed. All but the first are relists.
+        streamed_lists: Number of lists that were streamed as the beginning of a watch (WatchList).
+        watch_requests: Number of watch requests, accepted or not.
+        streams: Number of accepted watches. All but the first are restarts.
+        probes: Number of lists of one object that request only the server's version.
+        events: Number of watch events passed to the store, without bookmarks.
+        bookmarks: Number of received bookmarks.
+        skipped: Number of objects in lists and events that were skipped because they are unreadable or have no name.
+        errors: Number of failed lists, watches, probes and writes to the store.
+        resource_version: Last ``resourceVersion`` received in a list, event or bookmark.
+        last_confirmed_at: Time at which the server last confirmed the state with a list, an event, a bookmark or the
+            clean end of a watch.
+        last_event_at: Time of the last event.
+        last_bookmark_at: Time of the last bookmark.
+        last_byte_at: Time of the last data from the server, including error responses, headers and parts of an object.
+            Pages of lists count when they are complete. Events also do, if the source is not a ``ByteStream``.
+        pending_bytes: Received bytes of an incomplete event.
+        last_error: Newest error since the last success, or None.
+        failing_since: Time of the first error since the last success, or None.
     """
 
     phase: ReflectorPhase
@@ -62,7 +59,7 @@ class ReflectorStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReflectorCounts(msgspec.Struct):
-    """The numbers; their names are those of ``ReflectorStatistics``."""
+    """Mutable counters with the names of ``ReflectorStatistics``."""
 
     list_requests: int = 0
     lists: int = 0
@@ -82,29 +79,29 @@ class ReflectorCounts(msgspec.Struct):
     failing_since: float | None = None
 
     def saw_bytes(self, at: float) -> None:
-        """The server sent something; an instant that is older than the last one changes nothing."""
+        """Record received data, unless the time is older than the last one."""
         if self.last_byte_at is None or at > self.last_byte_at:
             self.last_byte_at = at
 
     def succeeded(self, now: float) -> None:
-        """The server gave a sign that the state is current."""
+        """Record that the server confirmed the state."""
         self.last_confirmed_at = now
         self.last_error = None
         self.failing_since = None
 
     def failed(self, error: BaseException, now: float) -> None:
-        """Something failed."""
+        """Record an error."""
         self.errors += 1
         self.last_error = error
         if self.failing_since is None:
             self.failing_since = now
         if isinstance(error, ApiError):
-            self.saw_bytes(now)  # it takes a server to refuse
+            self.saw_bytes(now)  # only a server can send this error
 
     def statistics(
         self, phase: ReflectorPhase, resource_version: str, *, last_byte_at: float | None, pending_bytes: int
     ) -> ReflectorStatistics:
-        """Return what was done and seen so far, together with what is known about the open stream."""
+        """Return the statistics, combined with the data of the open stream."""
         signs = (last_byte_at, self.last_byte_at, self.last_event_at, self.last_bookmark_at)
         return ReflectorStatistics(
             phase=phase,

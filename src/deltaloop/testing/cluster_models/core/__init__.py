@@ -1,1 +1,1 @@
-"""What the models of a cluster decide: pure functions from what there is to what is to be done next."""
+"""Decisions of the cluster models: pure functions from the current objects to the next steps."""

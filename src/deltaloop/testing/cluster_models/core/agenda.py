@@ -1,9 +1,9 @@
-"""What a cluster's models have to do, and when each of it is due: a step takes a time that chance draws, once.
+"""Agenda of the cluster models: each step waits for a random duration, drawn once.
 
-    models say what is to be done ──▶ new: draw how long it takes ──▶ wait ──▶ due ──▶ done, or failed and due later
-                                  ──▶ no longer said: forgotten
+    models return a step ──▶ new: draw its duration ──▶ wait ──▶ due ──▶ done, or failed and due later
+                         ──▶ not returned any more: dropped
 
-A step that has no write is a mark: once its time is over it is *passed*, for as long as it is said.
+A step without a write is a mark. After its duration it is *passed*, as long as the models return it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LONGEST_PAUSE: Final = 60.0
 
 
 class EnvironmentVerb(StrEnum):
-    """How a model writes."""
+    """Kind of write that a model sends."""
 
     CREATE = "create"
     PATCH = "patch"
@@ -33,16 +33,16 @@ class EnvironmentVerb(StrEnum):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentWrite:
-    """A write of a model.
+    """Write of a model.
 
     Attributes:
-        verb: How it writes.
-        kind: What kind of object.
-        namespace: Of the object; empty if its kind has none.
-        name: Of the object; empty if the server makes it up.
+        verb: Kind of write.
+        kind: Kind of the object.
+        namespace: Namespace of the object; empty for cluster-scoped kinds.
+        name: Name of the object; empty if it is generated.
         body: The object to create, the merge patch, or the binding.
-        uid: Which object is deleted.
-        grace: Seconds that a deleted object has to end; None is what the object says.
+        uid: Uid of the object to delete.
+        grace: Grace period of a deletion in seconds; None uses the object's own.
     """
 
     verb: EnvironmentVerb
@@ -57,13 +57,13 @@ class EnvironmentWrite:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentStep:
-    """Something that a model does.
+    """Step of a model.
 
     Attributes:
-        about: Uid of the object that it is about.
-        told: What happens, for people; with ``about`` it says which step it is.
-        takes: Least and most seconds that it takes.
-        write: What it writes; None is nothing: it only marks that the time is over.
+        about: Uid of the object that the step is about.
+        told: Description for people; identifies the step together with ``about``.
+        takes: Minimum and maximum duration in seconds.
+        write: Write to send; None for a mark.
     """
 
     about: str
@@ -73,7 +73,7 @@ class EnvironmentStep:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """What makes it the same step the next time that it is said."""
+        """Identity by which the step is recognized when the models return it again."""
         return self.about, self.told
 
 
@@ -88,14 +88,10 @@ class _Entry:
 
 @final
 class Agenda:
-    """All steps that wait for their time."""
+    """Steps that wait until they are due."""
 
     def __init__(self, draw: Callable[[str], float]) -> None:
-        """Begin with nothing.
-
-        Args:
-            draw: Gives a number in [0, 1) for a text; the same text has the same number.
-        """
+        """Make an empty agenda; ``draw`` returns a number in [0, 1), always the same for the same text."""
         self._draw = draw
         self._entries: dict[tuple[str, str], _Entry] = {}
         self._passed: set[tuple[str, str]] = set()
@@ -103,21 +99,16 @@ class Agenda:
 
     @property
     def passed(self) -> frozenset[tuple[str, str]]:
-        """The marks whose time is over."""
+        """Identities of the marks that have passed."""
         return frozenset(self._passed)
 
     @property
     def next_at(self) -> float | None:
-        """When the next step is due; None if there is none."""
+        """Time in seconds when the next step is due; None if no step waits."""
         return min((entry.at for entry in self._entries.values()), default=None)
 
     def plan(self, steps: Sequence[EnvironmentStep], *, now: float) -> tuple[EnvironmentStep, ...]:
-        """Take all that is to be done, and return what is due of it, the longest due first.
-
-        Args:
-            steps: What the models say; what they said before and do not say now is forgotten.
-            now: Seconds.
-        """
+        """Replace the waiting steps, and return those that are due, in the order of their due times."""
         said = {step.identity: step for step in steps}
         self._passed &= said.keys()
         entries: dict[tuple[str, str], _Entry] = {}
@@ -140,17 +131,11 @@ class Agenda:
         return least + (most - least) * self._draw(f"{step.told}, {self._often[step.told]}")
 
     def done(self, step: EnvironmentStep) -> None:
-        """Take that a step was carried out; if it is said again, it takes its time again."""
+        """Remove a step that was carried out; if the models return it again, it waits again."""
         self._entries.pop(step.identity, None)
 
     def failed(self, step: EnvironmentStep, why: str, *, now: float) -> None:
-        """Take that a step could not be carried out: it is tried again, after a pause that doubles up to a minute.
-
-        Args:
-            step: The step.
-            why: For people.
-            now: Seconds.
-        """
+        """Retry a failed step after a pause, which doubles from one second to a minute."""
         entry = self._entries.get(step.identity)
         if entry is not None:
             entry.at = now + min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0**entry.failures)
@@ -158,11 +143,7 @@ class Agenda:
             entry.why = why
 
     def left(self, *, now: float) -> tuple[str, ...]:
-        """Return what waits for its time, for people.
-
-        Args:
-            now: Seconds.
-        """
+        """Return descriptions of the waiting steps."""
         return tuple(
             f"the environment: {entry.step.told}"
             + (f", tried {entry.failures} times: {entry.why}" if entry.failures else "")

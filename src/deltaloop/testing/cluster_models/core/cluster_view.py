@@ -1,4 +1,4 @@
-"""What there is in a cluster, as models read it, and the steps that they make of it."""
+"""View of the objects in a cluster that models read, and constructors of their steps."""
 
 from __future__ import annotations
 
@@ -16,24 +16,23 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.testing.cluster_models.core.agenda import EnvironmentStep, EnvironmentVerb, EnvironmentWrite
 
 REACTS: Final = (0.01, 0.2)
-"""Least and most seconds until a controller does what follows from what it sees."""
+"""Minimum and maximum seconds until a controller reacts to a change."""
 
 NAME_SIGNS: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""What names are made up of: no vowels, so that no word comes of it."""
+"""Letters of generated names, without vowels to avoid words."""
 
 
 @final
 class ClusterObject:
-    """An object that models read; its fields must not be changed.
+    """Object that models read; do not change its fields.
 
     Attributes:
-        kind: What it is.
-        resource: As a cache has it.
-        fields: All of it.
+        kind: Kind of the object.
+        resource: The object as stored in the cache.
+        fields: All fields.
     """
 
     def __init__(self, kind: ResourceType[Any], obj: Resource) -> None:
-        """Take an object as a cache has it."""
         self.kind = kind
         self.resource = obj
         self.fields: dict[str, object] = obj.to_dict()
@@ -50,26 +49,26 @@ class ClusterObject:
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """Its labels."""
+        """Labels of the object."""
         return string_map(self.metadata.get("labels"))
 
     @property
     def annotations(self) -> dict[str, str]:
-        """Its annotations."""
+        """Annotations of the object."""
         return string_map(self.metadata.get("annotations"))
 
     @property
     def generation(self) -> int:
-        """How often its spec was changed."""
+        """Generation of the object, which increases with each change of its spec."""
         return integer(self.metadata.get("generation"))
 
     @property
     def phase(self) -> str:
-        """Its phase, if its status has one."""
+        """Phase in the status; may be empty."""
         return text(self.status.get("phase"))
 
     def condition(self, name: str) -> str:
-        """Return the status of a condition; empty if it has none of that type."""
+        """Return the status of a condition; empty if it does not exist."""
         return next(
             (text(at(each, "status")) for each in items(self.status.get("conditions")) if at(each, "type") == name), ""
         )
@@ -80,10 +79,10 @@ class ClusterObject:
 
 @final
 class ClusterView:
-    """All objects of the kinds that models look at, at one moment.
+    """Objects of all kinds that models read, at one moment.
 
     Attributes:
-        instant: The time of day, as objects have it.
+        instant: Time of day in the format of Kubernetes.
     """
 
     def __init__(
@@ -95,15 +94,7 @@ class ClusterView:
         fails: Callable[[ClusterObject], bool] = lambda _: False,
         draw: Callable[[str], float] = lambda _: 0.5,
     ) -> None:
-        """Take what there is.
-
-        Args:
-            objects: By kind.
-            instant: The time of day, as objects have it.
-            passed: Marks whose time is over.
-            fails: Tells whether the program in a Pod ends by an error.
-            draw: Gives a number in [0, 1) for a text.
-        """
+        """Make a view; ``passed`` has identities of marks, and ``draw`` returns a number in [0, 1) for a text."""
         self.instant = instant
         self.fails = fails
         self.draw = draw
@@ -116,24 +107,24 @@ class ClusterView:
                     self._by_owner.setdefault((kind, obj.owner), []).append(obj)
 
     def of(self, kind: ResourceType[Any]) -> Sequence[ClusterObject]:
-        """Return all objects of a kind, by their keys."""
+        """Return all objects of a kind, sorted by key."""
         return self._objects.get(kind, ())
 
     def find(self, kind: ResourceType[Any], namespace: str, name: str) -> ClusterObject | None:
-        """Return an object; None if it is not there."""
+        """Return an object; None if it does not exist."""
         return next((obj for obj in self.of(kind) if obj.name == name and obj.namespace == namespace), None)
 
     def controlled_by(self, owner: ClusterObject, kind: ResourceType[Any]) -> list[ClusterObject]:
-        """Return the objects of a kind whose controller another one is."""
+        """Return the objects of a kind that have this controlling owner."""
         return self._by_owner.get((kind, owner.uid), [])
 
     def has_passed(self, mark: EnvironmentStep) -> bool:
-        """Tell whether the time of a mark is over."""
+        """Return whether a mark has passed."""
         return mark.identity in self._passed
 
 
 def reference_of(owner: ClusterObject) -> dict[str, object]:
-    """Return the owner reference of what an object controls."""
+    """Return a controlling owner reference to an object."""
     return {
         "apiVersion": owner.kind.api_version,
         "kind": owner.kind.kind,
@@ -145,7 +136,7 @@ def reference_of(owner: ClusterObject) -> dict[str, object]:
 
 
 def hash_of(template: object) -> str:
-    """Return a short text that is another one for another template of Pods."""
+    """Return a short hash of a Pod template."""
     encoded = msgspec.json.encode(template, order="deterministic")
     return "".join(NAME_SIGNS[byte % len(NAME_SIGNS)] for byte in hashlib.sha256(encoded).digest()[:10])
 
@@ -153,15 +144,7 @@ def hash_of(template: object) -> str:
 def creates(
     owner: ClusterObject, kind: ResourceType[Any], body: Mapping[str, object], told: str, *, name: str = ""
 ) -> EnvironmentStep:
-    """Return the step that makes an object for another one.
-
-    Args:
-        owner: For whom.
-        kind: What is made.
-        body: The object; its name is added.
-        told: What happens, for people.
-        name: Its name; empty if the body has a ``generateName``.
-    """
+    """Return a step that creates an object for an owner; without ``name``, the body needs a ``generateName``."""
     metadata = {**mapping(body.get("metadata")), **({"name": name} if name else {})}
     namespace = owner.namespace if kind.namespaced else ""
     write = EnvironmentWrite(
@@ -173,7 +156,7 @@ def creates(
 def patches(
     obj: ClusterObject, body: Mapping[str, object], told: str, *, takes: tuple[float, float] = REACTS
 ) -> EnvironmentStep:
-    """Return the step that changes an object, unless somebody else was quicker."""
+    """Return a step that patches an object, unless another writer changes it first."""
     metadata = {**mapping(body.get("metadata")), "resourceVersion": obj.version}
     write = EnvironmentWrite(
         verb=EnvironmentVerb.PATCH,
@@ -188,14 +171,7 @@ def patches(
 def reports(
     obj: ClusterObject, status: Mapping[str, object], told: str = "", *, takes: tuple[float, float] = REACTS
 ) -> list[EnvironmentStep]:
-    """Return the step that writes a status, if it is another one than there is.
-
-    Args:
-        obj: Whose status.
-        status: All of it; what is None, 0 or empty is left out, as Go's encoder does it.
-        told: What happens, for people.
-        takes: Least and most seconds.
-    """
+    """Return a step that writes a whole status, or none if it is unchanged; zero values are omitted, as in Go."""
     wanted = {name: value for name, value in status.items() if value not in (None, 0, "", [], {})}
     wanted |= {name: 0 for name in _ALWAYS_THERE.get(obj.kind.kind, ()) if name not in wanted}
     if wanted == obj.status:
@@ -218,7 +194,7 @@ _ALWAYS_THERE: Final = {"ReplicaSet": ("replicas",), "StatefulSet": ("replicas",
 def deletes(
     obj: ClusterObject, told: str = "", *, takes: tuple[float, float] = REACTS, grace: int | None = None
 ) -> EnvironmentStep:
-    """Return the step that deletes an object, and no other one of its name."""
+    """Return a step that deletes an object, but not a later object of the same name."""
     write = EnvironmentWrite(
         verb=EnvironmentVerb.DELETE,
         kind=obj.kind,
@@ -231,12 +207,9 @@ def deletes(
 
 
 def conditions(obj: ClusterObject, instant: str, wanted: Mapping[str, tuple[str, str, str]]) -> list[dict[str, object]]:
-    """Return the conditions of an object, changed; one whose status stays the same keeps its time.
+    """Return an object's conditions after changes to status, reason and message.
 
-    Args:
-        obj: The object.
-        instant: The time of day.
-        wanted: By type: status, reason and message; those of other types stay.
+    The transition time changes only with the status. Conditions of other types are kept.
     """
     found = {text(at(each, "type")): mapping(each) for each in items(obj.status.get("conditions"))}
     for name, (status, reason, message) in wanted.items():
@@ -252,11 +225,11 @@ def conditions(obj: ClusterObject, instant: str, wanted: Mapping[str, tuple[str,
 
 
 def selects(selector: object, labels: Mapping[str, str]) -> bool:
-    """Tell whether plain labels are among others."""
+    """Return whether labels match a selector of plain labels; an empty selector never matches."""
     wanted = string_map(selector)
     return bool(wanted) and all(labels.get(name) == value for name, value in wanted.items())
 
 
 def in_order(objects: Iterable[ClusterObject]) -> list[ClusterObject]:
-    """Return objects by their keys."""
+    """Sort objects by key."""
     return sorted(objects, key=lambda obj: (obj.namespace, obj.name))

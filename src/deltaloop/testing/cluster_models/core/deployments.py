@@ -1,4 +1,4 @@
-"""The Deployment controller: a ReplicaSet for each template, and a rollout from the old ones to the new one.
+"""Deployment controller: a ReplicaSet for each template, and a rollout to the newest template.
 
 Source: pkg/controller/deployment: rolling.go, recreate.go, progress.go, util/deployment_util.go.
 """
@@ -29,7 +29,7 @@ _HISTORY: Final = 10
 
 
 def deployments(view: ClusterView) -> list[EnvironmentStep]:
-    """Return what is to be done for all Deployments."""
+    """Return the next steps for all Deployments."""
     return [step for each in view.of(kinds.DEPLOYMENT) for step in _of(each, view)]
 
 
@@ -50,7 +50,7 @@ def _of(owner: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
 
 
 def _template(obj: ClusterObject) -> dict[str, object]:
-    """Return a template without the label that tells ReplicaSets apart."""
+    """Return the Pod template without the hash label that distinguishes ReplicaSets."""
     template = mapping(obj.spec.get("template"))
     metadata = mapping(template.get("metadata"))
     labels = {name: value for name, value in string_map(metadata.get("labels")).items() if name != _HASH}
@@ -109,7 +109,7 @@ def _scaled(owner: ClusterObject, each: ClusterObject, size: int) -> list[Enviro
 
 
 def _noted(owner: ClusterObject, new: ClusterObject, old: Sequence[ClusterObject]) -> list[EnvironmentStep]:
-    """Return the steps that number revisions: that of a template that comes back is the newest once more."""
+    """Return steps that update revision numbers; a template that is used again gets the newest revision."""
     latest = max(map(_revision, old), default=0)
     if _revision(new) <= latest:
         return [patches(new, {"metadata": {"annotations": {_REVISION: str(latest + 1)}}}, f"{new} is the newest")]
@@ -120,7 +120,7 @@ def _noted(owner: ClusterObject, new: ClusterObject, old: Sequence[ClusterObject
 
 
 def _roll(owner: ClusterObject, new: ClusterObject | None, old: list[ClusterObject]) -> list[EnvironmentStep]:
-    """Return the next steps of a rolling update: up by the surge, down by what may be missing."""
+    """Return the next steps of a rolling update, within ``maxSurge`` and ``maxUnavailable``."""
     wanted = integer(owner.spec.get("replicas"))
     surge, missing = _bounds(owner)
     total = sum(map(_size, old)) + (_size(new) if new else 0)
@@ -132,7 +132,7 @@ def _roll(owner: ClusterObject, new: ClusterObject | None, old: list[ClusterObje
     down = total - (wanted - missing) - (_size(new) - _ready(new))
     sizes = {each.uid: _size(each) for each in old}
     oldest_first = sorted(old, key=_revision)
-    for each in oldest_first:  # first what is not available anyway
+    for each in oldest_first:  # remove unavailable Pods first
         cut = max(0, min(down, sizes[each.uid] - _ready(each)))
         sizes[each.uid] -= cut
         down -= cut
@@ -149,7 +149,7 @@ def _roll(owner: ClusterObject, new: ClusterObject | None, old: list[ClusterObje
 def _recreate(
     owner: ClusterObject, new: ClusterObject | None, old: list[ClusterObject], view: ClusterView
 ) -> list[EnvironmentStep]:
-    """Return the next steps of an update that ends all old Pods first."""
+    """Return the next steps of an update that first ends all old Pods."""
     running = [each for each in old if _size(each)]
     if running:
         return [step for each in running for step in _scaled(owner, each, 0)]
@@ -171,7 +171,7 @@ def _forgotten(owner: ClusterObject, old: list[ClusterObject]) -> list[Environme
 
 
 def _bounds(owner: ClusterObject) -> tuple[int, int]:
-    """Return how many Pods there may be too many, and how many too few."""
+    """Return the resolved ``maxSurge`` and ``maxUnavailable``."""
     if at(owner.spec, "strategy", "type") == "Recreate":
         return 0, 0
     rolling, wanted = at(owner.spec, "strategy", "rollingUpdate"), integer(owner.spec.get("replicas"))
@@ -223,7 +223,7 @@ def _status(
 
 
 def _dated(owner: ClusterObject, found: list[dict[str, object]], instant: str) -> list[dict[str, object]]:
-    """Return conditions with the time of their last change, which a Deployment has beside that of the status."""
+    """Return conditions with ``lastUpdateTime``, which Deployments have in addition to the transition time."""
     before = {text(at(each, "type")): mapping(each) for each in items(owner.status.get("conditions"))}
     for each in found:
         same = before.get(text(each["type"]), {})

@@ -1,4 +1,4 @@
-"""The EndpointSlice controller: each Service that selects Pods has one slice, which says where they are."""
+"""EndpointSlice controller: one slice with the addresses of the Pods for each Service that selects Pods."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MANAGED_BY: Final = {"endpointslice.kubernetes.io/managed-by": "endpointslice-c
 
 
 def endpoints(view: ClusterView) -> list[EnvironmentStep]:
-    """Return what is to be done for all Services."""
+    """Return the next steps for all Services."""
     return [step for each in view.of(kinds.SERVICE) for step in _of(each, view)]
 
 

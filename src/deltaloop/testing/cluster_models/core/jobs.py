@@ -1,6 +1,7 @@
-"""The Job controller: Pods until enough have succeeded, or too many have failed.
+"""Job controller: create Pods until enough have succeeded or too many have failed.
 
-A Pod that has ended is counted once: its uid is noted in the status, then its finalizer goes, then it is a number.
+Each ended Pod is counted once: the status first records its uid, then its finalizer is removed, and then the uid is
+replaced by an increased count.
 
 Source: pkg/controller/job/job_controller.go (``syncJob``, ``trackJobStatusAndRemoveFinalizers``), indexed_job_utils.go.
 """
@@ -33,7 +34,7 @@ _LONGEST_BACKOFF: Final = 600.0
 
 
 def jobs(view: ClusterView) -> list[EnvironmentStep]:
-    """Return what is to be done for all Jobs, and for what is left of those that are gone."""
+    """Return the next steps for all Jobs, and for Pods of deleted Jobs."""
     steps = [step for each in view.of(kinds.JOB) for step in _of(each, view)]
     there = {each.uid for each in view.of(kinds.JOB)}
     orphans = [pod for pod in view.of(kinds.POD) if _tracked(pod) and pod.owner not in there]
@@ -59,7 +60,7 @@ def _of(owner: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
     steps = [_untracked(pod) for pod in pods if pod.uid in counted.noted and _tracked(pod)]
     active = [pod for pod in pods if is_active(pod)]
     if verdict or owner.spec.get("suspend"):
-        # Why Pods are deleted is noted first: once they are gone nothing else tells it.
+        # Record the reason before deleting Pods: without them it could not be determined.
         noted = "True" in (owner.condition("SuccessCriteriaMet"), owner.condition("FailureTarget"))
         steps += [deletes(pod, f"{owner} deletes {pod}") for pod in active if noted or not verdict]
     else:
@@ -68,7 +69,7 @@ def _of(owner: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
 
 
 class _Counted:
-    """How many Pods have succeeded and failed: numbers, and the uids that are about to become numbers."""
+    """Numbers of succeeded and failed Pods, and the recorded uids that are not counted yet."""
 
     def __init__(self, owner: ClusterObject, pods: list[ClusterObject]) -> None:
         there = {pod.uid: pod for pod in pods}
@@ -100,7 +101,7 @@ def _containers(pod: ClusterObject) -> list[object]:
 
 
 def _ends(pod: ClusterObject) -> str:
-    """Return how a Pod has ended; one that is deleted before it has, has failed."""
+    """Return the final phase of a Pod; a Pod deleted before it got a node has failed."""
     if pod.phase in ("Succeeded", "Failed"):
         return pod.phase
     return "Failed" if pod.deleted and not pod.spec.get("nodeName") else ""
@@ -116,7 +117,7 @@ def _index(pod: ClusterObject) -> int | None:
 
 
 def _verdict(owner: ClusterObject, counted: _Counted, pods: list[ClusterObject]) -> str:
-    """Return ``Complete`` or ``Failed``, or nothing as long as there is none."""
+    """Return ``Complete`` or ``Failed``; empty while the Job runs."""
     limit = owner.spec.get("backoffLimit")
     most = limit if isinstance(limit, int) else _LIMIT
     wanted = owner.spec.get("completions")
@@ -135,7 +136,7 @@ def _next(owner: ClusterObject, counted: _Counted, active: list[ClusterObject]) 
         done = len(counted.indexes) if _is_indexed(owner) else counted.total("succeeded")
         most = min(most, integer(wanted) - done)
     elif counted.total("succeeded"):
-        most = len(active)  # whoever works on a queue ends by itself
+        most = len(active)  # workers of a queue end on their own
     steps: list[EnvironmentStep] = [deletes(pod, f"{owner} deletes {pod}") for pod in active[max(0, most) :]]
     taken = {*counted.indexes, *map(_index, active)}
     free = [index for index in range(integer(wanted)) if index not in taken]
@@ -212,7 +213,7 @@ def _parsed(said: str) -> set[int | None]:
 
 
 def _written(indexes: set[int]) -> str:
-    """Return indexes as Kubernetes writes them, such as ``0-2,4``."""
+    """Format indexes like Kubernetes, such as ``0-2,4``."""
     parts: list[list[int]] = []
     for index in sorted(indexes):
         if parts and parts[-1][1] == index - 1:

@@ -1,4 +1,4 @@
-"""The models that there are, what each of them stands on, and which kinds they look at."""
+"""Available models, their dependencies, and the kinds that they read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from deltaloop.testing.cluster_models.core.stateful_sets import stateful_sets
 from deltaloop.testing.cluster_models.core.volumes import volumes
 
 ModelName: TypeAlias = Literal["pods", "volumes", "replicasets", "deployments", "statefulsets", "jobs", "endpoints"]
-"""What of a cluster can be stood in for."""
+"""Name of a model of cluster components."""
 
 NAMES: Final[tuple[ModelName, ...]] = get_args(ModelName)
 
@@ -53,11 +53,7 @@ _KINDS: Final[dict[ModelName, tuple[ResourceType[Any], ...]]] = {
 
 
 def with_what_they_need(names: Iterable[str]) -> tuple[ModelName, ...]:
-    """Return models with those that they stand on, in the order of ``NAMES``; all of them for none.
-
-    Raises:
-        InvalidArgumentError: If there is none of a name.
-    """
+    """Return models with their dependencies, in the order of ``NAMES``; without names, all models."""
     asked = [*names] or [*NAMES]
     unknown = [name for name in asked if name not in NAMES]
     if unknown:
@@ -73,10 +69,10 @@ def with_what_they_need(names: Iterable[str]) -> tuple[ModelName, ...]:
 
 
 def kinds_of(names: Iterable[ModelName]) -> tuple[ResourceType[Any], ...]:
-    """Return the kinds that models look at, each once."""
+    """Return the kinds that models read, without duplicates."""
     return tuple(dict.fromkeys(kind for name in names for kind in _KINDS[name]))
 
 
 def steps_of(names: Iterable[ModelName], view: ClusterView) -> list[EnvironmentStep]:
-    """Return all that models have to do."""
+    """Return the current steps of models."""
     return [step for name in names for model in _MODELS[name] for step in model(view)]

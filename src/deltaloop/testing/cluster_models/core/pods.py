@@ -1,4 +1,4 @@
-"""The scheduler and the kubelet: a Pod gets a node, starts, becomes ready, and ends.
+"""Scheduler and kubelet: a Pod gets a node, starts, becomes ready, and ends.
 
 Pending ──▶ bound ──▶ Running ──▶ Ready ──▶ Succeeded or Failed, if its program ends
    │ waits for its claims             │ deleted: not ready any more, then removed, unless a finalizer holds it
@@ -30,10 +30,10 @@ ONLY_NODE: Final = "node-1"
 
 
 def schedule(view: ClusterView) -> list[EnvironmentStep]:
-    """Return a binding for each Pod that has no node, and whose claims have volumes.
+    """Return a binding for each Pod that has no node, and whose claims are bound.
 
-    If the cluster has Nodes, one of them is taken: the one with the fewest Pods among those that are not cordoned, not
-    said to be not ready, and have the labels that the Pod asks for. Otherwise it is ``node-1``, which is no object.
+    If the cluster has Nodes, the Pod gets the one with the fewest Pods that is schedulable, not reported as not ready,
+    and matches the node selector. Without Nodes, it gets ``node-1``, which does not exist as an object.
     """
     pods = view.of(kinds.POD)
     loads = {node.name: sum(pod.spec.get("nodeName") == node.name for pod in pods) for node in view.of(kinds.NODE)}
@@ -75,7 +75,7 @@ def _has_volumes(pod: ClusterObject, view: ClusterView) -> bool:
 
 
 def run(view: ClusterView) -> list[EnvironmentStep]:
-    """Return what the kubelet does next with each Pod that has a node."""
+    """Return the kubelet's next steps for each Pod that has a node."""
     return [step for pod in view.of(kinds.POD) if pod.spec.get("nodeName") for step in _next(pod, view)]
 
 
@@ -103,19 +103,19 @@ def _next(pod: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
 
 
 def _end(pod: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
-    """Return how a deleted Pod goes: its program ends within its grace, and then it is removed."""
+    """Return the steps that end a deleted Pod: its program ends within the grace period, then the Pod is removed."""
     grace = integer(pod.metadata.get("deletionGracePeriodSeconds"))
     if pod.phase == "Running":
-        # What runs until it is stopped ends in good order then; what has a task has not come to the end of it.
+        # A server stops gracefully; a task with an end was interrupted, so it failed.
         stopped = text(pod.spec.get("restartPolicy")) in ("Never", "OnFailure")
         ended = _ended(pod, view, code=143 if stopped else 0, phase="Failed" if stopped else "Succeeded")
         return reports(pod, ended, f"{pod} ends", takes=(min(0.2, grace), min(_ENDING, grace)))
-    # Of 0 means that it was done already, and a finalizer holds the Pod.
+    # A grace period of 0 means that this step was done, and a finalizer holds the Pod.
     return [deletes(pod, f"{pod} is removed", takes=_NOTICING, grace=0)] if grace else []
 
 
 def _falls_over(pod: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
-    """Return the next failure of a program that is started again; nobody waits for one that has no end."""
+    """Return the next failure of a restarted program; without a Job it fails once, because no limit ends it."""
     often = max((integer(at(each, "restartCount")) for each in items(pod.status.get("containerStatuses"))), default=0)
     owner = next((job for job in view.of(kinds.JOB) if job.uid == pod.owner), None)
     if often and owner is None:
@@ -202,23 +202,23 @@ def _is_finished(pod: ClusterObject) -> bool:
 
 
 def is_active(pod: ClusterObject) -> bool:
-    """Tell whether a Pod counts for who has made it: it has not ended, and is not about to."""
+    """Return whether a Pod has not ended and is not being deleted."""
     return not pod.deleted and not _is_finished(pod)
 
 
 def is_ready(pod: ClusterObject) -> bool:
-    """Tell whether a Pod is ready."""
+    """Return whether a Pod is ready."""
     return pod.condition("Ready") == "True"
 
 
 def availability(pod: ClusterObject, least_ready: int) -> EnvironmentStep:
-    """Return the mark that a Pod has been ready for as many seconds as its maker asks for."""
+    """Return the mark that a Pod has been ready for ``least_ready`` seconds."""
     told = f"{pod} has been ready for {least_ready} s"
     return EnvironmentStep(about=pod.uid, told=told, takes=(least_ready, least_ready), write=None)
 
 
 def available(pods: list[ClusterObject], least_ready: int, view: ClusterView) -> tuple[int, list[EnvironmentStep]]:
-    """Return how many Pods have been ready for long enough, and the marks to wait for."""
+    """Return the number of Pods that have been ready for long enough, and the marks to wait for."""
     ready = [pod for pod in pods if is_ready(pod)]
     if not least_ready:
         return len(ready), []

@@ -1,4 +1,4 @@
-"""The ReplicaSet controller: as many Pods as are asked for, and how many of them are ready."""
+"""ReplicaSet controller: create and delete Pods, and report how many are ready."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
 
 def replica_sets(view: ClusterView) -> list[EnvironmentStep]:
-    """Return what is to be done for all ReplicaSets."""
+    """Return the next steps for all ReplicaSets."""
     return [step for each in view.of(kinds.REPLICA_SET) for step in _of(each, view)]
 
 
@@ -49,7 +49,7 @@ def _of(owner: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
 
 
 def _worth(pod: ClusterObject) -> tuple[bool, bool, bool, int, str, str]:
-    """Return what Pods are ordered by: those go first that nobody misses, of equals the youngest."""
+    """Return the sort key for deletion: least useful Pods first, and younger before older Pods."""
     cost = pod.annotations.get(_COST, "0")
     given = int(cost) if cost.removeprefix("-").isdecimal() else 0
     made = "".join(chr(0x10FFFF - ord(sign)) for sign in text(pod.metadata.get("creationTimestamp")))
@@ -57,13 +57,13 @@ def _worth(pod: ClusterObject) -> tuple[bool, bool, bool, int, str, str]:
 
 
 def metadata_of(template: object) -> dict[str, object]:
-    """Return what a Pod takes of its template's metadata."""
+    """Return the metadata that a Pod takes from its template."""
     metadata = mapping(at(template, "metadata"))
     return {name: metadata[name] for name in ("labels", "annotations", "finalizers") if metadata.get(name)}
 
 
 def pod_of(owner: ClusterObject) -> dict[str, object]:
-    """Return a Pod of the template that an object has; the server makes up its name."""
+    """Return a Pod of an owner's template, with a generated name."""
     template = mapping(owner.spec.get("template"))
     metadata = metadata_of(template)
     metadata |= {"generateName": f"{owner.name}-", "ownerReferences": [reference_of(owner)]}

@@ -1,4 +1,4 @@
-"""The StatefulSet controller: Pods with numbers, one after the other, each with claims that outlive it.
+"""StatefulSet controller: numbered Pods in order, with claims that outlive them.
 
 Source: pkg/controller/statefulset: stateful_set_control.go (``updateStatefulSet``), stateful_set_utils.go.
 """
@@ -26,7 +26,7 @@ _REVISION: Final = "controller-revision-hash"
 
 
 def stateful_sets(view: ClusterView) -> list[EnvironmentStep]:
-    """Return what is to be done for all StatefulSets."""
+    """Return the next steps for all StatefulSets."""
     return [step for each in view.of(kinds.STATEFUL_SET) for step in _of(each, view)]
 
 
@@ -47,7 +47,7 @@ def _of(owner: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
         told = f"{owner} notes its revision {number}"
         return [*steps, creates(owner, kinds.CONTROLLER_REVISION, body, told, name=revision)]
     if text(owner.status.get("updateRevision")) != revision:
-        return steps  # which note it
+        return steps  # they write the update revision
     scaling, is_steady = _scale(owner, pods, known, view)
     updating = _update(owner, pods) if is_steady else []
     return [*steps, *scaling, *updating, *_left_over(owner, pods, view)]
@@ -81,9 +81,9 @@ def _partition(owner: ClusterObject) -> int:
 def _scale(
     owner: ClusterObject, pods: dict[int, ClusterObject], known: dict[str, ClusterObject], view: ClusterView
 ) -> tuple[list[EnvironmentStep], bool]:
-    """Return what makes and deletes Pods, and whether Pods may be made anew beside that.
+    """Return steps that create and delete Pods, and whether Pods can be updated as well.
 
-    With the usual policy it is only the next one, once those before it are ready.
+    With the default policy, this is only one Pod at a time, once the Pods before it are ready.
     """
     steps: list[EnvironmentStep] = []
     for number in _numbers(owner):
@@ -110,7 +110,7 @@ def _scale(
 def _made(
     owner: ClusterObject, number: int, known: dict[str, ClusterObject], view: ClusterView
 ) -> list[EnvironmentStep]:
-    """Return what makes a Pod: its claims first, unless they are there from an earlier one, and not about to go."""
+    """Return steps that create a Pod, after its claims exist and are not being deleted."""
     name = f"{owner.name}-{number}"
     steps, claims = _claims(owner, number, view)
     there = [view.find(kinds.PERSISTENT_VOLUME_CLAIM, owner.namespace, claim) for claim in claims.values()]
@@ -123,7 +123,7 @@ def _made(
 
 
 def _claims(owner: ClusterObject, number: int, view: ClusterView) -> tuple[list[EnvironmentStep], dict[str, str]]:
-    """Return what makes the claims of a Pod that are not there, and the names of all, by their purpose."""
+    """Return steps that create missing claims of a Pod, and the names of all claims by template."""
     steps: list[EnvironmentStep] = []
     names: dict[str, str] = {}
     for template in items(owner.spec.get("volumeClaimTemplates")):
@@ -143,7 +143,7 @@ def _claims(owner: ClusterObject, number: int, view: ClusterView) -> tuple[list[
 def _pod(
     owner: ClusterObject, number: int, volumes: list[object], known: dict[str, ClusterObject]
 ) -> dict[str, object]:
-    """Return a Pod of the present template; below the partition, of the one that was there before."""
+    """Return a Pod of the current template; below the partition, of the previous template."""
     template, revision = mapping(owner.spec.get("template")), text(owner.status.get("updateRevision"))
     before = known.get(text(owner.status.get("currentRevision")))
     if number < _partition(owner) and before is not None:
@@ -166,7 +166,7 @@ def _pod(
 
 
 def _update(owner: ClusterObject, pods: dict[int, ClusterObject]) -> list[EnvironmentStep]:
-    """Return what makes the last Pod anew that is not of the present template, once those after it are ready."""
+    """Return the step that replaces the last outdated Pod, once the Pods after it are ready."""
     if at(owner.spec, "updateStrategy", "type") == "OnDelete":
         return []
     for number in sorted(pods, reverse=True):
@@ -181,7 +181,7 @@ def _update(owner: ClusterObject, pods: dict[int, ClusterObject]) -> list[Enviro
 
 
 def _left_over(owner: ClusterObject, pods: dict[int, ClusterObject], view: ClusterView) -> list[EnvironmentStep]:
-    """Return what deletes claims of Pods that are not wanted any more, if the set says so."""
+    """Return steps that delete claims of removed Pods, if the retention policy requires it."""
     if at(owner.spec, "persistentVolumeClaimRetentionPolicy", "whenScaled") != "Delete":
         return []
     steps: list[EnvironmentStep] = []

@@ -1,7 +1,7 @@
-"""What binds claims to volumes, and makes volumes for those that nobody else makes any for.
+"""Volume controller: bind claims to volumes, and provision volumes for claims without another provisioner.
 
-claim Pending ──▶ a volume of it: one that is there and fits, or a new one ──▶ both are Bound
-claim gone    ──▶ the volume is Released, and gone if its policy says so
+claim Pending ──▶ an existing volume that fits, or a new one ──▶ both are Bound
+claim deleted ──▶ the volume is Released, and deleted if its reclaim policy is Delete
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _BOUND: Final = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bou
 
 
 def volumes(view: ClusterView) -> list[EnvironmentStep]:
-    """Return what is to be done for all claims and volumes.
+    """Return the next steps for all claims and volumes.
 
-    A claim gets a new volume if there is none that is made for it, unless a StorageClass is there under the name that
-    it says: then that one's provisioner makes the volume.
+    A claim gets a new volume if no existing volume fits, unless its StorageClass exists. In that case, the provisioner
+    of the StorageClass must create the volume.
     """
     steps: list[EnvironmentStep] = []
     for claim in view.of(kinds.PERSISTENT_VOLUME_CLAIM):
@@ -65,7 +65,7 @@ def _claimed(claim: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
 
 
 def _is_for(volume: ClusterObject, claim: ClusterObject) -> bool:
-    """Tell whether a volume is, or may become, that of a claim."""
+    """Return whether a volume belongs to a claim, or fits it and is free."""
     reference = at(volume.spec, "claimRef")
     if volume.deleted:
         return False

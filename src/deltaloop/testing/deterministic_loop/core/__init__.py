@@ -1,1 +1,1 @@
-"""Pure decisions about the order of tasks."""
+"""Decisions about the order of tasks, without I/O."""

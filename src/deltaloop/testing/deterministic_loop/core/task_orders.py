@@ -1,11 +1,11 @@
-"""In which order the steps of tasks run that are ready at the same moment.
+"""Orders in which tasks that are ready at the same moment take their steps.
 
-asyncio runs them first in, first out, so that a test sees one interleaving of many. Any other order is one that could
-be seen, too: by a little more delay here, a little less there. Only steps of tasks of programs under test are put in
-another order; what transports and timers do stays as it is, since asyncio promises its order to them.
+asyncio runs them first in, first out, so tests see only one of many possible interleavings. Other orders can occur with
+different delays. Only steps of tasks of programs under test are reordered. The callbacks of transports and timers keep
+their order, because asyncio guarantees it.
 
 Source of the priorities: Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs"
-(ASPLOS 2010): a bug that takes a certain order at d places is found with a known chance by d - 1 changes of priorities.
+(ASPLOS 2010): a bug that requires d ordering constraints is found with a known probability by d - 1 priority changes.
 """
 
 from __future__ import annotations
@@ -16,49 +16,44 @@ from typing import Final, Protocol, final
 
 _LONGEST_WAIT: Final = 1000
 _CHANGES: Final = 3
-_LAST_CHANGE: Final = 4  # powers of ten: the first ten thousand steps are as far as changes are made
+_LAST_CHANGE: Final = 4  # power of ten: priorities change within the first 10 000 steps
 
 
 class TaskOrder(Protocol):
-    """Decides about the steps of tasks."""
+    """Strategy that orders the steps of tasks."""
 
     def turn(self, tasks: Sequence[object]) -> Sequence[int]:
-        """Return which tasks take a step now, by their places, in their order; the others wait for the next turn.
+        """Return the indexes of the tasks that take a step now, in their order; the others wait for the next turn.
 
         Args:
-            tasks: Those that are ready, in the order in which they became so; never none.
+            tasks: Ready tasks, in the order in which they became ready; never empty.
         """
         ...
 
 
 @final
 class RandomOrder:
-    """Any order; half of those that are ready wait for another turn."""
+    """Random order, in which half of the ready tasks wait for another turn."""
 
     def __init__(self, draw: Callable[[], float]) -> None:
-        """Begin.
-
-        Args:
-            draw: Gives numbers in [0, 1).
-        """
+        """Make an order; ``draw`` returns random numbers in [0, 1)."""
         self._draw = draw
 
     def turn(self, tasks: Sequence[object]) -> Sequence[int]:
-        """Return which tasks take a step now, as ``TaskOrder.turn``."""
+        """Return the tasks that take a step now, as in ``TaskOrder.turn``."""
         drawn = sorted((self._draw(), place) for place in range(len(tasks)))
         return [place for number, (_, place) in enumerate(drawn) if not number or self._draw() < 0.5]
 
 
 @final
 class PreemptiveOrder:
-    """The task of the highest priority alone; priorities are drawn, and a few times the one that runs loses its own."""
+    """Order in which only the task with the highest priority runs.
+
+    Priorities are random, and a few times the running task loses its priority.
+    """
 
     def __init__(self, draw: Callable[[], float]) -> None:
-        """Begin.
-
-        Args:
-            draw: Gives numbers in [0, 1).
-        """
+        """Make an order; ``draw`` returns random numbers in [0, 1)."""
         self._draw = draw
         self._changes = {int(10 ** (_LAST_CHANGE * draw())) for _ in range(_CHANGES)}
         self._priorities: weakref.WeakKeyDictionary[object, float] = weakref.WeakKeyDictionary()
@@ -66,12 +61,12 @@ class PreemptiveOrder:
         self._waited = 0
 
     def turn(self, tasks: Sequence[object]) -> Sequence[int]:
-        """Return which task takes a step now, as ``TaskOrder.turn``; all, once others have waited for very long."""
+        """Return the task that takes a step now, as in ``TaskOrder.turn``; all tasks if others have waited for long."""
         for task in tasks:
             if task not in self._priorities:
                 self._priorities[task] = self._draw()
         self._waited = self._waited + 1 if len(tasks) > 1 else 0
-        if self._waited > _LONGEST_WAIT:  # one that never waits for anything would keep all others away
+        if self._waited > _LONGEST_WAIT:  # a task that never waits would starve all others
             self._waited = 0
             return range(len(tasks))
         chosen = max(range(len(tasks)), key=lambda place: self._priorities[tasks[place]])

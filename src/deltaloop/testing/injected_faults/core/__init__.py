@@ -1,1 +1,1 @@
-"""Pure decisions about planned faults."""
+"""Decisions about planned faults, without I/O."""

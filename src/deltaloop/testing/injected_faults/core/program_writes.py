@@ -1,12 +1,11 @@
-"""What programs under test write: which requests count, what strikes them, and at which of them a program crashes.
+"""Writes of programs under test: which requests count, which faults affect them, and where a program crashes.
 
     request ──▶ is it a write of an object? ──▶ number ──▶ crash before? ──▶ fault? ──▶ the server ──▶ crash after?
                         │ no                                                   │
-                        └──────────────────────────────────────────────────────┴─▶ reads may be struck, too
+                        └──────────────────────────────────────────────────────┴─▶ faults can also affect reads
 
-Numbers count the writes of all programs of one world, from 1 on, a write that is sent again each time. What a program
-does for itself (its Lease, Events, questions about its own rights) and dry runs are no writes of objects: they have no
-number, and faults that name no resource leave them alone.
+Numbers count the writes of all programs of one harness from 1, and each retry counts. Leases, Events, access reviews
+and dry runs are not writes of objects. They have no number, and no fault of a write affects them.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ _HARM: Final = (
 
 
 class CrashMoment(StrEnum):
-    """On which side of a write a program crashes."""
+    """Moment of a crash relative to a write."""
 
     BEFORE = "before it was sent"
     AFTER = "after the server had carried it out"
 
 
 class FaultKind(StrEnum):
-    """What happens to a write; ``simulation/core/schedules.py`` explains each."""
+    """Kind of a planned fault; ``simulation/core/schedules.py`` explains each."""
 
     CRASH_BEFORE = "crash-before"
     CRASH_AFTER = "crash-after"
@@ -71,21 +70,21 @@ class FaultKind(StrEnum):
 
 
 WEBHOOK_FAULTS: Final = frozenset({FaultKind.WEBHOOK_UNAVAILABLE, FaultKind.WEBHOOK_TIMEOUT, FaultKind.WEBHOOK_REJECTS})
-"""Faults without effect where no program serves webhooks. Conversions fail as well, and with them watches."""
+"""Faults without effect if no program serves webhooks. Conversions fail as well, and so do watches."""
 LASTS: Final = 30.0
-"""Seconds after which a fault ends by itself."""
+"""Duration of a fault in seconds."""
 SLOW_RATE: Final = 0.7
 """Seconds of a slow clock for each second of the server's. A leader that gives up after 10 s of its own clock is still
 in time for the 15 s of the other replicas."""
 
 
 class PlannedFault(NamedTuple):
-    """A fault that is planned for one write.
+    """Fault that is planned for one write.
 
     Attributes:
         kind: Kind of the fault.
         behind: Number of revisions by which a stale restart is behind.
-        changes: Number of changes of others after which a later crash comes.
+        changes: Number of changes by others after which a later crash happens.
     """
 
     kind: FaultKind
@@ -94,11 +93,11 @@ class PlannedFault(NamedTuple):
 
     @property
     def request_fault(self) -> Fault | None:
-        """The fault that strikes the request itself; None if it is carried out and answered."""
+        """Fault of the request itself; None if the request succeeds."""
         return _REQUEST_FAULTS.get(self.kind)
 
     def crashes(self, moment: CrashMoment) -> bool:
-        """Whether the program crashes at this moment of the write."""
+        """Return whether the program crashes at this moment of the write."""
         if moment is CrashMoment.BEFORE:
             return self.kind is FaultKind.CRASH_BEFORE
         return self.kind in (FaultKind.CRASH_AFTER, FaultKind.STALE)
@@ -116,13 +115,13 @@ _REQUEST_FAULTS: Final = {
 @final
 @dataclass(frozen=True, slots=True, order=True)
 class WriteName:
-    """A write in the terms of what happens: "the 2nd create of secrets", whatever else is written meanwhile.
+    """Name of a write that does not depend on other writes, such as "the 2nd create of secrets".
 
     Attributes:
         verb: ``create``, ``update``, ``patch``, ``apply``, ``delete`` or ``deletecollection``.
-        resource: ``secrets``, ``statefulsets.apps``.
-        subresource: Such as ``status``; empty for the object itself.
-        occurrence: Which of the writes of this verb, resource and subresource it is, from 1 on.
+        resource: Resource, such as ``secrets`` or ``statefulsets.apps``.
+        subresource: Subresource, such as ``status``; empty for the object itself.
+        occurrence: Number among the writes of this verb, resource and subresource, from 1.
     """
 
     verb: str
@@ -143,15 +142,15 @@ def _ordinal(number: int) -> str:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteReason:
-    """The reconcile that a write is part of, why that ran, and what its program could not know.
+    """Reconcile that a write is part of, its triggers, and the changes that its program had not seen.
 
     Attributes:
-        reconcile: For people: ``login default/a, reconcile 3``, with the attempt if it is not the first.
-        triggers: Why it ran, as ``deltaloop why`` says it.
-        unseen: What its caches had not seen when it wrote: objects, and the versions that the server had by then.
+        reconcile: Description such as ``login default/a, reconcile 3``, with the attempt after the first.
+        triggers: Triggers of the reconcile, as in ``deltaloop why``.
+        unseen: Objects whose changes its caches had not seen, with their versions.
         controller: Name of the controller.
-        number: Which of the controller's reconciles it is, from 1 on, since its program has begun.
-        life: How often its program had begun by then.
+        number: Number of the reconcile in this life of the program, from 1.
+        life: Number of the program's life, from 1.
     """
 
     reconcile: str
@@ -165,25 +164,25 @@ class WriteReason:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramWrite:
-    """A write that a program has sent, or was about to send.
+    """Write that a program has sent, or was about to send.
 
     Attributes:
-        number: Which of the writes of objects it is, from 1 on.
-        replica: Who sent it.
-        task: Name of the task that did, such as ``reconcile foo default/a``; for people.
-        at: When, in seconds of the event loop.
+        number: Number among all writes of objects, from 1.
+        replica: Name of the program.
+        task: Name of the asyncio task, such as ``reconcile foo default/a``, for people.
+        at: Time of the event loop in seconds.
         verb: ``create``, ``update``, ``patch``, ``apply``, ``delete`` or ``deletecollection``.
-        resource: ``secrets``, ``statefulsets.apps``.
-        key: ``namespace/name``, or the name; of a create without a name the beginning of it.
-        subresource: Such as ``status``; empty for the object itself.
-        body: What was sent.
-        code: HTTP status of the answer; 0 if there was none.
-        stored: What the server answered; empty if that is no object.
-        occurrence: Which of the writes of this verb, resource and subresource it is, from 1 on.
-        lost_lease: The Lease that its program had held, and that was no longer its own when this was carried out; empty
-            if it holds one, or never held any.
-        undone: Whether the server was restored from a backup that was made before.
-        reason: Why it was sent; None if it is part of no reconcile.
+        resource: Resource, such as ``secrets`` or ``statefulsets.apps``.
+        key: ``namespace/name``, or the name; for a create without a name, its prefix.
+        subresource: Subresource, such as ``status``; empty for the object itself.
+        body: Request body.
+        code: HTTP status of the response; 0 if there was none.
+        stored: Object in the response; empty if there is none.
+        occurrence: Number among the writes of this verb, resource and subresource, from 1.
+        lost_lease: Key of a Lease that the program had lost before this was carried out; empty if it holds a Lease, or
+            never held one.
+        undone: Whether the server was restored from an earlier backup.
+        reason: Reason of the write; None outside a reconcile.
     """
 
     number: int
@@ -204,17 +203,17 @@ class ProgramWrite:
 
     @property
     def name(self) -> WriteName:
-        """The write in terms that outlast changes elsewhere."""
+        """Name of the write, which does not depend on other writes."""
         return WriteName(self.verb, self.resource, self.subresource, self.occurrence)
 
     @property
     def version(self) -> str:
-        """The resource version of the object as it was stored: that of the write before, if nothing has changed."""
+        """Resource version of the stored object, which stays the same if the write changed nothing."""
         return text(mapping(self.stored.get("metadata")).get("resourceVersion"))
 
     @property
     def carried_out(self) -> bool:
-        """Whether the server is known to have done it."""
+        """Whether the server reported success."""
         return 200 <= self.code < 300
 
     def __str__(self) -> str:
@@ -225,12 +224,12 @@ class ProgramWrite:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserStep:
-    """Something that the test's own client has written: what a user does.
+    """Write by the test's own client, which represents a user.
 
     Attributes:
-        at: When, in seconds of the event loop.
-        text: What, such as ``delete configmaps default/a``.
-        after: How many writes of programs there were before.
+        at: Time of the event loop in seconds.
+        text: Description, such as ``delete configmaps default/a``.
+        after: Number of earlier writes of programs.
     """
 
     at: float
@@ -239,13 +238,9 @@ class UserStep:
 
 
 def made(write: ProgramWrite, resource: str, key: str, revision: int) -> bool:
-    """Tell whether a write has made a change; the revision at which an object is gone is not in the answer.
+    """Return whether a write made a change.
 
-    Args:
-        write: The write.
-        resource: Of the object that has changed.
-        key: Of the object that has changed.
-        revision: Of the change.
+    The revision is not compared for deletions, because their response lacks it.
     """
     if not write.carried_out or (write.resource, write.key) != (resource, key):
         return False
@@ -254,7 +249,7 @@ def made(write: ProgramWrite, resource: str, key: str, revision: int) -> bool:
 
 
 def is_object_write(info: RequestInfo, query: Mapping[str, str]) -> bool:
-    """Tell whether a request writes an object that the program is there for."""
+    """Return whether a request writes an object, rather than a Lease, an Event or a review."""
     path = info.resource
     return (
         path is not None
@@ -266,12 +261,12 @@ def is_object_write(info: RequestInfo, query: Mapping[str, str]) -> bool:
 
 
 def verb_of(info: RequestInfo, content_type: str) -> str:
-    """Return the verb of a write; a patch that is a server-side apply has a name of its own."""
+    """Return the verb of a write; ``apply`` for a server-side apply."""
     return "apply" if content_type.startswith("application/apply-patch") else info.verb
 
 
 def key_of(info: RequestInfo, body: Mapping[str, object]) -> str:
-    """Return which object a write is about; a create names it in its body."""
+    """Return the key of the written object; a create specifies the name in its body."""
     path = info.resource
     assert path is not None
     metadata = mapping(body.get("metadata"))
@@ -279,7 +274,7 @@ def key_of(info: RequestInfo, body: Mapping[str, object]) -> str:
 
 
 def object_of(body: bytes) -> Mapping[str, object]:
-    """Decode an object from the wire; empty if the body is not one."""
+    """Decode a JSON object; empty if the body is invalid."""
     try:
         return mapping(_decode(body))
     except msgspec.DecodeError:
@@ -287,15 +282,11 @@ def object_of(body: bytes) -> Mapping[str, object]:
 
 
 def failing_share(share: float) -> tuple[Fault, ...]:
-    """Return faults that strike a share of all writes: refused by 500 and 409, never arrived, or without an answer.
-
-    Raises:
-        ValueError: If the share is no number from 0 to 1.
-    """
+    """Return faults for a share of all writes, 0 to 1: rejected with 500 or 409, lost, or without a response."""
     if not 0 <= share <= 1:
         raise ValueError(f"the share of writes that fail is {share!r}; 0 to 1 is needed")
     each = share / len(_HARM)
-    # The first fault that strikes wins, so each has to strike its part of what the ones before it have left.
+    # The first matching fault applies, so later ones need a higher probability to get an equal share.
     return tuple(
         Fault(do=harm.do, code=harm.code, verbs=harm.verbs, probability=min(1.0, each / (1 - place * each)))
         for place, harm in enumerate(_HARM)
@@ -304,24 +295,15 @@ def failing_share(share: float) -> tuple[Fault, ...]:
 
 @final
 class HeldLeases:
-    """The Leases that one life of a program has taken, and whether it still holds any, by what programs wrote."""
+    """Leases that one life of a program has taken, and whether the program holds any of them."""
 
     def __init__(self, holders: dict[str, str]) -> None:
-        """Hold nothing.
-
-        Args:
-            holders: Identities by the keys of Leases, of all programs of one world.
-        """
+        """Begin without Leases; ``holders`` maps Leases to identities, for all programs of one harness."""
         self._holders = holders
         self._taken: dict[str, str] = {}
 
     def wrote(self, info: RequestInfo, answer: Mapping[str, object]) -> None:
-        """Take what the server has answered to a write of this program; all but Leases is passed over.
-
-        Args:
-            info: What was asked for.
-            answer: The object as it is stored.
-        """
+        """Record the response to a write of a Lease by this program; other writes are ignored."""
         if info.group_resource != LEASES or info.verb not in WRITE_VERBS:
             return
         key, identity = key_of(info, answer), text(mapping(answer.get("spec")).get("holderIdentity"))
@@ -330,7 +312,7 @@ class HeldLeases:
             self._taken[key] = identity
 
     def lost(self) -> str:
-        """Return the key of a Lease that it has lost; empty if it holds one, or never held any."""
+        """Return the key of a lost Lease; empty if the program holds a Lease, or never did."""
         if any(self._holders.get(key) == identity for key, identity in self._taken.items()):
             return ""
         return next(iter(self._taken), "")
@@ -338,14 +320,14 @@ class HeldLeases:
 
 @final
 class WritePlan:
-    """The faults that strike the requests of all programs of one world.
+    """Planned faults for the requests of all programs of one harness.
 
     Attributes:
-        faults: Faults that strike by rules.
-        crash: Number of the write at which a program crashes, and the side of it; None is no crash.
-        planned: Faults by the names of the writes that they strike.
-        draw: Function that draws the chances of faults: numbers in [0, 1).
-        lease_holders: Identities of holders by the keys of Leases.
+        faults: Faults defined by rules.
+        crash: Number of the write at which a program crashes, and the moment; None for no crash.
+        planned: Faults by names of writes.
+        draw: Function that returns a random number in [0, 1), for the probability of faults.
+        lease_holders: Identities of holders by keys of Leases.
     """
 
     def __init__(self, draw: Callable[[], float]) -> None:
@@ -357,25 +339,19 @@ class WritePlan:
         self._occurrences: Counter[tuple[str, str, str]] = Counter()
 
     def next_numbers(self, verb: str, resource: str, subresource: str) -> tuple[int, int]:
-        """Count a write, and return its number among all, and among those of its verb, resource and subresource."""
+        """Count a write; return its number among all writes, and among those of the same kind."""
         self._occurrences[verb, resource, subresource] += 1
         return self._occurrences.total(), self._occurrences[verb, resource, subresource]
 
     def crashes(self, number: int, moment: CrashMoment) -> bool:
-        """Tell whether its program crashes at this write; once only."""
+        """Return whether the program crashes at this write; the crash happens only once."""
         if self.crash != (number, moment):
             return False
         self.crash = None
         return True
 
     def strike(self, info: RequestInfo, *, is_write: bool, replica: str) -> Strike:
-        """Decide which fault strikes a request.
-
-        Args:
-            info: What is asked for.
-            is_write: Whether it is a write of an object.
-            replica: Who asks: the user of the faults.
-        """
+        """Choose the fault that affects a request of the program ``replica``."""
         if info.verb in WRITE_VERBS and not is_write:
             return Strike()
         return self.faults.strike(info, user=replica, draw=self.draw)

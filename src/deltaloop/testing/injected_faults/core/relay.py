@@ -1,27 +1,26 @@
-"""What a relay does with the bytes of one connection: pass them on, or do harm as it was told.
+"""State machine of a relayed connection: forward bytes, and apply faults.
 
     peer ──received──▶ [ line of one direction ] ──Send──▶ other peer
 
-A *fault* waits for its moment (at once, after so many seconds, or after so many bytes of its direction were passed on)
-and is then in force:
+A *fault* begins at its moment (immediately, after some seconds, or after some forwarded bytes of its direction):
 
-| fault      | from its moment on                                                                              |
+| fault      | effect                                                                                          |
 | ---------- | ------------------------------------------------------------------------------------------------ |
-| `Cut`      | both sides are closed, as by a program that ends                                                  |
-| `Reset`    | both sides are closed by a reset, as by a machine that crashed                                    |
-| `Stall`    | bytes of its direction wait, and are no longer read once 64 KiB wait; for ever, or for some time  |
-| `HalfOpen` | what either side sends, its end included, is read and thrown away: each believes the other is there |
-| `Delay`    | bytes of its direction arrive later, in order                                                     |
-| `Throttle` | bytes of its direction arrive at a rate                                                           |
-| `Corrupt`  | the next bytes of its direction have some of their bits flipped                                   |
+| `Cut`      | both sides are closed gracefully, as if a program ended                                         |
+| `Reset`    | both sides are reset, as if a machine crashed                                                   |
+| `Stall`    | bytes of the direction wait, forever or for some time; reading stops once 64 KiB wait           |
+| `HalfOpen` | bytes and ends of both sides are read and discarded, so each side believes in the other         |
+| `Delay`    | bytes of the direction arrive later, in order                                                   |
+| `Throttle` | bytes of the direction arrive at a limited rate                                                 |
+| `Corrupt`  | some bits of the next bytes of the direction are flipped                                        |
 
 Rules:
 
-* Without faults, both directions are passed on byte for byte, ends of stream included. Nothing is ever sent twice.
-* A moment by bytes is exact: the byte before it has been passed on, the byte after it has not.
-* Moments by time come in the order of their time; bytes that were due before one are passed on before it.
-* Moments count from when the fault was given to the connection.
-* Once both peers have ended their side and nothing that could be passed on is left, the connection is over.
+* Without faults, both directions are forwarded byte for byte, including ends of stream. No byte is sent twice.
+* A moment in bytes is exact: the byte before it has been forwarded, the byte after it has not.
+* Moments in seconds apply in the order of their time. Bytes that were due earlier are forwarded first.
+* Moments count from the time when the connection received the fault.
+* The connection ends once both peers have ended their streams and no byte that could be forwarded is left.
 """
 
 from __future__ import annotations
@@ -40,25 +39,25 @@ _THROTTLE_STEP: Final = 0.05
 
 
 class Direction(StrEnum):
-    """Which way bytes go."""
+    """Direction of bytes."""
 
     TO_SERVER = "to server"
     TO_CLIENT = "to client"
 
     @property
     def opposite(self) -> Direction:
-        """The other one."""
+        """Opposite direction."""
         return Direction.TO_CLIENT if self is Direction.TO_SERVER else Direction.TO_SERVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelayFault:
-    """What all faults have: a direction and a moment.
+    """Base class of faults, with a direction and a moment.
 
     Attributes:
-        direction: Whose bytes are counted, and which of them the fault is about.
-        after_bytes: The moment comes once so many bytes of the direction were passed on.
-        after: The moment comes after so many seconds. Without either, it is now.
+        direction: Direction whose bytes are counted and affected.
+        after_bytes: Number of forwarded bytes of the direction after which the fault begins.
+        after: Seconds after which the fault begins. By default, it begins immediately.
     """
 
     direction: Direction = Direction.TO_CLIENT
@@ -66,10 +65,10 @@ class RelayFault:
     after: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse moments that are none.
+        """Reject invalid moments.
 
         Raises:
-            ValueError: If one is negative, or both are given.
+            ValueError: If a value is negative, or both are given.
         """
         name = type(self).__name__
         if self.after_bytes is not None and self.after is not None:
@@ -80,28 +79,28 @@ class RelayFault:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut(RelayFault):
-    """Close both sides in order, after what was passed on has left."""
+    """Close both sides gracefully, after forwarded bytes were sent."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reset(RelayFault):
-    """Close both sides by a reset; what was passed on and not yet read may be lost with it, as TCP has it."""
+    """Reset both sides; forwarded bytes that were not read yet may be lost, as usual in TCP."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stall(RelayFault):
-    """Pass on nothing in the direction; the end of its stream waits, too.
+    """Forward nothing in the direction, including the end of its stream.
 
     Attributes:
-        duration: For so many seconds; None means for ever.
+        duration: Duration in seconds; None means permanently.
     """
 
     duration: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a negative duration."""
+        """Reject a negative duration."""
         RelayFault.__post_init__(self)
         require_not_negative("Stall", duration=self.duration or 0.0)
 
@@ -109,25 +108,25 @@ class Stall(RelayFault):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HalfOpen(RelayFault):
-    """Throw away what either side sends and tell neither about it, as when a node or a NAT entry is gone.
+    """Silently discard the bytes of both sides, like a lost node or NAT entry.
 
-    The kernels still acknowledge to each other, because the relay is there: TCP's own time limits do not notice.
+    The kernels still acknowledge the bytes, because the relay exists, so TCP timeouts do not detect the fault.
     """
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay(RelayFault):
-    """Let bytes that come from then on arrive later.
+    """Delay bytes that arrive from then on.
 
     Attributes:
-        seconds: How much later.
+        seconds: Delay in seconds.
     """
 
     seconds: float
 
     def __post_init__(self) -> None:
-        """Refuse a negative delay."""
+        """Reject a negative delay."""
         RelayFault.__post_init__(self)
         require_not_negative("Delay", seconds=self.seconds)
 
@@ -135,16 +134,16 @@ class Delay(RelayFault):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throttle(RelayFault):
-    """Let bytes arrive at a rate.
+    """Limit the rate of bytes.
 
     Attributes:
-        bytes_per_second: Most bytes that pass in a second.
+        bytes_per_second: Maximum bytes per second.
     """
 
     bytes_per_second: float
 
     def __post_init__(self) -> None:
-        """Refuse a rate that is none."""
+        """Reject a rate that is not positive."""
         RelayFault.__post_init__(self)
         require_positive("Throttle", bytes_per_second=self.bytes_per_second)
 
@@ -155,15 +154,15 @@ class Corrupt(RelayFault):
     """Flip bits of the next bytes.
 
     Attributes:
-        count: Of how many bytes.
-        mask: Which bits, 1 to 255; the lowest one by default.
+        count: Number of bytes.
+        mask: Bits to flip, 1 to 255; by default the lowest bit.
     """
 
     count: int = 1
     mask: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse what changes nothing."""
+        """Reject values that change nothing."""
         RelayFault.__post_init__(self)
         if self.count < 1 or not 1 <= self.mask <= 255:
             raise ValueError(f"Corrupt(count={self.count}, mask={self.mask}) flips nothing; 1 or more and 1 to 255")
@@ -171,7 +170,7 @@ class Corrupt(RelayFault):
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send bytes to the peer that the direction leads to."""
+    """Action: send bytes to the peer in this direction."""
 
     direction: Direction
     data: bytes
@@ -179,14 +178,14 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """End the stream of a direction; the other one goes on."""
+    """Action: end the stream of a direction; the other direction continues."""
 
     direction: Direction
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Close both sides: it is over."""
+    """Action: close both sides, which ends the connection."""
 
     by_reset: bool = False
 
@@ -196,7 +195,7 @@ Act: TypeAlias = Send | Finish | Close
 
 @dataclass(slots=True)
 class _Line:
-    """One direction."""
+    """State of one direction."""
 
     waiting: deque[tuple[float, bytes]] = field(default_factory=deque[tuple[float, bytes]])
     size: int = 0
@@ -213,7 +212,7 @@ class _Line:
     armed: list[tuple[int, RelayFault]] = field(default_factory=list[tuple[int, RelayFault]])
 
     def next_at(self) -> float | None:
-        """Return when the next bytes, or the end, can be passed on; None if there is nothing."""
+        """Return the time when the next bytes, or the end, can be forwarded; None if the line is empty."""
         if not self.waiting:
             return max(self.stalled_until, self.last_ready_at) if self.ended and not self.finished else None
         return max(self.waiting[0][0], self.stalled_until, self.free_at)
@@ -221,10 +220,9 @@ class _Line:
 
 @final
 class RelayMachine:
-    """The state of one connection. Feed it, ``act``, and come again at ``wake_at``."""
+    """State machine of one connection: feed it, call ``act``, and call ``act`` again at ``wake_at``."""
 
     def __init__(self, faults: Iterable[RelayFault] = (), *, now: float) -> None:
-        """Begin a connection with faults."""
         self._lines = {direction: _Line() for direction in Direction}
         self._timed: list[tuple[float, RelayFault]] = []
         self._half_open = False
@@ -237,7 +235,7 @@ class RelayMachine:
     # Feeds
 
     def inject(self, fault: RelayFault, now: float) -> None:
-        """Take one more fault; its moment counts from now."""
+        """Add a fault; its moment counts from now."""
         if fault.after_bytes is not None:
             line = self._lines[fault.direction]
             line.armed.append((line.passed + fault.after_bytes, fault))
@@ -248,7 +246,7 @@ class RelayMachine:
             self._timed.sort(key=lambda entry: entry[0])
 
     def clear(self, now: float) -> None:
-        """Forget all faults: what was held or delayed goes on at once, what a half-open time swallowed stays lost."""
+        """Remove all faults; held and delayed bytes continue, but discarded bytes stay lost."""
         self._timed.clear()
         self._half_open = False
         for line in self._lines.values():
@@ -259,17 +257,17 @@ class RelayMachine:
             line.waiting = deque((min(ready_at, now), data) for ready_at, data in line.waiting)
 
     def received(self, direction: Direction, data: bytes, now: float) -> None:
-        """A peer sent bytes.
+        """Add bytes from a peer.
 
         Raises:
-            RuntimeError: If it had ended its stream: a bug of the driver.
+            RuntimeError: If the peer had ended its stream, which is a bug of the driver.
         """
         line = self._lines[direction]
         if line.ended:
             raise RuntimeError(f"bytes {direction} came after the end of that stream")
         if not data or self._over:
             return
-        self._catch_up(now)  # whether these bytes are swallowed or delayed is decided by what is in force now
+        self._catch_up(now)  # the faults of this moment decide whether these bytes are discarded or delayed
         if self._half_open or self._closing is not None:
             return
         line.last_ready_at = now + line.delay
@@ -277,14 +275,14 @@ class RelayMachine:
         line.size += len(data)
 
     def ended(self, direction: Direction, now: float) -> None:
-        """A peer ended its stream."""
+        """Record that a peer ended its stream."""
         self._catch_up(now)
         line = self._lines[direction]
         line.ended = True
         line.last_ready_at = now + line.delay
 
     def lost(self, direction: Direction, now: float) -> None:
-        """The peer that sends in this direction is gone by a reset: the other one gets a reset, too, if it may know."""
+        """Record a reset by the sender of this direction; reset the other peer as well, unless half open."""
         self._catch_up(now)
         self._lines[direction].ended = True
         if not self._half_open and self._closing is None:
@@ -293,7 +291,7 @@ class RelayMachine:
     # What to do
 
     def act(self, now: float) -> list[Act]:
-        """Return everything that is to be done now, in order; after ``Close`` there is nothing more, ever."""
+        """Return the actions that are due, in order; none after ``Close``."""
         if self._over:
             return []
         self._catch_up(now)
@@ -306,7 +304,7 @@ class RelayMachine:
         return acts
 
     def wake_at(self) -> float | None:
-        """Return when to ``act`` next if nothing is fed until then; None means never."""
+        """Return the time of the next ``act`` if nothing is fed until then; None means never."""
         if self._over:
             return None
         moments = [moment for moment, _ in self._timed[:1]]
@@ -316,22 +314,22 @@ class RelayMachine:
         return None if math.isinf(soonest) else soonest
 
     def reads(self, direction: Direction) -> bool:
-        """Tell whether more bytes of a direction should be read; if not, the sender is held up."""
+        """Return whether to read more bytes of a direction; otherwise the sender is held back."""
         return self._half_open or self._lines[direction].size < BUFFER_LIMIT
 
     def passed(self, direction: Direction) -> int:
-        """Return how many bytes of a direction were passed on."""
+        """Return the number of bytes forwarded in a direction."""
         return self._lines[direction].passed
 
     @property
     def over(self) -> bool:
-        """Whether both sides were told to close."""
+        """Whether ``Close`` was returned."""
         return self._over
 
     # Inside
 
     def _catch_up(self, now: float) -> None:
-        """Do what was due until now, faults and bytes in the order of their moments."""
+        """Apply faults and forward bytes that were due until now, in the order of their times."""
         while self._timed and self._timed[0][0] <= now and self._closing is None:
             moment, fault = self._timed.pop(0)
             self._pump_all(moment, including=False)
@@ -355,7 +353,7 @@ class RelayMachine:
             self._pass_on(direction, line, at)
 
     def _pass_on(self, direction: Direction, line: _Line, now: float) -> None:
-        """Pass on the first slice that waits, or the part of it until the next moment by bytes."""
+        """Forward the first waiting slice, up to the next fault that counts bytes."""
         ready_at, data = line.waiting.popleft()
         most = len(data)
         if line.rate is not None:
@@ -407,5 +405,5 @@ class RelayMachine:
     def _is_done(self) -> bool:
         if not all(line.ended for line in self._lines.values()):
             return False
-        # What a stall holds for ever has nobody left to wait for it.
+        # Both peers have ended, so bytes of a permanent stall will never be needed.
         return self._half_open or all(line.finished or line.stalled_until == math.inf for line in self._lines.values())

@@ -1,1 +1,1 @@
-"""Pure decisions about whether programs have settled."""
+"""Decisions about whether programs have settled, without I/O."""

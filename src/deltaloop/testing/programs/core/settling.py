@@ -1,8 +1,7 @@
-"""Whether programs under test have anything left to do, and if they never come to an end, what keeps them busy.
+"""Check whether programs under test have settled, and report the keys that keep them busy.
 
-A program is *settled* when no key waits for a worker, none is reconciled, none is to be tried again after a failure,
-its caches hold what the server has, and it is not about to start. What is due later because a reconcile said so
-(``requeue_after``) is no work that is left.
+A program is *settled* if no key is queued, reconciled or waiting for a retry, its caches match the server, and it is
+not starting. A reconcile that is delayed by ``requeue_after`` does not count as pending work.
 """
 
 from __future__ import annotations
@@ -14,21 +13,20 @@ from typing import Final, final
 
 from deltaloop._internal.root_error import DeltaloopError
 
-_HOT: Final = 8  # so often one key was at work, while others ran, and no time passed
+_HOT: Final = 8  # observations of one busy key while no time passed
 _MOST_LOOKS: Final = 500
 _MOST_NAMED: Final = 10
 
 
 @final
 class NotSettledError(DeltaloopError, AssertionError):
-    """Programs under test did not come to rest; the message says what is left, and what was done meanwhile.
+    """Error of programs that did not settle; the message lists pending work and the activity during the wait.
 
     Attributes:
-        left: What is left to do.
+        left: Descriptions of the pending work.
     """
 
     def __init__(self, message: str, *, left: tuple[str, ...]) -> None:
-        """Keep what is left."""
         super().__init__(message)
         self.left = left
 
@@ -36,15 +34,14 @@ class NotSettledError(DeltaloopError, AssertionError):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueState:
-    """The work queue of a controller.
+    """Work queue of a controller.
 
     Attributes:
-        controller: The controller's name.
-        waiting: How many keys wait for a worker.
-        running: Keys that are reconciled.
-        failing: Keys that are tried again after a failure, in how many seconds, and the type of what was raised; that
-            is empty if nobody knows.
-        runs: How many reconciles have begun so far.
+        controller: Name of the controller.
+        waiting: Number of keys that wait for a worker.
+        running: Keys whose reconcile is running.
+        failing: Keys to retry after a failure, with the delay in seconds and the type of the error; empty if unknown.
+        runs: Number of reconciles that have started.
     """
 
     controller: str
@@ -57,17 +54,17 @@ class QueueState:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaState:
-    """One program.
+    """State of one program.
 
     Attributes:
-        name: What it is called.
-        starting: Whether it is about to start, or to start again.
-        ended_by: By which error it has ended, if it is started again for that.
-        stands_by: Whether another one leads, or nobody yet.
-        disconnected: Whether it cannot reach the server: its work has to wait.
-        paused: Whether it stands still.
-        does: What it is there for: names of its controllers. Another one that does the same stands in for it.
-        queues: The queues of its controllers.
+        name: Name of the program.
+        starting: Whether it is about to start or restart.
+        ended_by: Type of the error for which it is restarted, or empty.
+        stands_by: Whether it does not lead.
+        disconnected: Whether it cannot reach the server.
+        paused: Whether it is paused.
+        does: Names of its controllers. Another program with the same controllers can replace it.
+        queues: Work queues of its controllers.
     """
 
     name: str
@@ -81,7 +78,7 @@ class ReplicaState:
 
 
 def left_to_do(replicas: Sequence[ReplicaState]) -> tuple[str, ...]:
-    """Return what is left to do, for people; nothing if all are settled."""
+    """Return descriptions of the pending work; empty if all programs are settled."""
     left = [_starts(replica) for replica in replicas if replica.starting]
     running = [replica for replica in replicas if not replica.starting]
     working = [replica for replica in running if not (replica.stands_by or replica.disconnected or replica.paused)]
@@ -120,16 +117,11 @@ class Settling:
     """One wait until programs have settled."""
 
     def __init__(self, *, now: float, timeout: float) -> None:
-        """Begin.
-
-        Args:
-            now: Seconds of the event loop.
-            timeout: How many seconds they may take.
-        """
+        """Begin a wait; ``now`` and ``timeout`` are seconds of the event loop."""
         self._until = now + timeout
         self._timeout = timeout
         self._last_at = now
-        self._looks = 0  # since time last moved
+        self._looks = 0  # since time last advanced
         self._hot: Counter[tuple[str, str, str]] = Counter()
         self._began: dict[tuple[str, str], int] = {}
         self._runs: dict[tuple[str, str], int] = {}
@@ -137,13 +129,7 @@ class Settling:
         self._left: tuple[str, ...] = ()
 
     def look(self, replicas: Sequence[ReplicaState], left: tuple[str, ...], *, now: float) -> bool:
-        """Take what was seen, and tell whether it takes too long.
-
-        Args:
-            replicas: The programs.
-            left: What is left to do.
-            now: Seconds of the event loop.
-        """
+        """Record an observation, and return whether the programs take too long."""
         self._left = left
         if now != self._last_at:
             self._last_at, self._looks = now, 0
@@ -163,15 +149,11 @@ class Settling:
         self._runs[name] = queue.runs
         keys = {*queue.running, *(key for key, _, _ in queue.failing)}
         self._seen.update((*name, key) for key in keys)
-        if began_more:  # or it is one long run
+        if began_more:  # otherwise it may be one long reconcile
             self._hot.update((*name, key) for key in queue.running)
 
     def report(self, writes: Iterable[str]) -> str:
-        """Say what is still busy, and what it has done meanwhile.
-
-        Args:
-            writes: What was written meanwhile, a text for each write.
-        """
+        """Return a report of the pending work, and of the activity and writes during the wait."""
         lines = [f"not settled within {self._timeout:g} s; left to do:"]
         lines += [f"  {text}" for text in self._left[:_MOST_NAMED]]
         if len(self._left) > _MOST_NAMED:

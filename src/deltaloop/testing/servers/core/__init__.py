@@ -1,1 +1,1 @@
-"""Pure decisions about binaries and arguments of a real server."""
+"""Decisions about binaries and arguments of a real server, without processes."""

@@ -1,10 +1,10 @@
-"""Where a real kube-apiserver and etcd are looked for, and how they are started: paths and flags, no processes.
+"""Places and flags of a real kube-apiserver and etcd, without processes.
 
-The order of places is that of controller-runtime's envtest, with our own cache after what was named:
+The places are searched in the order of controller-runtime's envtest, with deltaloop's cache after the variables:
 
     TEST_ASSET_KUBE_APISERVER, TEST_ASSET_ETCD      one binary each
     KUBEBUILDER_ASSETS                              a folder with both
-    <cache>/deltaloop/kube/<version>-<os>-<arch>    what ``make -C lab kube`` built: our own version, then the newest
+    <cache>/deltaloop/kube/<version>-<os>-<arch>    built by ``make -C lab kube``: deltaloop's version, then the newest
     /usr/local/kubebuilder/bin                      envtest's default
 
 Source: controller-runtime pkg/internal/testing/process/bin_path_finder.go and controlplane/.
@@ -25,19 +25,19 @@ _CONTEXT: Final = "deltaloop-real"
 
 
 def cache_root(environ: Mapping[str, str], home: Path) -> Path:
-    """Return the folder that holds one folder for each version that was built."""
+    """Return the folder that contains a folder for each built version."""
     base = environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if base else home / ".cache") / "deltaloop" / "kube"
 
 
 def cache_folder_name(version: str, *, system: str, machine: str) -> str:
-    """Return the name of one version's folder, such as ``v1.36.3-linux-amd64``."""
+    """Return the name of a version's folder, such as ``v1.36.3-linux-amd64``."""
     names = {"x86_64": "amd64", "aarch64": "arm64"}
     return f"{version}-{system.lower()}-{names.get(machine.lower(), machine.lower())}"
 
 
 def best_first(folder_names: Iterable[str], version: str) -> list[str]:
-    """Return the folders of a cache that are versions: that of ``version``, then the newest first."""
+    """Return the folders of a cache that are versions: ``version`` first, then the newest."""
     found = [
         (tuple(int(part) for part in match.groups()), match.string)
         for match in map(_CACHED.fullmatch, folder_names)
@@ -47,19 +47,13 @@ def best_first(folder_names: Iterable[str], version: str) -> list[str]:
 
 
 def candidates(binary: str, environ: Mapping[str, str], cached: Iterable[Path]) -> list[Path]:
-    """Return where a binary may be, the first place that has it wins.
-
-    Args:
-        binary: ``kube-apiserver`` or ``etcd``.
-        environ: The environment's variables.
-        cached: Folders of the cache, the best one first.
-    """
+    """Return the possible places of a binary, the preferred place first; ``cached`` are folders of the cache."""
     named = named_place(binary, environ)
     return [named] if named else [*(place / binary for place in cached), DEFAULT_FOLDER / binary]
 
 
 def named_place(binary: str, environ: Mapping[str, str]) -> Path | None:
-    """Return where the environment says that a binary is; None if it says nothing."""
+    """Return the place of a binary from the environment; None if it is not set."""
     named = environ.get("TEST_ASSET_" + binary.upper().replace("-", "_"), "")
     folder = environ.get("KUBEBUILDER_ASSETS", "")
     return Path(named) if named else Path(folder) / binary if folder else None
@@ -79,9 +73,9 @@ def etcd_arguments(*, folder: Path, client_port: int, peer_port: int) -> list[st
 
 
 def apiserver_arguments(*, folder: Path, port: int, etcd_port: int, extra: Iterable[str] = ()) -> list[str]:
-    """Return kube-apiserver's flags: loopback, TLS, one token for an administrator, RBAC.
+    """Return kube-apiserver's flags: loopback, TLS, one administrator token, RBAC.
 
-    The files ``tokens.csv`` and ``service-accounts.key`` must be in ``folder``; the server's certificate comes into it.
+    ``folder`` must contain ``tokens.csv`` and ``service-accounts.key``; the server writes its certificate there.
     """
     key = folder / "service-accounts.key"
     return [
