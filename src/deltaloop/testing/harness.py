@@ -197,9 +197,9 @@ class Harness:
         as_role: bool = False,
         webhooks: Sequence[Webhook] = (),
     ) -> Replica:
-        """Start a program that runs controllers; it watches when this returns, and works or stands by.
+        """Start a program that runs controllers; when this returns, it watches, and leads or is a standby.
 
-        Start it twice, with ``leader_election=True``, for two replicas of which one leads.
+        To run two replicas, call it twice with ``leader_election=True``.
 
         Args:
             controllers: Controllers of the program.
@@ -212,8 +212,8 @@ class Harness:
                 definitions with conversions before.
 
         Raises:
-            InvalidArgumentError: If there is nothing to run, or the server does not check roles; or if there are
-                webhooks and the server is not an embedded one of this harness alone.
+            InvalidArgumentError: If no controllers or webhooks are given, if the server does not check roles, or if
+                webhooks are given without an embedded server of this harness alone.
             Exception: Error of its manager's start, such as ``UnknownResourceError`` for a kind that is not installed.
         """
         if not controllers and not webhooks:
@@ -255,13 +255,13 @@ class Harness:
     async def run(self, function: Callable[[Client], Awaitable[object]], *, quiet_after: float = 60.0) -> Replica:
         """Start a program without controllers: a function that uses a client until it is canceled.
 
-        If the function raises, it is started again a second later, as a kubelet does it. The program can crash, restart
-        and lose the server like any other. Its queues and caches are unknown, so ``settled`` treats it as settled after
-        it has written nothing for a while.
+        If the function raises, it is restarted a second later, like by a kubelet. The program can crash, restart and
+        lose the server like any other. Its queues and caches are unknown, so ``settled`` waits until it has been quiet
+        for a while.
 
         Args:
             function: Main function, called with the program's client, again after each crash.
-            quiet_after: Seconds without a write after which it has settled; longer than its longest backoff.
+            quiet_after: Seconds without a write after which it counts as settled. Must exceed its longest backoff.
 
         Raises:
             InvalidArgumentError: If the argument is not a function, or is a controller.
@@ -291,7 +291,7 @@ class Harness:
         return next((replica for replica in self.replicas if replica.leads), None)
 
     async def crash(self) -> None:
-        """Crash all replicas that run, as ``Replica.crash``."""
+        """Crash all running replicas, as ``Replica.crash``."""
         for replica in self.replicas:
             if replica.alive:
                 await replica.crash()
@@ -324,11 +324,11 @@ class Harness:
     def fail_writes(self, share: float, *, seed: int = 0) -> Generator[None, None, None]:
         """Let a share of the writes of objects fail in this block.
 
-        A quarter of these is rejected with 500, one with 409, one never arrives, and one loses its response.
+        The failures are equally divided: rejection with 500, conflict (409), lost request, lost response.
 
         Args:
             share: Share of the writes, from 0 to 1.
-            seed: Random seed: the same seed strikes the same writes, if they come in the same order.
+            seed: Random seed. The same seed affects the same writes if they come in the same order.
         """
         self._state.plan.draw = random.Random(seed).random
         numbers = [self.faults.add(fault) for fault in failing_share(share)]
@@ -370,14 +370,14 @@ class Harness:
             raise NotSettledError(self._state.hot, left=(self._state.hot,))
 
     async def settled(self, timeout: float | None = None) -> None:
-        """Wait until the programs have nothing left to do.
+        """Wait until the programs have no pending work.
 
-        No key waits, is reconciled, or is to be retried; the caches are up to date; the Events are sent; and the models
-        of ``environment`` have done their work. A reconcile requested with ``requeue_after`` may still be due:
-        ``advance`` brings it on.
+        This means that all queues are empty, all reconciles and retries are done, caches are up to date, Events are
+        sent, and the models of ``environment`` are idle. Reconciles delayed by ``requeue_after`` do not count: use
+        ``advance`` to reach them.
 
         Args:
-            timeout: Timeout in seconds, of virtual time if the test runs in it; None is 60 s, in a simulation 600 s.
+            timeout: Timeout in seconds, in virtual time if the test uses it; None is 60 s, in a simulation 600 s.
 
         Raises:
             NotSettledError: If work is left after that time; the message lists it, with the busiest keys.

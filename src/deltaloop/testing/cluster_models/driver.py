@@ -47,15 +47,7 @@ class ClusterEnvironment:
         wall_clock: Callable[[], datetime],
         server: ApiServer | None = None,
     ) -> None:
-        """Prepare; nothing is watched yet.
-
-        Args:
-            client: Client that only the models use; ``stop`` closes it.
-            namespace: The only namespace that is watched; None is all.
-            seed: Random seed of all durations.
-            wall_clock: Function that returns the server's time of day.
-            server: The embedded server if it runs in this process, to check whether all changes were seen.
-        """
+        """Prepare without watching; ``stop`` closes the client, and ``namespace`` None means all namespaces."""
         self.failing: Callable[[Resource], bool] = lambda _: False
         self._client = client.with_field_manager(MANAGER)
         self._factory = InformerFactory(client, namespace=namespace)
@@ -72,11 +64,7 @@ class ClusterEnvironment:
         self._task: asyncio.Task[None] | None = None
 
     async def run(self, *models: str) -> None:
-        """Add models to those that run already; their caches have synced when this returns.
-
-        Raises:
-            InvalidArgumentError: If a model does not exist.
-        """
+        """Add models; their caches have synced when this returns."""
         wanted = with_what_they_need([*models, *self._models] if models else [])
         if self._task is None:
             await self._stack.enter_async_context(self._client)
@@ -104,11 +92,7 @@ class ClusterEnvironment:
         await self._stack.aclose()
 
     def left(self) -> tuple[str, ...]:
-        """Return descriptions of pending steps and of changes that the models have not seen.
-
-        Raises:
-            Exception: Error that stopped the models, which is a bug in them or in ``failing``.
-        """
+        """Return descriptions of pending steps and unseen changes; raise the error that stopped the models."""
         if self._task is not None and self._task.done():
             self._task.result()
         unseen = [kind for kind, informer in self._informers.items() if self._is_behind(kind, informer)]

@@ -1,8 +1,7 @@
-"""Repeated attempts of a check: when to stop, and the error if none succeeds.
+"""Repeated attempts of a check: when to stop, and the error if all fail.
 
-An attempt returns a true value (success), returns a false value, or raises. The first attempt is made at once, the
-others at fixed intervals, and the last when the time is over. The error reports the last attempt, even if it has not
-returned.
+The first attempt is made at once, the others at fixed intervals, and the last when the time is over. The error reports
+the last attempt, even if it has not returned.
 """
 
 from __future__ import annotations
@@ -42,17 +41,7 @@ class Attempts:
     """Attempts of one check."""
 
     def __init__(self, what: str, *, within: float, every: float, now: float) -> None:
-        """Begin now.
-
-        Args:
-            what: Name of the condition, for the error message; may be empty.
-            within: Seconds until the last attempt.
-            every: Seconds between attempts.
-            now: Current time in seconds.
-
-        Raises:
-            ValueError: If ``within`` is negative, or ``every`` is not positive.
-        """
+        """Begin; raise ``ValueError`` if ``within`` is negative or ``every`` is not positive, both in seconds."""
         if not within >= 0 or not every > 0:
             raise ValueError(f"eventually(within={within!r}, every={every!r}): 0 or more, and more than 0, are needed")
         self._what = what or "it"

@@ -23,17 +23,7 @@ _NAMES: Final = ("a", "b", "example.com/c")
 
 
 def drawn_object(schema: Mapping[str, Any], api_version: str, kind: str, draw: Draw) -> dict[str, Any]:
-    """Return a random object of a kind.
-
-    Args:
-        schema: Schema of the whole object.
-        api_version: API version of the object.
-        kind: Kind of the object.
-        draw: Source of all random decisions.
-
-    Raises:
-        InvalidArgumentError: If no known text matches the pattern of a required field, which the message names.
-    """
+    """Return a random object; raise ``InvalidArgumentError`` if no known text matches a required field."""
     fields = mapping(schema.get("properties"))
     required = items(schema.get("required"))
     made: dict[str, Any] = {"apiVersion": api_version, "kind": kind, "metadata": _metadata(draw)}

@@ -38,12 +38,7 @@ class ItemLoop:
     """Event loop for one test; close it afterwards."""
 
     def __init__(self, *, real: bool, in_memory: bool = False) -> None:
-        """Make a loop.
-
-        Args:
-            real: Whether the loop uses the real clock.
-            in_memory: Whether connections are in memory, if the loop uses virtual time.
-        """
+        """Make a loop on the real clock or in virtual time; ``in_memory`` applies only to virtual time."""
 
         def make_loop() -> asyncio.AbstractEventLoop:
             return ProcessLoop() if real else VirtualLoop(network=MemoryNetwork() if in_memory else None)
@@ -57,11 +52,7 @@ class ItemLoop:
         return self._runner.run(coroutine)
 
     def enter(self, manager: AbstractAsyncContextManager[T]) -> T:
-        """Enter an async context manager until ``leave`` or the end of the test.
-
-        Raises:
-            Exception: Error on entering.
-        """
+        """Enter an async context manager until ``leave`` or the end of the test."""
         found: T = self.run(self._enter(manager))
         return found
 
@@ -72,11 +63,7 @@ class ItemLoop:
             self.run(self._leave(guests))
 
     def run_test(self, make: Callable[[], Coroutine[Any, Any, object]]) -> None:
-        """Run the body of the test, exit the fixtures' context managers, and check for running tasks.
-
-        Raises:
-            LeftoverTasksError: If tasks still run.
-        """
+        """Run the body of the test, exit the fixtures' context managers, and reject leftover tasks."""
         self.run(self._test(make))
 
     def close(self) -> None:

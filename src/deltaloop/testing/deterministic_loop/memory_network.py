@@ -119,7 +119,7 @@ class MemoryNetwork:
         Args:
             factory: Function that makes the protocol of a connection.
             host: Host name or IP address; None is any.
-            port: Port; None or 0 chooses a free one.
+            port: Port; None or 0 chooses a free port.
             held: Socket that reserves the port, closed with the server.
             tls: TLS context; None uses plain connections.
             handshake_timeout: Seconds until a TLS handshake times out; None is asyncio's default.
@@ -304,7 +304,7 @@ class MemoryServer(asyncio.AbstractServer):
         return self._loop
 
     async def start_serving(self) -> None:
-        """Do nothing, because the server listens from the start."""
+        """Return immediately, because the server listens from the start."""
 
     async def serve_forever(self) -> None:
         """Serve until canceled.
@@ -318,7 +318,7 @@ class MemoryServer(asyncio.AbstractServer):
             self.close()
 
     async def wait_closed(self) -> None:
-        """Do nothing, because closing is immediate."""
+        """Return immediately, because ``close`` does not wait for connections."""
 
 
 @final

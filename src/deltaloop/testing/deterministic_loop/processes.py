@@ -356,7 +356,7 @@ class Process:
             self._loop.go_on((), 1)
 
     def resume(self) -> None:
-        """Continue with the accumulated steps; does nothing if the process is not paused."""
+        """Continue with the accumulated steps, if the process is paused."""
         if self.paused:
             self.paused = False
             kept, self._kept = self._kept, []

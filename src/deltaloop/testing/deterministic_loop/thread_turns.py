@@ -130,12 +130,7 @@ class ThreadTurns:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, *, patience: float = _PATIENCE) -> None:
-        """Make a scheduler without threads.
-
-        Args:
-            loop: Event loop in virtual time.
-            patience: Seconds of real time for which a thread may keep the turn.
-        """
+        """Make a scheduler; a thread may keep the turn for ``patience`` seconds of real time."""
         self.loop: asyncio.AbstractEventLoop = loop
         self.closed: bool = False
         self.resting: deque[_Turn] = deque()
@@ -155,13 +150,7 @@ class ThreadTurns:
         return own.get("_initializer") is None and not own.get("_shutdown") and "_max_workers" in own
 
     def start(self, executor: Executor | None, function: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
-        """Call a function in a thread that waits for its first turn, and return a future of the result.
-
-        Args:
-            executor: Pool of the call, which waits while the pool is full.
-            function: Function to call.
-            *args: Arguments of the function.
-        """
+        """Call a function in a thread at its first turn, once the pool has space; return a future of the result."""
         called: Future[T] = Future()
 
         def begin() -> None:
@@ -304,9 +293,7 @@ def sleep(seconds: float, /) -> None:
 def thread_turns(loop: asyncio.AbstractEventLoop, *, patience: float = _PATIENCE) -> Generator[ThreadTurns, None, None]:
     """Make threads take turns in this block, by replacing ``Condition.wait`` and the clocks of timed waits.
 
-    Args:
-        loop: Event loop of the threads, which calls ``go_on``.
-        patience: Seconds of real time for which a thread may keep the turn before the loop continues in parallel.
+    The loop must call ``go_on``. A thread may keep the turn for ``patience`` seconds of real time.
     """
     turns = ThreadTurns(loop, patience=patience)
 

@@ -30,12 +30,7 @@ class FailingWebhooks:
     """
 
     def __init__(self, how: FaultKind, context: ssl.SSLContext) -> None:
-        """Choose the failure.
-
-        Args:
-            how: ``WEBHOOK_TIMEOUT`` never responds, ``WEBHOOK_REJECTS`` rejects all reviews.
-            context: TLS context with the certificate of the replaced program.
-        """
+        """Fail by ``how``, ``WEBHOOK_TIMEOUT`` or ``WEBHOOK_REJECTS``, with the TLS context of the replaced program."""
         self.port: int = 0
         self._context = None if how is FaultKind.WEBHOOK_TIMEOUT else context
         self._answers = how is not FaultKind.WEBHOOK_TIMEOUT
@@ -71,11 +66,7 @@ def refusal_of(review: bytes) -> bytes:
 
 
 async def _request(reader: asyncio.StreamReader) -> bytes:
-    """Read one request, and return its body.
-
-    Raises:
-        IncompleteReadError: If the client sends no further request.
-    """
+    """Read one request, and return its body."""
     found = _LENGTH.search(await reader.readuntil(b"\r\n\r\n"))
     return await reader.readexactly(int(found[1]) if found else 0)
 

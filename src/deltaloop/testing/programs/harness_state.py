@@ -219,7 +219,7 @@ class HarnessState:
             self.webhook_service.lead_to(self.programs)
 
     async def fail_webhooks(self, how: FaultKind) -> None:
-        """Make the webhooks of all programs fail for a while; without webhooks, do nothing."""
+        """Make the webhooks of all programs fail for a while, if there are any."""
         service = self.webhook_service
         if service is None:
             return

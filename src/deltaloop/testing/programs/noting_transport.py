@@ -34,11 +34,7 @@ class NotingTransport:
         self._inner = inner
 
     async def request(self, request: HttpRequest) -> HttpResponse:
-        """Send a request and return the whole response.
-
-        Raises:
-            TransportError: If there is no response.
-        """
+        """Send a request and return the whole response."""
         if request.method in _READS:
             return await self._inner.request(request)
         request = self.writes(request) or request
@@ -48,11 +44,7 @@ class NotingTransport:
             self.wrote(request)
 
     def stream(self, request: HttpRequest) -> AbstractAsyncContextManager[StreamResponse]:
-        """Open a stream.
-
-        Raises:
-            TransportError: On entering, if there is no response.
-        """
+        """Open a stream."""
         return self._inner.stream(request)
 
     async def close(self) -> None:

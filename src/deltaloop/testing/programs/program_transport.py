@@ -60,14 +60,14 @@ class ProgramTransport:
         reason: Callable[[], WriteReason | None],
         lags_until: float = 0.0,
     ) -> None:
-        """Wrap a transport.
+        """Wrap a transport; the name of the process is the user in fault rules.
 
         Args:
             inner: Transport to the server.
-            state: Shared state with the planned faults; records the writes.
-            process: Process of the program; its name is the user in fault rules.
+            state: Shared state with the planned faults and the writes.
+            process: Process of the program.
             crash: Function that crashes the process and restarts it that many revisions behind.
-            reason: Function that returns the reason of the request that the program is about to send.
+            reason: Function that returns the reason of the current write.
             lags_until: Time on the loop's clock until which watches deliver only their initial state.
         """
         self._inner = inner
@@ -88,15 +88,11 @@ class ProgramTransport:
 
     @property
     def disconnected(self) -> bool:
-        """Whether no request reaches the server now."""
+        """Whether the program is disconnected from the server."""
         return not self._connected.is_set()
 
     def disconnect(self, *, refuse: bool = False) -> None:
-        """Block all traffic.
-
-        Args:
-            refuse: Whether to cut and refuse connections. By default requests are silently held.
-        """
+        """Hold all requests silently; with ``refuse``, cut connections and reject new ones."""
         self._refuses = refuse
         self._connected.clear()
         if refuse:
@@ -107,11 +103,7 @@ class ProgramTransport:
         self._connected.set()
 
     async def request(self, request: HttpRequest) -> HttpResponse:
-        """Send a request and return the whole response.
-
-        Raises:
-            TransportError: If there is no response.
-        """
+        """Send a request and return the whole response."""
         await self._pass(request, sent=False)
         info = describe_request(request.method, request.path, request.query)
         write = self._begin(info, request)
@@ -144,11 +136,7 @@ class ProgramTransport:
 
     @asynccontextmanager
     async def stream(self, request: HttpRequest) -> AsyncGenerator[StreamResponse, None]:
-        """Open a stream; its data is held while the program is disconnected.
-
-        Raises:
-            TransportError: If there is no response.
-        """
+        """Open a stream; its data is held while the program is disconnected."""
         await self._pass(request, sent=False)
         info = describe_request(request.method, request.path, request.query)
         refusal = await self._struck(info, request, is_write=False)
@@ -326,13 +314,7 @@ class _Held:
 
 
 async def _lagging(chunks: AsyncIterator[bytes], until: float, *, begins: bool) -> AsyncGenerator[bytes, None]:
-    """Yield the initial state of a watch now, and all later events after a delay.
-
-    Args:
-        chunks: JSON lines, split anywhere.
-        until: End of the delay, on the loop's clock.
-        begins: Whether the watch begins with the state; otherwise all events are delayed.
-    """
+    """Yield the initial state of a watch now if it ``begins`` with it, and all later events at ``until``."""
     left = b""
     async for chunk in chunks:
         if begins:

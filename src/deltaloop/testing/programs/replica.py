@@ -39,7 +39,7 @@ MANAGER: Final = "deltaloop-harness"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Controllers:
-    """Controllers and webhooks for ``Harness.start``; ``election`` None is no leader election."""
+    """Controllers and webhooks for ``Harness.start``; ``election`` None disables leader election."""
 
     controllers: tuple[Controller, ...]
     options: ManagerOptions
@@ -89,7 +89,7 @@ class Replica:
 
     @property
     def manager(self) -> Manager:
-        """The manager of its current life, or of the last one.
+        """Manager of its current or last life.
 
         Raises:
             InvalidArgumentError: If the program was started by ``Harness.run``.
@@ -118,7 +118,7 @@ class Replica:
 
     @property
     def leads(self) -> bool:
-        """Whether its controllers work: it leads, or there is no election."""
+        """Whether its controllers work, because it leads or runs without an election."""
         return self.alive and self._workload.leads
 
     @property
@@ -251,7 +251,7 @@ class Replica:
         return LeaderElector(lock, config, client=client, clock=clock, random=random, end_process=process.crash)
 
     async def stop(self) -> None:
-        """Stop the program gracefully, as SIGTERM does; if it does not run, do nothing.
+        """Stop the program gracefully, like SIGTERM, unless it has ended.
 
         Raises:
             Exception: Error of its manager.
@@ -267,9 +267,9 @@ class Replica:
                 self._task.result()
 
     async def crash(self) -> None:
-        """Crash the program between two awaits: no clean-up runs, no request is sent, its connections are cut.
+        """Crash the program between two awaits: its clean-up does not run, and its connections are cut.
 
-        It does not run until ``restart``.
+        It stays down until ``restart``.
         """
         if self._restart is not None:
             self._restart.cancel()
@@ -365,7 +365,7 @@ class Replica:
 
     @contextmanager
     def partition(self, *, refuse: bool = False) -> Generator[None, None, None]:
-        """Disconnect it from the server in this block, as ``disconnect`` and ``reconnect`` do."""
+        """Disconnect it from the server in this block; see ``disconnect``."""
         self.disconnect(refuse=refuse)
         try:
             yield
@@ -373,11 +373,10 @@ class Replica:
             self.reconnect()
 
     def disconnect(self, *, refuse: bool = False) -> None:
-        """Disconnect it from the server until ``reconnect``, also after a restart.
+        """Disconnect it from the server until ``reconnect``, even after a restart.
 
         Args:
-            refuse: Whether to cut its connections and refuse new ones. By default nothing arrives until it is
-                reconnected, and it receives no error.
+            refuse: Whether to cut its connections and reject new ones. By default, traffic is held silently until then.
         """
         self._disconnected, self._refuses = True, refuse
         self._transport.disconnect(refuse=refuse)

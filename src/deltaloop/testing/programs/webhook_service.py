@@ -56,12 +56,6 @@ class WebhookService:
     """Service of all webhooks of one harness."""
 
     def __init__(self, server: ApiServer, client: Client) -> None:
-        """Make a Service without endpoints.
-
-        Args:
-            server: Server that calls the webhooks.
-            client: The test's client, which registers them.
-        """
         self._server = server
         self._client = client
         self._namespace = client.namespace
@@ -79,12 +73,7 @@ class WebhookService:
         return bool(self._failing)
 
     async def register(self, webhooks: Sequence[Webhook]) -> None:
-        """Register webhooks on the server, in addition to those that are registered.
-
-        Raises:
-            InvalidArgumentError: If the definition of a converted kind is missing.
-            InvalidWebhookError: If the webhooks conflict.
-        """
+        """Register webhooks on the server, in addition to earlier ones."""
         added = [each for each in webhooks if each not in self._registered]
         if not added:
             return
@@ -101,11 +90,7 @@ class WebhookService:
         self._server.route_service(f"{self._namespace}/{NAME}", f"127.0.0.1:{port}" if port else "")
 
     async def fail(self, how: FaultKind) -> None:
-        """Make webhooks fail until ``recover``; the latest failure applies.
-
-        Args:
-            how: Kind of fault: webhooks are unavailable, never respond, or reject all reviews.
-        """
+        """Make webhooks fail in one way until ``recover``; the latest failure applies."""
         instead = None
         if how is not FaultKind.WEBHOOK_UNAVAILABLE:
             instead = FailingWebhooks(how, self._context)

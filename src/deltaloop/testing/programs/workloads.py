@@ -1,7 +1,6 @@
 """Workloads of programs under test: controllers with their manager, or a function with a client.
 
-The queues and caches of controllers can be inspected. Any other program counts as settled after it has written nothing
-for a while.
+The queues and caches of controllers can be inspected. Other programs count as settled after a while without a write.
 """
 
 from __future__ import annotations
@@ -41,16 +40,7 @@ class ManagedControllers:
     def __init__(
         self, name: str, client: Client, recorder: EventRecorder, manager: Manager, *, server: ApiServer | None = None
     ) -> None:
-        """Wrap a manager.
-
-        Args:
-            name: Name of the program, for people.
-            client: Client of the program.
-            recorder: Recorder of its Events.
-            manager: Manager of its controllers.
-            server: Embedded server in this process, which can tell that a resource has not changed, so no list is
-            needed.
-        """
+        """Wrap a manager; with ``server``, unchanged resources are not listed for comparison."""
         self.manager = manager
         self._name = name
         self._server = server
@@ -64,7 +54,7 @@ class ManagedControllers:
 
     @property
     def leads(self) -> bool:
-        """Whether its controllers work: it leads, or there is no election."""
+        """Whether its controllers work, because it leads or runs without an election."""
         return self.manager.leadership is not Leadership.STANDBY
 
     @property
@@ -73,11 +63,7 @@ class ManagedControllers:
         return tuple(informer.resource_type.group_resource for informer in self.manager.informers)
 
     def reason(self, own: Sequence[ProgramWrite]) -> WriteReason | None:
-        """Return the reconcile that the caller is part of, its triggers, and the changes that its caches have not seen.
-
-        Args:
-            own: Writes of this life of the program, which do not count as unseen.
-        """
+        """Return the reconcile of the caller, its triggers, and unseen changes except the program's ``own`` writes."""
         running = running_reconcile()
         if running is None:
             return None
@@ -105,11 +91,7 @@ class ManagedControllers:
                 yield f"{resource} {key} ({', '.join(versions)})"
 
     def queues(self) -> tuple[QueueState, ...]:
-        """Return the states of its work queues.
-
-        Raises:
-            Exception: Mistake of a reconciler that parks its key.
-        """
+        """Return its work queues; raise a mistake of a reconciler that parked its key."""
         letters = [letter for loop in self.manager.loops for letter in loop.queue.dead_letters()]
         for mistake in (letter.error for letter in letters if isinstance(letter.error, _MISTAKES)):
             raise mistake
@@ -144,7 +126,7 @@ class ManagedControllers:
             await self.manager.run()
 
     def stop(self) -> None:
-        """Stop the manager gracefully, as SIGTERM does."""
+        """Stop the manager gracefully, like SIGTERM."""
         self.manager.stop()
 
 
@@ -161,15 +143,7 @@ class OtherProgram:
         quiet_after: float,
         last_write_at: Callable[[], float],
     ) -> None:
-        """Wrap a function.
-
-        Args:
-            name: Name of the program, for people.
-            client: Client of the program.
-            main: Function that runs until it is canceled.
-            quiet_after: Seconds without a write after which the program counts as settled.
-            last_write_at: Function that returns the time of its last write, on the loop's clock.
-        """
+        """Wrap a function, which counts as settled after ``quiet_after`` seconds without a write."""
         self._name = name
         self._client = client
         self._main = main
@@ -180,7 +154,7 @@ class OtherProgram:
 
     @property
     def is_up(self) -> bool:
-        """Whether it has started; its readiness is unknown."""
+        """Whether it has started."""
         return self._task is not None
 
     @property
@@ -214,7 +188,7 @@ class OtherProgram:
             await self._main(self._client)
 
     def stop(self) -> None:
-        """Cancel the function, as most programs do on SIGTERM."""
+        """Cancel the function, like most programs do on SIGTERM."""
         if self._task is not None:
             self._task.cancel()
 
@@ -239,8 +213,8 @@ def _queue_state(loop: ReconcileLoop) -> QueueState:
 def _is_left(loop: ReconcileLoop, delayed: DelayedItem[str]) -> bool:
     """Return whether a delayed key counts as pending work.
 
-    A key delayed by ``requeue_after`` does not count. Neither does a retry of a failed key that a later reconcile has
-    completed: that retry still runs, but has nothing to do.
+    A key delayed by ``requeue_after`` does not count. A retry does not count either if a later reconcile of the key has
+    succeeded.
     """
     if loop.queue.num_requeues(delayed.item) or loop.last_error(delayed.item):
         return True

@@ -28,12 +28,6 @@ class DirectTransport:
     """Transport to an embedded server on the same loop, without TLS and therefore without credentials."""
 
     def __init__(self, config: ClientConfig, server: ApiServer) -> None:
-        """Connect to a server.
-
-        Args:
-            config: Client configuration with the server's address.
-            server: Embedded server.
-        """
         self._server = server
         self._limit = config.max_response_bytes
         self._closed = False
@@ -45,11 +39,7 @@ class DirectTransport:
             self._fixed += impersonation_headers(config.impersonate)
 
     async def request(self, request: HttpRequest) -> HttpResponse:
-        """Send a request and return the whole response.
-
-        Raises:
-            TransportError: If there is no response.
-        """
+        """Send a request and return the whole response."""
         pieces: list[bytes] = []
         connection = await self._opened(request, pieces)
         body = b"".join(pieces)
@@ -60,11 +50,7 @@ class DirectTransport:
 
     @asynccontextmanager
     async def stream(self, request: HttpRequest) -> AsyncGenerator[StreamResponse, None]:
-        """Open a stream; leaving the context ends it.
-
-        Raises:
-            TransportError: If there is no response.
-        """
+        """Open a stream; leaving the context ends it."""
         connection = await self._opened(request)
         try:
             chunks = _Chunks(connection, request, self._address, self._limit if request.bounded else math.inf)

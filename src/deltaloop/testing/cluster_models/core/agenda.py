@@ -91,11 +91,7 @@ class Agenda:
     """Steps that wait until they are due."""
 
     def __init__(self, draw: Callable[[str], float]) -> None:
-        """Make an empty agenda.
-
-        Args:
-            draw: Function that returns a number in [0, 1) for a text, always the same for the same text.
-        """
+        """Make an empty agenda; ``draw`` returns a number in [0, 1), always the same for the same text."""
         self._draw = draw
         self._entries: dict[tuple[str, str], _Entry] = {}
         self._passed: set[tuple[str, str]] = set()
@@ -103,21 +99,16 @@ class Agenda:
 
     @property
     def passed(self) -> frozenset[tuple[str, str]]:
-        """Identities of the marks whose duration is over."""
+        """Identities of the marks that have passed."""
         return frozenset(self._passed)
 
     @property
     def next_at(self) -> float | None:
-        """Time in seconds when the next step is due; None if there is none."""
+        """Time in seconds when the next step is due; None if no step waits."""
         return min((entry.at for entry in self._entries.values()), default=None)
 
     def plan(self, steps: Sequence[EnvironmentStep], *, now: float) -> tuple[EnvironmentStep, ...]:
-        """Replace the waiting steps, and return those that are due, in the order of their due times.
-
-        Args:
-            steps: Current steps of the models; other waiting steps are dropped.
-            now: Current time in seconds.
-        """
+        """Replace the waiting steps, and return those that are due, in the order of their due times."""
         said = {step.identity: step for step in steps}
         self._passed &= said.keys()
         entries: dict[tuple[str, str], _Entry] = {}
@@ -144,13 +135,7 @@ class Agenda:
         self._entries.pop(step.identity, None)
 
     def failed(self, step: EnvironmentStep, why: str, *, now: float) -> None:
-        """Retry a step that failed after a pause, which doubles from one second to a minute.
-
-        Args:
-            step: The step.
-            why: Error text for people.
-            now: Current time in seconds.
-        """
+        """Retry a failed step after a pause, which doubles from one second to a minute."""
         entry = self._entries.get(step.identity)
         if entry is not None:
             entry.at = now + min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0**entry.failures)
@@ -158,11 +143,7 @@ class Agenda:
             entry.why = why
 
     def left(self, *, now: float) -> tuple[str, ...]:
-        """Return descriptions of the waiting steps.
-
-        Args:
-            now: Current time in seconds.
-        """
+        """Return descriptions of the waiting steps."""
         return tuple(
             f"the environment: {entry.step.told}"
             + (f", tried {entry.failures} times: {entry.why}" if entry.failures else "")

@@ -64,7 +64,7 @@ class ClusterObject:
 
     @property
     def phase(self) -> str:
-        """Phase in the status; empty if there is none."""
+        """Phase in the status; may be empty."""
         return text(self.status.get("phase"))
 
     def condition(self, name: str) -> str:
@@ -94,15 +94,7 @@ class ClusterView:
         fails: Callable[[ClusterObject], bool] = lambda _: False,
         draw: Callable[[str], float] = lambda _: 0.5,
     ) -> None:
-        """Make a view.
-
-        Args:
-            objects: Objects by kind.
-            instant: Time of day in the format of Kubernetes.
-            passed: Identities of marks whose duration is over.
-            fails: Function that decides whether the program in a Pod fails.
-            draw: Function that returns a number in [0, 1) for a text.
-        """
+        """Make a view; ``passed`` has identities of marks, and ``draw`` returns a number in [0, 1) for a text."""
         self.instant = instant
         self.fails = fails
         self.draw = draw
@@ -127,7 +119,7 @@ class ClusterView:
         return self._by_owner.get((kind, owner.uid), [])
 
     def has_passed(self, mark: EnvironmentStep) -> bool:
-        """Return whether the duration of a mark is over."""
+        """Return whether a mark has passed."""
         return mark.identity in self._passed
 
 
@@ -152,15 +144,7 @@ def hash_of(template: object) -> str:
 def creates(
     owner: ClusterObject, kind: ResourceType[Any], body: Mapping[str, object], told: str, *, name: str = ""
 ) -> EnvironmentStep:
-    """Return a step that creates an object for an owner.
-
-    Args:
-        owner: Object that the step is about; its namespace is used for namespaced kinds.
-        kind: Kind to create.
-        body: The object without its name.
-        told: Description of the step.
-        name: Name of the object; empty if the body has a ``generateName``.
-    """
+    """Return a step that creates an object for an owner; without ``name``, the body needs a ``generateName``."""
     metadata = {**mapping(body.get("metadata")), **({"name": name} if name else {})}
     namespace = owner.namespace if kind.namespaced else ""
     write = EnvironmentWrite(
@@ -187,14 +171,7 @@ def patches(
 def reports(
     obj: ClusterObject, status: Mapping[str, object], told: str = "", *, takes: tuple[float, float] = REACTS
 ) -> list[EnvironmentStep]:
-    """Return a step that writes a status, or no step if the status is unchanged.
-
-    Args:
-        obj: Object whose status to write.
-        status: The whole status; None, 0 and empty values are omitted, as in Go.
-        told: Description of the step.
-        takes: Minimum and maximum duration in seconds.
-    """
+    """Return a step that writes a whole status, or none if it is unchanged; zero values are omitted, as in Go."""
     wanted = {name: value for name, value in status.items() if value not in (None, 0, "", [], {})}
     wanted |= {name: 0 for name in _ALWAYS_THERE.get(obj.kind.kind, ()) if name not in wanted}
     if wanted == obj.status:
@@ -230,12 +207,9 @@ def deletes(
 
 
 def conditions(obj: ClusterObject, instant: str, wanted: Mapping[str, tuple[str, str, str]]) -> list[dict[str, object]]:
-    """Return the conditions of an object after changes; the transition time changes only with the status.
+    """Return an object's conditions after changes to status, reason and message.
 
-    Args:
-        obj: The object.
-        instant: Time of day in the format of Kubernetes.
-        wanted: Status, reason and message by type. Conditions of other types are kept.
+    The transition time changes only with the status. Conditions of other types are kept.
     """
     found = {text(at(each, "type")): mapping(each) for each in items(obj.status.get("conditions"))}
     for name, (status, reason, message) in wanted.items():
@@ -251,7 +225,7 @@ def conditions(obj: ClusterObject, instant: str, wanted: Mapping[str, tuple[str,
 
 
 def selects(selector: object, labels: Mapping[str, str]) -> bool:
-    """Return whether a selector of plain labels matches labels; an empty one matches nothing."""
+    """Return whether labels match a selector of plain labels; an empty selector never matches."""
     wanted = string_map(selector)
     return bool(wanted) and all(labels.get(name) == value for name, value in wanted.items())
 

@@ -1,4 +1,4 @@
-"""Deployment controller: a ReplicaSet for each template, and a rollout to the newest one.
+"""Deployment controller: a ReplicaSet for each template, and a rollout to the newest template.
 
 Source: pkg/controller/deployment: rolling.go, recreate.go, progress.go, util/deployment_util.go.
 """

@@ -1,4 +1,4 @@
-"""Available models, the models that each one needs, and the kinds that they read."""
+"""Available models, their dependencies, and the kinds that they read."""
 
 from __future__ import annotations
 
@@ -53,11 +53,7 @@ _KINDS: Final[dict[ModelName, tuple[ResourceType[Any], ...]]] = {
 
 
 def with_what_they_need(names: Iterable[str]) -> tuple[ModelName, ...]:
-    """Return models with their dependencies, in the order of ``NAMES``; all models if no name is given.
-
-    Raises:
-        InvalidArgumentError: If a model does not exist.
-    """
+    """Return models with their dependencies, in the order of ``NAMES``; without names, all models."""
     asked = [*names] or [*NAMES]
     unknown = [name for name in asked if name not in NAMES]
     if unknown:

@@ -49,7 +49,7 @@ def _of(owner: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
 
 
 def _worth(pod: ClusterObject) -> tuple[bool, bool, bool, int, str, str]:
-    """Return the sort key for deletion: least useful Pods first, and the youngest of equal ones."""
+    """Return the sort key for deletion: least useful Pods first, and younger before older Pods."""
     cost = pod.annotations.get(_COST, "0")
     given = int(cost) if cost.removeprefix("-").isdecimal() else 0
     made = "".join(chr(0x10FFFF - ord(sign)) for sign in text(pod.metadata.get("creationTimestamp")))

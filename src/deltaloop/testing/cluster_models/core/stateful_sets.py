@@ -143,7 +143,7 @@ def _claims(owner: ClusterObject, number: int, view: ClusterView) -> tuple[list[
 def _pod(
     owner: ClusterObject, number: int, volumes: list[object], known: dict[str, ClusterObject]
 ) -> dict[str, object]:
-    """Return a Pod of the current template; below the partition, of the previous one."""
+    """Return a Pod of the current template; below the partition, of the previous template."""
     template, revision = mapping(owner.spec.get("template")), text(owner.status.get("updateRevision"))
     before = known.get(text(owner.status.get("currentRevision")))
     if number < _partition(owner) and before is not None:

@@ -36,11 +36,7 @@ class RandomOrder:
     """Random order, in which half of the ready tasks wait for another turn."""
 
     def __init__(self, draw: Callable[[], float]) -> None:
-        """Make an order.
-
-        Args:
-            draw: Function that returns random numbers in [0, 1).
-        """
+        """Make an order; ``draw`` returns random numbers in [0, 1)."""
         self._draw = draw
 
     def turn(self, tasks: Sequence[object]) -> Sequence[int]:
@@ -57,11 +53,7 @@ class PreemptiveOrder:
     """
 
     def __init__(self, draw: Callable[[], float]) -> None:
-        """Make an order.
-
-        Args:
-            draw: Function that returns random numbers in [0, 1).
-        """
+        """Make an order; ``draw`` returns random numbers in [0, 1)."""
         self._draw = draw
         self._changes = {int(10 ** (_LAST_CHANGE * draw())) for _ in range(_CHANGES)}
         self._priorities: weakref.WeakKeyDictionary[object, float] = weakref.WeakKeyDictionary()

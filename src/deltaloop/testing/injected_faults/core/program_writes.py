@@ -238,13 +238,9 @@ class UserStep:
 
 
 def made(write: ProgramWrite, resource: str, key: str, revision: int) -> bool:
-    """Return whether a write made a change; a deletion matches without a revision, which its response lacks.
+    """Return whether a write made a change.
 
-    Args:
-        write: The write.
-        resource: Resource of the changed object.
-        key: Key of the changed object.
-        revision: Revision of the change.
+    The revision is not compared for deletions, because their response lacks it.
     """
     if not write.carried_out or (write.resource, write.key) != (resource, key):
         return False
@@ -278,7 +274,7 @@ def key_of(info: RequestInfo, body: Mapping[str, object]) -> str:
 
 
 def object_of(body: bytes) -> Mapping[str, object]:
-    """Decode a JSON object; empty if the body is not one."""
+    """Decode a JSON object; empty if the body is invalid."""
     try:
         return mapping(_decode(body))
     except msgspec.DecodeError:
@@ -286,11 +282,7 @@ def object_of(body: bytes) -> Mapping[str, object]:
 
 
 def failing_share(share: float) -> tuple[Fault, ...]:
-    """Return faults for a share of all writes: rejected with 500 or 409, lost, or without a response.
-
-    Raises:
-        ValueError: If the share is not between 0 and 1.
-    """
+    """Return faults for a share of all writes, 0 to 1: rejected with 500 or 409, lost, or without a response."""
     if not 0 <= share <= 1:
         raise ValueError(f"the share of writes that fail is {share!r}; 0 to 1 is needed")
     each = share / len(_HARM)
@@ -303,24 +295,15 @@ def failing_share(share: float) -> tuple[Fault, ...]:
 
 @final
 class HeldLeases:
-    """Leases that one life of a program has taken, and whether it still holds one."""
+    """Leases that one life of a program has taken, and whether the program holds any of them."""
 
     def __init__(self, holders: dict[str, str]) -> None:
-        """Begin without Leases.
-
-        Args:
-            holders: Identities of holders by keys of Leases, shared by all programs of one harness.
-        """
+        """Begin without Leases; ``holders`` maps Leases to identities, for all programs of one harness."""
         self._holders = holders
         self._taken: dict[str, str] = {}
 
     def wrote(self, info: RequestInfo, answer: Mapping[str, object]) -> None:
-        """Record the response to a write of this program; other objects than Leases are ignored.
-
-        Args:
-            info: The request.
-            answer: The stored object.
-        """
+        """Record the response to a write of a Lease by this program; other writes are ignored."""
         if info.group_resource != LEASES or info.verb not in WRITE_VERBS:
             return
         key, identity = key_of(info, answer), text(mapping(answer.get("spec")).get("holderIdentity"))
@@ -329,7 +312,7 @@ class HeldLeases:
             self._taken[key] = identity
 
     def lost(self) -> str:
-        """Return the key of a Lease that it has lost; empty if it holds one, or never held any."""
+        """Return the key of a lost Lease; empty if the program holds a Lease, or never did."""
         if any(self._holders.get(key) == identity for key, identity in self._taken.items()):
             return ""
         return next(iter(self._taken), "")
@@ -368,13 +351,7 @@ class WritePlan:
         return True
 
     def strike(self, info: RequestInfo, *, is_write: bool, replica: str) -> Strike:
-        """Choose the fault that affects a request.
-
-        Args:
-            info: The request.
-            is_write: Whether it is a write of an object.
-            replica: Name of the program, which is the user in fault rules.
-        """
+        """Choose the fault that affects a request of the program ``replica``."""
         if info.verb in WRITE_VERBS and not is_write:
             return Strike()
         return self.faults.strike(info, user=replica, draw=self.draw)

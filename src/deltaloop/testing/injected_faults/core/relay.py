@@ -212,7 +212,7 @@ class _Line:
     armed: list[tuple[int, RelayFault]] = field(default_factory=list[tuple[int, RelayFault]])
 
     def next_at(self) -> float | None:
-        """Return the time when the next bytes, or the end, can be forwarded; None if there are none."""
+        """Return the time when the next bytes, or the end, can be forwarded; None if the line is empty."""
         if not self.waiting:
             return max(self.stalled_until, self.last_ready_at) if self.ended and not self.finished else None
         return max(self.waiting[0][0], self.stalled_until, self.free_at)

@@ -59,11 +59,11 @@ class ReplicaState:
     Attributes:
         name: Name of the program.
         starting: Whether it is about to start or restart.
-        ended_by: Type of the error that ended it, if it is restarted for that reason.
+        ended_by: Type of the error for which it is restarted, or empty.
         stands_by: Whether it does not lead.
-        disconnected: Whether it cannot reach the server, so its work has to wait.
+        disconnected: Whether it cannot reach the server.
         paused: Whether it is paused.
-        does: Names of its controllers. Another program with the same ones can replace it.
+        does: Names of its controllers. Another program with the same controllers can replace it.
         queues: Work queues of its controllers.
     """
 
@@ -117,12 +117,7 @@ class Settling:
     """One wait until programs have settled."""
 
     def __init__(self, *, now: float, timeout: float) -> None:
-        """Begin a wait.
-
-        Args:
-            now: Time of the event loop in seconds.
-            timeout: Timeout in seconds.
-        """
+        """Begin a wait; ``now`` and ``timeout`` are seconds of the event loop."""
         self._until = now + timeout
         self._timeout = timeout
         self._last_at = now
@@ -134,13 +129,7 @@ class Settling:
         self._left: tuple[str, ...] = ()
 
     def look(self, replicas: Sequence[ReplicaState], left: tuple[str, ...], *, now: float) -> bool:
-        """Record an observation, and return whether the programs take too long.
-
-        Args:
-            replicas: States of the programs.
-            left: Descriptions of the pending work.
-            now: Time of the event loop in seconds.
-        """
+        """Record an observation, and return whether the programs take too long."""
         self._left = left
         if now != self._last_at:
             self._last_at, self._looks = now, 0
@@ -164,11 +153,7 @@ class Settling:
             self._hot.update((*name, key) for key in queue.running)
 
     def report(self, writes: Iterable[str]) -> str:
-        """Return a report of the pending work, and of the activity during the wait.
-
-        Args:
-            writes: Description of each write during the wait.
-        """
+        """Return a report of the pending work, and of the activity and writes during the wait."""
         lines = [f"not settled within {self._timeout:g} s; left to do:"]
         lines += [f"  {text}" for text in self._left[:_MOST_NAMED]]
         if len(self._left) > _MOST_NAMED:

@@ -47,13 +47,7 @@ def best_first(folder_names: Iterable[str], version: str) -> list[str]:
 
 
 def candidates(binary: str, environ: Mapping[str, str], cached: Iterable[Path]) -> list[Path]:
-    """Return the places of a binary; the first place that has it is used.
-
-    Args:
-        binary: ``kube-apiserver`` or ``etcd``.
-        environ: Environment variables.
-        cached: Folders of the cache, the best one first.
-    """
+    """Return the possible places of a binary, the preferred place first; ``cached`` are folders of the cache."""
     named = named_place(binary, environ)
     return [named] if named else [*(place / binary for place in cached), DEFAULT_FOLDER / binary]
 
