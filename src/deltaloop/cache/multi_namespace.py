@@ -84,10 +84,7 @@ class MultiNamespaceInformer(Generic[T_co]):
         return _JoinedRegistration(parts)
 
     def remove_event_handler(self, registration: Registration) -> None:
-        """Remove a handler.
-
-        Registrations that are unknown or already removed are ignored.
-        """
+        """Remove a handler. Registrations that are unknown or already removed are ignored."""
         if isinstance(registration, _JoinedRegistration):
             for namespace, part in registration.parts.items():
                 if namespace in self.informers:
@@ -158,11 +155,7 @@ class JoinedIndexer:
         return [obj for indexer in self._indexers.values() for obj in indexer.list()]
 
     def by_index(self, name: str, value: str) -> builtins.list[Resource]:
-        """Return the objects with an index value, grouped by namespace.
-
-        Raises:
-            UnknownIndexError: If the index does not exist.
-        """
+        """Return the objects with an index value, grouped by namespace."""
         return [obj for indexer in self._indexers.values() for obj in indexer.by_index(name, value)]
 
     def __len__(self) -> int:

@@ -90,13 +90,7 @@ SUCCEEDED: Final = Succeeded()
 
 
 def ending_of(error: BaseException | None, again: Again | None) -> Ending:
-    """Return how a run ended.
-
-    Args:
-        error: Exception of the body. ``CancelledError``, ``KeyboardInterrupt``, ``SystemExit`` and groups with one of
-            them are not an ``Exception``, and interrupt the run.
-        again: Requested later run, which counts only if the body did not raise.
-    """
+    """Return how a run ended: cancellations and interrupts are not failures, and ``again`` needs success."""
     if error is None:
         return SUCCEEDED if again is None else again
     return Failed(error) if isinstance(error, Exception) else Interrupted()
