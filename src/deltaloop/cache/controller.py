@@ -103,7 +103,10 @@ class Controller:
 
     @property
     def last_sync_resource_version(self) -> str:
-        """Last version received by the reflector. Processed deltas may be older."""
+        """Last version received by the reflector.
+
+        Processed deltas may be older.
+        """
         return self._reflector.last_sync_resource_version
 
     def statistics(self) -> ReflectorStatistics:
@@ -111,7 +114,9 @@ class Controller:
         return self._reflector.statistics()
 
     async def run(self) -> None:
-        """Run until canceled. You can call it only once, because it closes the queue.
+        """Run until canceled.
+
+        You can call it only once, because it closes the queue.
 
         When it returns, all tasks that it started have ended.
         """

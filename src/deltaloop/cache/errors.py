@@ -64,7 +64,9 @@ class SyncFailure(msgspec.Struct, frozen=True):
 
 
 class CacheSyncError(DeltaloopError, TimeoutError):
-    """One or more caches did not sync in time. The message names each kind and its last error.
+    """One or more caches did not sync in time.
+
+    The message names each kind and its last error.
 
     Usually the resource is forbidden or unknown. Grant list and watch, install the CRD, or increase the timeout.
 
@@ -91,7 +93,10 @@ class CacheSyncError(DeltaloopError, TimeoutError):
 
 
 class InformerStoppedError(DeltaloopError):
-    """An informer has stopped, or already runs, and cannot perform the operation. Create a new one."""
+    """An informer has stopped, or already runs, and cannot perform the operation.
+
+    Create a new one.
+    """
 
 
 class NotFreshError(DeltaloopError, TimeoutError):
@@ -116,7 +121,9 @@ class NotFreshError(DeltaloopError, TimeoutError):
 
 
 class TransformError(DeltaloopError):
-    """A transform raised, or changed the key of an object. Fix the function; its exception is the cause.
+    """A transform raised, or changed the key of an object.
+
+    Fix the function; its exception is the cause.
 
     Attributes:
         key: Key of the object.
@@ -128,7 +135,9 @@ class TransformError(DeltaloopError):
 
 
 class TransactionError(DeltaloopError):
-    """Some writes of a transaction failed because their objects have no key. The others succeeded.
+    """Some writes of a transaction failed because their objects have no key.
+
+    The others succeeded.
 
     Attributes:
         failures: Exceptions by zero-based position in the transaction.
@@ -162,11 +171,16 @@ class VeryShortWatchError(DeltaloopError):
 
 
 class WatchListEndedError(DeltaloopError):
-    """A server or proxy ended a streamed list before it was complete. The reflector lists in pages instead."""
+    """A server or proxy ended a streamed list before it was complete.
+
+    The reflector lists in pages instead.
+    """
 
 
 class WatchListStalledError(DeltaloopError):
-    """A streamed list made no progress for too long. The reflector lists in pages for a while.
+    """A streamed list made no progress for too long.
+
+    The reflector lists in pages for a while.
 
     If the server sends changes, it does not know the request and treats it as an ordinary watch.
     """
@@ -191,7 +205,9 @@ class RepeatedContinueError(DeltaloopError):
 
 
 class IndexerConflictError(InvalidArgumentError):
-    """An index with this name and another function exists. Choose another name.
+    """An index with this name and another function exists.
+
+    Choose another name.
 
     Attributes:
         names: Conflicting names.
@@ -203,7 +219,9 @@ class IndexerConflictError(InvalidArgumentError):
 
 
 class UnknownIndexError(InvalidArgumentError):
-    """The index does not exist. The message lists the existing indexes.
+    """The index does not exist.
+
+    The message lists the existing indexes.
 
     Attributes:
         name: Requested name.

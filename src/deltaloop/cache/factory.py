@@ -52,7 +52,9 @@ class _Identity(msgspec.Struct, frozen=True):
 
 @final
 class InformerFactory:
-    """Factory that creates, starts and stops informers. Use it as an async context manager.
+    """Factory that creates, starts and stops informers.
+
+    Use it as an async context manager.
 
     Entering starts the existing informers. Informers that you request inside the context start immediately. Leaving
     stops all informers and waits for their end.

@@ -66,7 +66,10 @@ def takes_resources(handler: object) -> bool:
 
 @final
 class HandlerFuncs(Generic[T]):
-    """Handler that consists of plain or async functions. All are optional."""
+    """Handler that consists of plain or async functions.
+
+    All are optional.
+    """
 
     __slots__ = ("_on_add", "_on_delete", "_on_update")
 

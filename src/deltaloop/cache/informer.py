@@ -58,7 +58,10 @@ _logger: Final = logging.getLogger("deltaloop.cache")
 
 @final
 class Informer(Generic[T_co]):
-    """Cache of one kind with handlers. It belongs to one event loop; you can use its lister from any thread."""
+    """Cache of one kind with handlers.
+
+    It belongs to one event loop; you can use its lister from any thread.
+    """
 
     def __init__(
         self,
@@ -147,7 +150,10 @@ class Informer(Generic[T_co]):
 
     @property
     def stopped(self) -> bool:
-        """Whether ``run`` has ended. You can still read the cache, but it is no longer updated."""
+        """Whether ``run`` has ended.
+
+        You can still read the cache, but it is no longer updated.
+        """
         return self._stopped
 
     @property
@@ -160,7 +166,10 @@ class Informer(Generic[T_co]):
 
     @property
     def last_sync_resource_version(self) -> str:
-        """Last version received from the server. The cache may be older."""
+        """Last version received from the server.
+
+        The cache may be older.
+        """
         return self._controller.last_sync_resource_version
 
     def statistics(self) -> ReflectorStatistics:
@@ -211,7 +220,9 @@ class Informer(Generic[T_co]):
         return await self._consistency.check(timeout=timeout)
 
     def levels(self, now: float) -> CacheLevels:
-        """Return the size and age of the cache. Call it from any thread; it visits each object.
+        """Return the size and age of the cache.
+
+        Call it from any thread; it visits each object.
 
         Args:
             now: Time of the event loop.
@@ -269,7 +280,9 @@ class Informer(Generic[T_co]):
         return Lister(self.indexer, self.resource_type)
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc[Resource]]) -> None:
-        """Add indexes. You can call this at any time, and cached objects are indexed immediately.
+        """Add indexes.
+
+        You can call this at any time, and cached objects are indexed immediately.
 
         Raises:
             IndexerConflictError: If a name has another function.
@@ -304,7 +317,9 @@ class Informer(Generic[T_co]):
         return self._processor.add(handler, name=name, options=options or HandlerOptions())
 
     def remove_event_handler(self, registration: Registration) -> None:
-        """Remove a handler and drop its pending notifications. A current call still completes.
+        """Remove a handler and drop its pending notifications.
+
+        A current call still completes.
 
         Registrations that are unknown or already removed are ignored. The handler itself can call this.
         """
@@ -313,7 +328,9 @@ class Informer(Generic[T_co]):
     # Running
 
     async def run(self) -> None:
-        """List, watch and notify handlers until canceled. You can call it only once.
+        """List, watch and notify handlers until canceled.
+
+        You can call it only once.
 
         When it returns, all its tasks have ended: first the list, watch and queue, then the handlers. Pending
         notifications are dropped, and waiting handlers are canceled.

@@ -11,7 +11,9 @@ from deltaloop.cache.informer_options import Compression
 
 
 class ObjectSelection(TypedDict, total=False):
-    """Selection of objects and their indexes. All keys are optional.
+    """Selection of objects and their indexes.
+
+    All keys are optional.
 
     Attributes:
         indexers: Index functions by name. They are added to an existing informer.

@@ -148,7 +148,10 @@ class Listener(Generic[T]):
         self._on_room()
 
     async def run(self) -> None:
-        """Deliver until closed or canceled. A cancel reaches a waiting handler and drops the rest."""
+        """Deliver until closed or canceled.
+
+        A cancel reaches a waiting handler and drops the rest.
+        """
         buffer, counts, handled = self._buffer, self._metrics.counts, 0
         clock = loop_clock()
         began: float | None = None  # end of the last call, unless other tasks ran since

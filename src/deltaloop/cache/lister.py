@@ -41,7 +41,10 @@ class ReadableIndexer(Protocol):
 
 @final
 class Lister(Generic[T_co]):
-    """Reader of cached objects of one kind. It is thread-safe and sends no requests."""
+    """Reader of cached objects of one kind.
+
+    It is thread-safe and sends no requests.
+    """
 
     def __init__(self, indexer: ReadableIndexer, resource_type: ResourceType[T_co]) -> None:
         self._indexer = indexer

@@ -28,7 +28,10 @@ class ListerWatcher(Protocol):
         ...
 
     def watch(self, options: ListOptions) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        """Open a watch. The iteration ends when the server ends the stream."""
+        """Open a watch.
+
+        The iteration ends when the server ends the stream.
+        """
         ...
 
 
@@ -157,7 +160,10 @@ class ListWatch:
         return drops_managed_fields(self._client)
 
     async def list(self, options: ListOptions) -> ResourceList[Resource]:
-        """Return one page of the list. Items that cannot be decoded are in its ``unreadable``."""
+        """Return one page of the list.
+
+        Items that cannot be decoded are in its ``unreadable``.
+        """
         asked = self._with_selectors(options)
         try:
             return await self._client.list(

@@ -21,7 +21,9 @@ _logger: Final = logging.getLogger("deltaloop.cache")
 
 
 class CacheLevels(msgspec.Struct, frozen=True, kw_only=True):
-    """Size and age of an informer's cache. Ages are in seconds, and None before the first occurrence.
+    """Size and age of an informer's cache.
+
+    Ages are in seconds, and None before the first occurrence.
 
     Attributes:
         items: Number of cached objects.
@@ -53,15 +55,24 @@ class CacheMetrics(Protocol):
     """
 
     def started(self, resource: str, *, levels: Callable[[], CacheLevels]) -> None:
-        """An informer started. You can call ``levels`` from any thread; it visits each cached object."""
+        """An informer started.
+
+        You can call ``levels`` from any thread; it visits each cached object.
+        """
         ...
 
     def stopped(self, resource: str, *, levels: Callable[[], CacheLevels]) -> None:
-        """An informer stopped. ``levels`` is the function that ``started`` received."""
+        """An informer stopped.
+
+        ``levels`` is the function that ``started`` received.
+        """
         ...
 
     def listed(self, resource: str, *, seconds: float, items: int, streamed: bool) -> None:
-        """A list is complete, in pages or streamed. ``seconds`` is its duration."""
+        """A list is complete, in pages or streamed.
+
+        ``seconds`` is its duration.
+        """
         ...
 
     def watch_opened(self, resource: str) -> None:
@@ -73,11 +84,17 @@ class CacheMetrics(Protocol):
         ...
 
     def event(self, resource: str, *, event_type: str, size: int) -> None:
-        """An event was passed on. ``size`` is the size of its object in bytes."""
+        """An event was passed on.
+
+        ``size`` is the size of its object in bytes.
+        """
         ...
 
     def failed(self, resource: str, *, operation: str, error: str) -> None:
-        """A list or watch failed. ``operation`` and ``error`` (a class name) have few different values."""
+        """A list or watch failed.
+
+        ``operation`` and ``error`` (a class name) have few different values.
+        """
         ...
 
     def handled(self, resource: str, *, handler: str, seconds: float, waiting: int, failed: bool) -> None:

@@ -84,7 +84,10 @@ class MultiNamespaceInformer(Generic[T_co]):
         return _JoinedRegistration(parts)
 
     def remove_event_handler(self, registration: Registration) -> None:
-        """Remove a handler. Registrations that are unknown or already removed are ignored."""
+        """Remove a handler.
+
+        Registrations that are unknown or already removed are ignored.
+        """
         if isinstance(registration, _JoinedRegistration):
             for namespace, part in registration.parts.items():
                 if namespace in self.informers:

@@ -110,7 +110,10 @@ class Queue(ABC, Generic[V]):
     async def replace_in_turns(
         self, objects: Iterable[V], resource_version: str = "", unread: Unread = NOTHING_UNREAD
     ) -> None:
-        """Do the same as ``replace``. Queues that support it let other tasks run during a long list."""
+        """Do the same as ``replace``.
+
+        Queues that support it let other tasks run during a long list.
+        """
         self.replace(objects, resource_version, unread)
 
     def update_resource_version(self, resource_version: str) -> None:

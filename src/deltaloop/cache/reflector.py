@@ -67,13 +67,19 @@ class ReflectorStore(Protocol):
         ...
 
     def replace(self, objects: tuple[Resource, ...], resource_version: str, unread: Unread) -> None:
-        """Replace all objects. Known states of ``unread`` objects are kept."""
+        """Replace all objects.
+
+        Known states of ``unread`` objects are kept.
+        """
         ...
 
 
 @runtime_checkable
 class ResourceVersionUpdater(Protocol):
-    """Store that records its version. Both queues and ``Store`` do so."""
+    """Store that records its version.
+
+    Both queues and ``Store`` do so.
+    """
 
     def update_resource_version(self, resource_version: str) -> None:
         """Record that all changes up to this version were passed to the store."""
@@ -85,7 +91,10 @@ class TurnTaker(Protocol):
     """Store that accepts a long list without blocking other tasks. Both queues do so."""
 
     async def replace_in_turns(self, objects: tuple[Resource, ...], resource_version: str, unread: Unread) -> None:
-        """Replace all objects. Known states of ``unread`` objects are kept."""
+        """Replace all objects.
+
+        Known states of ``unread`` objects are kept.
+        """
         ...
 
 
@@ -153,7 +162,10 @@ class Reflector:
         return self._core.resource_version
 
     async def run(self) -> None:
-        """List and watch until canceled. A cancel closes the watch and leaves the store unchanged."""
+        """List and watch until canceled.
+
+        A cancel closes the watch and leaves the store unchanged.
+        """
         loop = asyncio.get_running_loop()
         now = loop.time()
         while True:

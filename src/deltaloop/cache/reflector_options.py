@@ -10,7 +10,9 @@ from deltaloop._internal.pacing.checks import require_not_negative, require_posi
 
 
 class ReflectorOptions(Options, frozen=True, kw_only=True):
-    """Options of a reflector. The defaults are those of client-go.
+    """Options of a reflector.
+
+    The defaults are those of client-go.
 
     Attributes:
         page_size: Number of objects per page of a list. 0 means the default rules.

@@ -83,7 +83,9 @@ class SharedIndexInformer(SharedInformer[T_co], Protocol[T_co]):
 def new_shared_informer(
     lister_watcher: ListerWatcher, resource_type: ResourceType[T], *, resync_period: float = 0.0
 ) -> Informer[T]:
-    """Create an informer without additional indexes. Call ``run`` to start it.
+    """Create an informer without additional indexes.
+
+    Call ``run`` to start it.
 
     ``resync_period`` is in seconds; 0 disables resyncs.
 
@@ -99,7 +101,9 @@ def new_shared_index_informer(
     resync_period: float = 0.0,
     indexers: Mapping[str, IndexFunc[Resource]] | None = None,
 ) -> Informer[T]:
-    """Create an informer. Call ``run`` to start it.
+    """Create an informer.
+
+    Call ``run`` to start it.
 
     Args:
         lister_watcher: Source of the objects, usually a ``ListWatch``.

@@ -70,7 +70,9 @@ class Store(Generic[V]):
         self._items.delete(key)
 
     def replace(self, objects: Iterable[V], resource_version: str = "", unread: Unread = NOTHING_UNREAD) -> None:
-        """Replace all objects in one step. If an object has no key, the store does not change.
+        """Replace all objects in one step.
+
+        If an object has no key, the store does not change.
 
         Args:
             objects: New content of the store.
@@ -151,7 +153,10 @@ class Store(Generic[V]):
         return self._items.list_keys()
 
     def resync(self) -> None:
-        """Do nothing. Queues implement this method."""
+        """Do nothing.
+
+        Queues implement this method.
+        """
 
     def __len__(self) -> int:
         return len(self._items)
@@ -221,7 +226,9 @@ class Indexer(Store[V]):
         return self._items.get_indexers()
 
     def add_indexers(self, indexers: Indexers[V]) -> None:
-        """Add indexes at any time. Stored objects are indexed immediately.
+        """Add indexes at any time.
+
+        Stored objects are indexed immediately.
 
         Raises:
             IndexerConflictError: If a name has another function. No index is added.

@@ -189,7 +189,9 @@ class ThreadSafeStore(Generic[V]):
             return dict(self.state.index.functions)
 
     def add_indexers(self, indexers: Indexers[V]) -> None:
-        """Add indexes at any time. Stored objects are indexed immediately.
+        """Add indexes at any time.
+
+        Stored objects are indexed immediately.
 
         Existing indexes with the same function stay unchanged.
 

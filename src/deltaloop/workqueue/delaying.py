@@ -111,7 +111,9 @@ class DelayingQueue(WorkQueue[K]):
             return tuple(_shown(delay, now) for delay in self._delaying.delayed())
 
     def cancel_delayed(self, item: K) -> DelayedItem[K] | None:
-        """Cancel the delay of an item. A queued or running item is not affected.
+        """Cancel the delay of an item.
+
+        A queued or running item is not affected.
 
         Thread-safe.
 

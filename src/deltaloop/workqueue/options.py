@@ -23,7 +23,9 @@ logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
 
 @final
 class QueueOptions(Options, frozen=True, kw_only=True):
-    """Options of a queue. The defaults correspond to client-go's behavior.
+    """Options of a queue.
+
+    The defaults correspond to client-go's behavior.
 
     Attributes:
         max_triggers: Largest number of stored triggers per run of an item. 0 stores none.

@@ -152,7 +152,9 @@ class WorkQueue(Generic[K]):
             self._grew()
 
     def done(self, item: K) -> None:
-        """End the processing of an item, successful or not. Call it once for each ``get``.
+        """End the processing of an item, successful or not.
+
+        Call it once for each ``get``.
 
         ``async with work`` does this for you.
 
@@ -227,7 +229,9 @@ class WorkQueue(Generic[K]):
     # Methods for the event loop
 
     async def get(self, timeout: float | None = None) -> K:
-        """Wait for the next item and take it. Call ``done`` afterwards.
+        """Wait for the next item and take it.
+
+        Call ``done`` afterwards.
 
         Args:
             timeout: Longest wait in seconds, or None for no limit.

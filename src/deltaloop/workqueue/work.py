@@ -52,7 +52,9 @@ class Work(msgspec.Struct, Generic[K], eq=False):
     _left_to_caller: bool = False
 
     def retry_after(self, delay: float, *, trigger: object | None = None, keep_triggers: bool = True) -> None:
-        """Request another run ``delay`` seconds after this one, without an error. The last call counts.
+        """Request another run ``delay`` seconds after this one, without an error.
+
+        The last call counts.
 
         The item's failures are forgotten, as after a success. If the body raises, the request is void.
 

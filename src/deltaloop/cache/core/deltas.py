@@ -142,7 +142,10 @@ NOTHING_UNREAD: Final = Unread()
 
 
 class KnownObjects(Protocol[V_co]):
-    """Objects that the consumer of the queue already has. A ``Store`` implements this."""
+    """Objects that the consumer of the queue already has.
+
+    A ``Store`` implements this.
+    """
 
     def list_keys(self) -> Collection[str]:
         """Return all keys."""
@@ -311,7 +314,10 @@ class DeltaQueue(Generic[V]):
             self._out_of_order = True
 
     def pop(self) -> Popped[V] | None:
-        """Pop the first key, or return None if the queue is empty. If it is also closed, raise ``FifoClosedError``."""
+        """Pop the first key, or return None if the queue is empty.
+
+        If it is also closed, raise ``FifoClosedError``.
+        """
         if not self.items:
             if self._closed:
                 raise FifoClosedError("the queue is closed and empty")

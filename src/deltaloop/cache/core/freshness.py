@@ -17,7 +17,9 @@ def is_reached(wanted: str, *, reached: str) -> bool:
 
 
 class Freshness(msgspec.Struct, frozen=True, kw_only=True):
-    """How current a cache is. Times are on the event loop's clock, and None before the first occurrence.
+    """How current a cache is.
+
+    Times are on the event loop's clock, and None before the first occurrence.
 
     Attributes:
         resource_version: Version of the cache.

@@ -81,7 +81,9 @@ class StoreIndex(Generic[V]):
         return self._functions
 
     def add_indexers(self, indexers: Indexers[V], items: Mapping[str, V]) -> list[IndexFailure]:
-        """Add indexes and index the items. Existing indexes with the same function stay unchanged.
+        """Add indexes and index the items.
+
+        Existing indexes with the same function stay unchanged.
 
         Raises:
             IndexerConflictError: If a name has another function. No index is added.

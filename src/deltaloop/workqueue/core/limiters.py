@@ -99,7 +99,10 @@ class ItemExponentialFailureRateLimiter:
         self._failures = _Failures()
 
     def when(self, item: Hashable, *, error: BaseException | None = None) -> float:  # noqa: ARG002
-        """Return the next delay of the item. It never overflows."""
+        """Return the next delay of the item.
+
+        It never overflows.
+        """
         exponent = min(self._failures.count(item), _LARGEST_EXPONENT)
         return min(self._base_delay * 2.0**exponent, self._max_delay)
 
@@ -286,7 +289,10 @@ class WithJitterRateLimiter(Generic[K]):
         self._random = random
 
     def when(self, item: K, *, error: BaseException | None = None) -> float:
-        """Return the extended delay. A finite delay stays finite."""
+        """Return the extended delay.
+
+        A finite delay stays finite.
+        """
         delay = self._limiter.when(item, error=error)
         if not math.isfinite(delay):
             return delay  # the queue rejects it

@@ -64,7 +64,10 @@ class QueueOrder(Protocol[K]):
         ...
 
     def pop(self) -> K:
-        """Remove and return the next item. At least one item is queued."""
+        """Remove and return the next item.
+
+        At least one item is queued.
+        """
         ...
 
     def __len__(self) -> int:
@@ -151,7 +154,10 @@ class PriorityOrder(Generic[K]):
         self._place(item, now + self._patience.of(priority), self._joined)
 
     def touch(self, item: K, now: float, *, priority: int) -> None:
-        """Move an item forward if the new deadline is earlier. Among equal deadlines it keeps its rank."""
+        """Move an item forward if the new deadline is earlier.
+
+        Among equal deadlines it keeps its rank.
+        """
         deadline, joined = self._deadlines[item]
         earlier = now + self._patience.of(priority)
         if earlier < deadline:

@@ -9,7 +9,9 @@ from deltaloop.cache.core.reflector.states import ReflectorPhase
 
 
 class ReflectorStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """Statistics of a reflector. Times are on the event loop's clock, and None before the first occurrence.
+    """Statistics of a reflector.
+
+    Times are on the event loop's clock, and None before the first occurrence.
 
     Attributes:
         phase: Current phase.
