@@ -15,7 +15,7 @@ class AddOutcome(Enum):
     QUEUED = "queued"
     """The item joined the queue."""
     MERGED = "merged"
-    """The item was already queued or postponed, and its triggers were merged."""
+    """The item was already waiting for a run, and the triggers were merged."""
     POSTPONED = "postponed"
     """The item is being processed, and joins the queue afterwards."""
     DELAYED = "delayed"
@@ -98,10 +98,10 @@ def ending_of(error: BaseException | None, again: Again | None) -> Ending:
 
 @final
 class RunOutcome(Enum):
-    """What happens to an item after its run."""
+    """Result of a run for its item."""
 
     FINISHED = "finished"
-    """This run leaves nothing to do."""
+    """The run is complete."""
     RETRIED = "retried"
     """The run failed and will be retried."""
     REPEATED = "repeated"
