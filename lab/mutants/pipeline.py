@@ -11,7 +11,7 @@ from tests.cache.machines_pipeline import make_machine, mark
 from deltaloop._internal.pacing import Backoff
 from deltaloop.api.kinds import POD
 from deltaloop.api.resource import Resource
-from deltaloop.cache.core.deltas import Deltas, DeltaType
+from deltaloop.cache.core.deltas import Delta, Deltas, DeltaType
 from deltaloop.cache.core.notification_buffer import BufferPolicy, CoalescingBuffer, FifoBuffer
 from deltaloop.cache.core.process_deltas import (
     AddNotification,
@@ -148,7 +148,13 @@ class TellsTheLastFirst(Mutation):
 class SkipsToTheLastDelta(Mutation):
     """Of the deltas of an object only the last one is applied: deleted and made again becomes an update."""
 
+    held: Sequence[Delta[Resource]] = ()
+
     def deltas(self, deltas: Deltas[Resource]) -> Deltas[Resource]:
+        held, self.held = self.held, ()
+        if deltas[-1].type is DeltaType.DELETED and not held:
+            self.held = deltas[-1:]
+            return ()
         return deltas[-1:]
 
 

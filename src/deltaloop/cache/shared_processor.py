@@ -1,7 +1,7 @@
-"""Drives core/notification_buffer.py for all handlers of one informer: who they are, who is told what, and when.
+"""Distribute the notifications of an informer to its handlers.
 
-A resync comes from the cache: each handler has a timer of its own, begun when the first full list is through. A
-bounded handler that is full holds up everything, until it has room or is removed.
+Resyncs come from the cache. Each handler has its own timer, which starts after the first full list. A full bounded
+buffer pauses the informer until it has room or its handler is removed.
 
 Source: client-go tools/cache/shared_informer.go, ``sharedProcessor``.
 """
@@ -36,7 +36,7 @@ def _count_initial(notifications: Iterable[Notification[Resource]]) -> int:
 
 @final
 class SharedProcessor(Generic[T]):
-    """Distributes notifications to handlers. It belongs to one event loop."""
+    """Handlers of one informer. Use it on one event loop."""
 
     def __init__(
         self,
@@ -48,15 +48,15 @@ class SharedProcessor(Generic[T]):
         resync_period: float,
         metrics: GuardedCacheMetrics,
     ) -> None:
-        """Begin without handlers.
+        """Create a processor without handlers.
 
         Args:
-            name: What the informer is called in the log.
-            decode: Makes what handlers are given out of what the cache holds.
-            objects: Returns everything that the cache holds.
-            upstream_has_synced: Whether the first full list is in the cache.
-            resync_period: That of handlers that have none of their own; 0 is never.
-            metrics: Hooks for metrics; None for none.
+            name: Name of the informer in the log.
+            decode: Function that converts cached objects for handlers.
+            objects: Function that returns all cached objects.
+            upstream_has_synced: Function that returns whether the cache contains the first full list.
+            resync_period: Seconds between resyncs for handlers without their own period, or 0 for none.
+            metrics: Hooks for metrics.
         """
         self._name = name
         self._decode = decode
@@ -78,7 +78,7 @@ class SharedProcessor(Generic[T]):
     def add(
         self, handler: ResourceEventHandler[T] | ReceivedObjectHandler, *, name: str, options: HandlerOptions
     ) -> Registration:
-        """Add a handler: it is told everything that is there, and then what comes."""
+        """Add a handler, and notify it of all cached objects."""
         listener = Listener(
             handler,
             self._decode,
@@ -102,7 +102,7 @@ class SharedProcessor(Generic[T]):
         return listener
 
     def remove(self, registration: Registration) -> None:
-        """Remove a handler; one that is unknown is not there any more."""
+        """Remove a handler if it is registered."""
         for listener in [known for known in self._listeners if known is registration]:
             task = self._listeners.pop(listener)
             self._bounded.discard(listener)
@@ -115,15 +115,16 @@ class SharedProcessor(Generic[T]):
                 task.add_done_callback(self._ending.discard)
 
     def distribute(self, notifications: Sequence[Notification[Resource]], *, is_initial: bool = False) -> None:
-        """Put notifications into every handler's buffer."""
+        """Add notifications to the buffers of all handlers."""
         initial = _count_initial(notifications) if is_initial else 0
         for listener in self._listeners:
             listener.add_all(notifications, initial=initial)
 
     async def distribute_in_turns(self, notifications: Iterable[Notification[Resource]]) -> None:
-        """Put notifications into the buffers of the handlers that are there now, letting others run in between.
+        """Add notifications to the buffers of the current handlers, and let other tasks run in between.
 
-        The cache is further already: who is added meanwhile is told by that. Resyncs wait until everything was told.
+        The cache already contains the changes, so handlers that are added meanwhile get them in their replay. Resyncs
+        wait until the end.
         """
         listeners = tuple(self._listeners)
         self._distributing = True
@@ -133,7 +134,7 @@ class SharedProcessor(Generic[T]):
                 together: list[Notification[Resource]] = []
                 try:
                     for notification in islice(to_come, TURN):
-                        together.append(notification)  # noqa: PERF402 - what came before an error is told, too
+                        together.append(notification)  # noqa: PERF402 - keep what came before an error
                 finally:
                     initial = _count_initial(together)
                     for listener in listeners:
@@ -150,7 +151,7 @@ class SharedProcessor(Generic[T]):
                 listener.resync(self._objects())
 
     def pending(self) -> dict[str, int]:
-        """Return how many notifications wait for each handler, by its name; from any thread."""
+        """Return the number of pending notifications by handler name, from any thread."""
         waiting: dict[str, int] = {}
         for listener in [*self._listeners]:
             waiting[listener.name] = waiting.get(listener.name, 0) + listener.pending
@@ -160,16 +161,16 @@ class SharedProcessor(Generic[T]):
 
     @property
     def stalled_by(self) -> tuple[str, ...]:
-        """Names of the handlers whose full buffers hold up the informer at this moment."""
+        """Names of handlers whose full buffers currently stop the informer."""
         return tuple(listener.name for listener in self._bounded if listener.is_full)
 
     @property
     def room_left(self) -> int:
-        """How many notifications every handler has room for; a very large number if none is bounded."""
+        """Smallest number of free places in the bounded buffers, or a very large number without bounded buffers."""
         return min((listener.room for listener in self._bounded), default=_UNBOUNDED)
 
     def room(self) -> Awaitable[None] | None:
-        """Return None if every handler has room, else what waits until it has; cancellation leaves nothing behind."""
+        """Return None if no handler has a bounded buffer, otherwise an awaitable that waits until all have room."""
         return self._wait_for_room() if self._bounded else None
 
     async def _wait_for_room(self) -> None:
@@ -189,7 +190,7 @@ class SharedProcessor(Generic[T]):
     # Running
 
     def start(self, wait_for_sync: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Begin to deliver; resync periods begin when ``wait_for_sync`` returns."""
+        """Start deliveries. Resync periods start when ``wait_for_sync`` returns."""
         self._started = True
         resyncs = asyncio.create_task(self._begin_resyncs(wait_for_sync), name=f"begin of resyncs of {self._name}")
         self._ending.add(resyncs)
@@ -198,7 +199,7 @@ class SharedProcessor(Generic[T]):
             self._listeners[listener] = self._run(listener)
 
     async def stop(self, *others: asyncio.Task[None]) -> None:
-        """End all deliveries, and ``others``, and wait for that; what was not delivered is dropped."""
+        """Cancel all deliveries and ``others``, wait for their end, and drop pending notifications."""
         for _, timer in self._resyncs.values():
             if timer is not None:
                 timer.cancel()

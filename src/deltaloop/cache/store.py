@@ -1,6 +1,4 @@
-"""Stores of objects that know their own key; the core is core/store.py, the lock is in thread_safe_store.py.
-
-``Store`` is the map, ``Indexer`` the map with indexes. Both are safe from any thread.
+"""Stores of objects that know their key. ``Store`` is a map, and ``Indexer`` a map with indexes; both are thread-safe.
 
 Source: client-go tools/cache/store.go, tools/cache/index.go.
 """
@@ -20,16 +18,16 @@ from deltaloop.cache.thread_safe_store import ThreadSafeStore
 V = TypeVar("V")
 
 NAMESPACE_INDEX: Final = "namespace"
-"""Name of the index that every informer has: by ``metadata.namespace``; the empty string for objects without one."""
+"""Name of the index by ``metadata.namespace`` that each informer has. The value is "" for cluster-scoped objects."""
 
 
 def namespace_index_func(obj: HasObjectName) -> list[str]:
-    """Return the namespace of an object: the function of ``NAMESPACE_INDEX``."""
+    """Return the namespace of an object, as the function of ``NAMESPACE_INDEX``."""
     return [obj.namespace]
 
 
 class Store(Generic[V]):
-    """Objects by the key that a function gives them."""
+    """Thread-safe map of objects whose keys come from a function."""
 
     def __init__(
         self,
@@ -37,11 +35,11 @@ class Store(Generic[V]):
         *,
         name: str = "store",
     ) -> None:
-        """Begin empty.
+        """Create an empty store.
 
         Args:
-            key_func: Function that returns the key of an object; by default ``namespace/name``, or the name alone.
-            name: Name of this store in the log.
+            key_func: Function that returns the key of an object, by default ``namespace/name`` or only the name.
+            name: Name of the store in the log.
         """
         self._key_func = key_func
         self._items = ThreadSafeStore[V](name=name, is_by_name=key_func is deletion_handling_key)
@@ -51,33 +49,35 @@ class Store(Generic[V]):
         """Return the key of an object.
 
         Raises:
-            MalformedObjectError: If it has none (with the default function).
+            MalformedObjectError: If the object has no key (with the default function).
         """
         return self._key_func(obj)
 
     def add(self, obj: V) -> None:
-        """Store an object, whether or not there is one of that key."""
+        """Store an object under its key."""
         self._items.add(self._key_func(obj), obj)
 
     def update(self, obj: V) -> None:
-        """Do what ``add`` does; both names exist upstream."""
+        """Do the same as ``add``; both names exist in client-go."""
         self._items.add(self._key_func(obj), obj)
 
     def delete(self, obj: V) -> None:
-        """Take out the object of this one's key; an unknown key is no error."""
+        """Delete the object with the key of ``obj``, if it exists."""
         self._items.delete(self._key_func(obj))
 
     def delete_by_key(self, key: str) -> None:
-        """Take out the object of a key; an unknown key is no error."""
+        """Delete the object with a key, if it exists."""
         self._items.delete(key)
 
     def replace(self, objects: Iterable[V], resource_version: str = "", unread: Unread = NOTHING_UNREAD) -> None:
-        """Hold these objects and no others, in one step; nothing changes if one of them has no key.
+        """Replace all objects in one step.
+
+        If an object has no key, the store does not change.
 
         Args:
-            objects: All objects that the store holds from then on.
-            resource_version: Version of the list they come from; "" leaves ``last_sync_resource_version`` as it is.
-            unread: Objects that exist, too, and cannot be read; what is held of them is kept.
+            objects: New content of the store.
+            resource_version: Version of the list. "" leaves ``last_sync_resource_version`` unchanged.
+            unread: Objects that exist but cannot be decoded. Their stored states are kept.
         """
         items = {self._key_func(obj): obj for obj in objects}
         if unread:
@@ -87,10 +87,10 @@ class Store(Generic[V]):
         self.update_resource_version(resource_version)
 
     def transaction(self, writes: Iterable[StoreWrite[V]]) -> None:
-        """Do several writes in one step: no reader sees some of them.
+        """Perform several writes in one step, so that readers never see only some of them.
 
         Raises:
-            TransactionError: If some objects have no key; all other writes are done.
+            TransactionError: If some objects have no key. The other writes are performed.
         """
         keyed: builtins.list[tuple[str, V | None]] = []
         failures: dict[int, Exception] = {}
@@ -107,40 +107,40 @@ class Store(Generic[V]):
             raise TransactionError(failures, place + 1)
 
     def transaction_by_key(self, writes: Iterable[tuple[str, V | None]]) -> builtins.list[V | None]:
-        """Do several writes in one step, for a caller that knows the keys: no reader sees some of them.
+        """Perform several writes in one step with known keys, so that readers never see only some of them.
 
         Args:
-            writes: Keys, as ``key_of`` gives them, with the objects to store under them; None takes out what is there.
+            writes: Keys, as from ``key_of``, and the objects to store under them, or None to delete the key.
 
         Returns:
-            For each write what was there right before it.
+            Previous object for each write.
         """
         return self._items.transaction(writes)
 
     def begin_replacement(self) -> Replacement[V]:
-        """Return an empty state with the same indexes, to be filled at leisure and then committed."""
+        """Return an empty state with the same indexes, for ``commit_replacement``."""
         return self._items.begin_replacement()
 
     def commit_replacement(self, replacement: Replacement[V]) -> Mapping[str, V]:
-        """Hold what was filled and nothing else, in one step; return what was held before, by key."""
+        """Replace the content in one step, and return the previous objects by key."""
         return self._items.commit_replacement(replacement)
 
     @property
     def last_sync_resource_version(self) -> str:
-        """How far this store has come: the version of the last list, event or bookmark that it was told of."""
+        """Version of the last list, event or bookmark that the store received."""
         return self._last_sync_resource_version
 
     def update_resource_version(self, resource_version: str) -> None:
-        """Everything up to this version is stored; an empty one says nothing."""
+        """Record that all changes up to this version are stored. "" has no effect."""
         if resource_version:
             self._last_sync_resource_version = resource_version
 
     def get(self, obj: V) -> V | None:
-        """Return what is stored under the key of ``obj``, or None."""
+        """Return the object with the key of ``obj``, or None."""
         return self._items.get(self._key_func(obj))
 
     def get_by_key(self, key: str) -> V | None:
-        """Return one object, or None."""
+        """Return an object, or None."""
         items = self._items
         return items.get(key) if items.is_writing else items.state.objects.get(key)
 
@@ -153,7 +153,10 @@ class Store(Generic[V]):
         return self._items.list_keys()
 
     def resync(self) -> None:
-        """Do nothing: here for queues, which have something to do."""
+        """Do nothing.
+
+        Queues implement this method.
+        """
 
     def __len__(self) -> int:
         return len(self._items)
@@ -167,7 +170,7 @@ setattr(namespace_index_func, FOLLOWS_NAME, True)
 
 @final
 class Indexer(Store[V]):
-    """A store with indexes: which objects have a value, without looking at all of them."""
+    """Store with indexes that find objects by value."""
 
     def __init__(
         self,
@@ -176,12 +179,12 @@ class Indexer(Store[V]):
         *,
         name: str = "indexer",
     ) -> None:
-        """Begin empty.
+        """Create an empty store.
 
         Args:
-            key_func: Gives the key of an object; by default ``namespace/name``, or the name alone.
-            indexers: Index functions by name: object to a list of strings; a ``Path`` is one.
-            name: What to call this store in the log.
+            key_func: Function that returns the key of an object, by default ``namespace/name`` or only the name.
+            indexers: Index functions by name. Each returns a list of strings for an object; a ``Path`` works as well.
+            name: Name of the store in the log.
         """
         super().__init__(key_func, name=name)
         self._items.add_indexers(indexers or {})
@@ -190,23 +193,23 @@ class Indexer(Store[V]):
         """Return the stored objects that share an index value with ``obj``.
 
         Raises:
-            UnknownIndexError: If there is no such index.
+            UnknownIndexError: If the index does not exist.
         """
         return self._items.index(name, obj)
 
     def by_index(self, name: str, value: str) -> builtins.list[V]:
-        """Return the objects filed under an index value, by key.
+        """Return the objects with an index value, sorted by key.
 
         Raises:
-            UnknownIndexError: If there is no such index.
+            UnknownIndexError: If the index does not exist.
         """
         return self._items.by_index(name, value)
 
     def index_keys(self, name: str, value: str) -> builtins.list[str]:
-        """Return the keys filed under an index value, sorted.
+        """Return the keys with an index value, sorted.
 
         Raises:
-            UnknownIndexError: If there is no such index.
+            UnknownIndexError: If the index does not exist.
         """
         return self._items.index_keys(name, value)
 
@@ -214,7 +217,7 @@ class Indexer(Store[V]):
         """Return all values of an index, sorted.
 
         Raises:
-            UnknownIndexError: If there is no such index.
+            UnknownIndexError: If the index does not exist.
         """
         return self._items.list_index_func_values(name)
 
@@ -223,9 +226,11 @@ class Indexer(Store[V]):
         return self._items.get_indexers()
 
     def add_indexers(self, indexers: Indexers[V]) -> None:
-        """Add indexes at any time; what is stored is filed under them at once.
+        """Add indexes at any time.
+
+        Stored objects are indexed immediately.
 
         Raises:
-            IndexerConflictError: If a name is taken by another function; nothing is added then.
+            IndexerConflictError: If a name has another function. No index is added.
         """
         self._items.add_indexers(indexers)

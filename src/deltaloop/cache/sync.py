@@ -1,4 +1,4 @@
-"""Waits for caches to fill, whatever they are.
+"""Wait for caches to sync.
 
 Source: client-go tools/cache/shared_informer.go, ``WaitForCacheSync``.
 """
@@ -13,29 +13,29 @@ _POLL_PERIOD: Final = 0.1
 
 
 class HasSynced(Protocol):
-    """An informer, a controller or a registration."""
+    """Informer, controller or registration."""
 
     @property
     def has_synced(self) -> bool:
-        """Whether it is through with the initial list."""
+        """Whether the initial list has been processed."""
         ...
 
 
 async def wait_for_cache_sync(*synced: HasSynced | Callable[[], bool], timeout: float | None = None) -> bool:
-    """Wait until all of them have synced, looking every 100 ms.
+    """Wait until all arguments have synced, with checks every 100 ms.
 
-    ``Informer.wait_for_sync`` and ``InformerFactory.wait_for_sync`` do it without polling, and say what is wrong.
+    ``Informer.wait_for_sync`` and ``InformerFactory.wait_for_sync`` do not poll, and report the reason of failures.
 
     Args:
-        synced: Informers, controllers, registrations, or functions that say whether something has synced.
-        timeout: Seconds; None waits for ever.
+        synced: Informers, controllers, registrations, or functions that return whether they have synced.
+        timeout: Seconds, or None for no limit.
 
     Returns:
-        False if the time passed before.
+        Whether all synced in time.
     """
     try:
         async with asyncio.timeout(timeout):
-            while not all(_has_synced(item) for item in synced):  # noqa: ASYNC110 - what is given may be a function
+            while not all(_has_synced(item) for item in synced):  # noqa: ASYNC110 - arguments can be functions
                 await asyncio.sleep(_POLL_PERIOD)
     except TimeoutError:
         return False

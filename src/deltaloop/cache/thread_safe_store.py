@@ -1,10 +1,7 @@
-"""Drives core/store.py: objects by key with indexes, behind a lock, for readers and writers on any thread.
+"""Thread-safe store with indexes, protected by a lock.
 
-Reads return new lists: what happens to the store later does not change them. The objects themselves are shared, which
-is why caches hold ``Resource``, which cannot be changed.
-
-Index functions run under the lock. They may read the store (they see it as it was before the write) but should be
-quick.
+Reads return new lists, but share the objects, so caches store immutable ``Resource`` objects. Index functions run under
+the lock. They must be fast, and can read the store in its state before the write.
 
 Source: client-go tools/cache/thread_safe_store.go.
 """
@@ -32,20 +29,20 @@ class ThreadSafeStore(Generic[V]):
     """Objects by key, with indexes.
 
     Attributes:
-        name: Name of this store in the log.
-        state: The objects and their indexes; only to be looked at.
-        is_writing: Whether several writes are being done in one step, so that a look at one key must wait for the lock.
+        name: Name of the store in the log.
+        state: Objects and indexes. Do not modify.
+        is_writing: Whether a transaction is in progress, so that reads must wait for the lock.
     """
 
     __slots__ = ("__weakref__", "_lock", "is_writing", "name", "state")
 
     def __init__(self, indexers: Indexers[V] | None = None, *, name: str = "store", is_by_name: bool = False) -> None:
-        """Begin empty.
+        """Create an empty store.
 
         Args:
-            indexers: Index functions by name: object to a list of strings; a ``Path`` is one.
-            name: Name of this store in the log.
-            is_by_name: Whether keys are ``namespace/name`` of the objects, so that an index by these needs no update.
+            indexers: Index functions by name. Each returns a list of strings for an object; a ``Path`` works as well.
+            name: Name of the store in the log.
+            is_by_name: Whether keys are ``namespace/name``, so that an index by these needs no update.
         """
         self.name: str = name
         self._lock = fork_safe(threading.RLock(), self._in_child)
@@ -53,44 +50,44 @@ class ThreadSafeStore(Generic[V]):
         self.is_writing: bool = False
 
     def _in_child(self, held: bool) -> None:
-        """Refuse every use in a forked process, if another thread was changing it at the fork."""
+        """Block the store in a forked process if another thread held the lock during the fork."""
         if held:
             torn: Any = Torn(f"the store {self.name!r}")
             self.state = torn
 
     def add(self, key: str, obj: V) -> None:
-        """Store an object, whether or not there is one under that key.
+        """Store an object under a key.
 
-        An index function that raises is logged with the index and the key; the object is stored and absent from that
-        index.
+        If an index function raises, the error is logged with the index and key. The object is stored, but absent from
+        that index.
         """
         with self._lock:
             failures = self.state.put(key, obj)
         self._report(failures)
 
     def update(self, key: str, obj: V) -> None:
-        """Do what ``add`` does; both names exist upstream."""
+        """Do the same as ``add``; both names exist in client-go."""
         self.add(key, obj)
 
     def delete(self, key: str) -> None:
-        """Take an object out; an unknown key is no error."""
+        """Delete an object if it exists."""
         with self._lock:
             self.state.delete(key)
 
     def replace(self, items: Mapping[str, V]) -> None:
-        """Hold these objects and no others, in one step."""
+        """Replace all objects in one step."""
         with self._lock:
             failures = self.state.replace(items)
         self._report(failures)
 
     def transaction(self, writes: Iterable[tuple[str, V | None]]) -> builtins.list[V | None]:
-        """Do several writes in one step: no reader sees only some of them.
+        """Perform several writes in one step, so that readers never see only some of them.
 
         Args:
-            writes: Keys with the objects to store under them, or None to take out what is there; done in order.
+            writes: Keys and the objects to store under them, or None to delete the key, in order.
 
         Returns:
-            For each write what was there right before it.
+            Previous object for each write.
         """
         failures: builtins.list[IndexFailure] = []
         with self._lock:
@@ -104,14 +101,14 @@ class ThreadSafeStore(Generic[V]):
         return before
 
     def begin_replacement(self) -> Replacement[V]:
-        """Return an empty state with the same indexes, to be filled at leisure by one thread."""
+        """Return an empty state with the same indexes, for one thread to fill."""
         with self._lock:
             return Replacement[V](self.state.index)
 
     def commit_replacement(self, replacement: Replacement[V]) -> Mapping[str, V]:
-        """Put a state in the place of what is there, in one step; return what was there, by key.
+        """Replace the content in one step, and return the previous objects by key.
 
-        Indexes that were added meanwhile are added to it now.
+        Indexes that were added in the meantime are added to the new content.
         """
         with self._lock:
             replacement.failures += replacement.items.add_indexers(self.state.index.functions)
@@ -121,7 +118,7 @@ class ThreadSafeStore(Generic[V]):
         return before.objects
 
     def get(self, key: str) -> V | None:
-        """Return one object, or None."""
+        """Return an object, or None."""
         if self.is_writing:
             with self._lock:
                 return self.state.objects.get(key)
@@ -146,11 +143,11 @@ class ThreadSafeStore(Generic[V]):
             return key in self.state.objects
 
     def index(self, name: str, obj: V) -> builtins.list[V]:
-        """Return the stored objects that share an index value with ``obj``, by key.
+        """Return the stored objects that share an index value with ``obj``, sorted by key.
 
         Raises:
-            UnknownIndexError: If there is no such index.
-            Exception: What the index function raises for ``obj``.
+            UnknownIndexError: If the index does not exist.
+            Exception: Any exception of the index function for ``obj``.
         """
         with self._lock:
             index = self.state.index
@@ -160,19 +157,19 @@ class ThreadSafeStore(Generic[V]):
             return self.state.with_keys(sorted(keys))
 
     def by_index(self, name: str, value: str) -> builtins.list[V]:
-        """Return the objects filed under an index value, by key.
+        """Return the objects with an index value, sorted by key.
 
         Raises:
-            UnknownIndexError: If there is no such index.
+            UnknownIndexError: If the index does not exist.
         """
         with self._lock:
             return self.state.with_keys(sorted(self.state.index.keys(name, value)))
 
     def index_keys(self, name: str, value: str) -> builtins.list[str]:
-        """Return the keys filed under an index value, sorted.
+        """Return the keys with an index value, sorted.
 
         Raises:
-            UnknownIndexError: If there is no such index.
+            UnknownIndexError: If the index does not exist.
         """
         with self._lock:
             return sorted(self.state.index.keys(name, value))
@@ -181,7 +178,7 @@ class ThreadSafeStore(Generic[V]):
         """Return all values of an index, sorted.
 
         Raises:
-            UnknownIndexError: If there is no such index.
+            UnknownIndexError: If the index does not exist.
         """
         with self._lock:
             return self.state.index.values(name)
@@ -192,12 +189,14 @@ class ThreadSafeStore(Generic[V]):
             return dict(self.state.index.functions)
 
     def add_indexers(self, indexers: Indexers[V]) -> None:
-        """Add indexes at any time; what is stored is filed under them at once.
+        """Add indexes at any time.
 
-        One that exists with the same function is left alone.
+        Stored objects are indexed immediately.
+
+        Existing indexes with the same function stay unchanged.
 
         Raises:
-            IndexerConflictError: If a name is taken by another function; nothing is added then.
+            IndexerConflictError: If a name has another function. No index is added.
         """
         with self._lock:
             failures = self.state.add_indexers(indexers)
@@ -207,7 +206,7 @@ class ThreadSafeStore(Generic[V]):
         return f"<ThreadSafeStore {self.name}: {len(self)} objects, indexes {sorted(self.get_indexers())}>"
 
     def _report(self, failures: builtins.list[IndexFailure]) -> None:
-        # One line for each index, not for each of 50 000 objects.
+        # Log one line per index, not one for each of 50 000 objects.
         if not failures:
             return
         counts = Counter(failure.index for failure in failures)

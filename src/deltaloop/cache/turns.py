@@ -1,8 +1,7 @@
-"""Long work on the event loop, in turns.
+"""Run long work on the event loop in small steps.
 
-A list of 100 000 objects is a second of work for a cache. Done at once, nothing else runs for a second: no renewal of
-a lease, no health check, no other informer. Such work is written as a generator that yields every so many objects; the
-driver lets other tasks run then.
+Processing a list of 100 000 objects takes about a second. In one step, this would block lease renewals, health checks
+and other informers. So the work is a generator, and other tasks can run at each yield.
 """
 
 from __future__ import annotations
@@ -12,6 +11,6 @@ from collections.abc import Iterator
 
 
 async def in_turns(work: Iterator[None]) -> None:
-    """Do all of ``work``; others run whenever it yields. Cancelled, the rest is not done."""
+    """Run all steps of ``work``, and let other tasks run between them. A cancel stops after the current step."""
     for _ in work:
         await asyncio.sleep(0)

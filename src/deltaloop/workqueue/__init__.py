@@ -1,13 +1,9 @@
-"""Work queues: what needs work, in order, each item once, never with two workers; later, and at a bearable rate.
+"""Work queues: each item is queued once, never processed by two workers at once, and retried with rate limits.
 
-This room owns the plain, the delaying and the rate limiting queue, the rate limiters, the orders of the line, dead
-letters, the context manager around one run, the hooks for metrics, and bounded fan-out. It is generic over items
-(anything hashable) and triggers (any object) and knows no Kubernetes.
+The package contains plain, delaying and rate-limiting queues, rate limiters, queue orders, dead letters, metrics hooks
+and bounded concurrency. Items are hashable, triggers are any objects; nothing here depends on Kubernetes.
 
-Every decision is in ``core/``, free of clocks and loops. The drivers add a lock, wake workers, keep one timer, and log.
-
-To read: ``queue.py`` beside ``core/queue.py``, then ``delaying.py``, ``rate_limiting.py``, ``work.py`` and
-``core/orders.py``.
+The decisions are in ``core``, without clocks and event loops. The drivers add locks, wake-ups, a timer and logs.
 """
 
 from deltaloop.workqueue.core.limiters import BucketRateLimiter as BucketRateLimiter

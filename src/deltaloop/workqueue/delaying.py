@@ -1,7 +1,4 @@
-"""A work queue whose items may be added later, on one timer.
-
-However many items wait, the event loop has at most one timer of this queue: for the first that is due.
-"""
+"""Work queue with delays, driven by one timer for the first due item."""
 
 from __future__ import annotations
 
@@ -25,13 +22,13 @@ K = TypeVar("K", bound=Hashable)
 
 @final
 class DelayedItem(msgspec.Struct, Generic[K], frozen=True, kw_only=True):
-    """An item that waits for its time.
+    """A delayed item.
 
     Attributes:
-        item: The item that will be added.
-        delay: Seconds until it is added; zero if it is due.
-        triggers: The triggers of the run to come.
-        rate_limited: Whether a limiter gave the time, as it does for each retry after a failure.
+        item: Item to add.
+        delay: Seconds until the item is added, or zero if it is due.
+        triggers: Triggers of the future run.
+        rate_limited: Whether the delay comes from a rate limiter, as for retries.
     """
 
     item: K
@@ -41,16 +38,16 @@ class DelayedItem(msgspec.Struct, Generic[K], frozen=True, kw_only=True):
 
 
 class DelayingQueue(WorkQueue[K]):
-    """A work queue with ``add_after``."""
+    """Work queue with ``add_after``."""
 
     _delaying: DelayingCore[K]
 
     def __init__(
         self, *, name: str = "", metrics: QueueMetrics | None = None, options: QueueOptions | None = None
     ) -> None:
-        """Make an empty queue; the arguments are those of ``WorkQueue``."""
+        """Create an empty queue with the arguments of ``WorkQueue``."""
         self._timer: asyncio.TimerHandle | None = None
-        self._timer_at = math.inf  # when it goes off, on the queue's clock
+        self._timer_at = math.inf  # due time on the queue's clock
         super().__init__(name=name, metrics=metrics, options=options)
 
     def _new_core(self) -> QueueCore[K]:
@@ -67,17 +64,17 @@ class DelayingQueue(WorkQueue[K]):
         self._delaying = torn
 
     def add_after(self, item: K, delay: float, *, trigger: object | None = None, priority: int = 0) -> None:
-        """Add ``item`` when ``delay`` has passed.
+        """Add an item after a delay.
 
-        Any thread; returns at once. If the item waits for its time already, the earlier time wins and the triggers are
-        merged. A plain ``add`` meanwhile does not cancel the delay: the item comes again when it ends, unless it is
-        still in line then. A shutdown drops what waits for its time, and makes the call do nothing.
+        Thread-safe; returns immediately. If the item is already delayed, the earlier time wins and the triggers are
+        merged. A plain ``add`` does not cancel the delay: the item runs again when the delay ends, unless it is still
+        queued then. A shutdown drops delayed items, and later calls have no effect.
 
         Args:
-            item: What to work on; equal items are one.
-            delay: Seconds on the event loop's clock. Zero or less means now.
-            trigger: Why the item is to run; handed to the worker as ``work.triggers``.
-            priority: For queues with priorities; higher is more urgent, as in ``add``.
+            item: Item to process. Equal items are the same.
+            delay: Seconds on the event loop's clock. Zero or less means immediately.
+            trigger: Cause of the run, available to the worker in ``work.triggers``.
+            priority: Priority as in ``add``; higher is more urgent.
 
         Raises:
             ValueError: If the delay is NaN or infinite.
@@ -95,7 +92,7 @@ class DelayingQueue(WorkQueue[K]):
                 self._changed()
 
     def _covers(self, outcome: AddOutcome) -> bool:
-        """Whether the timer is set early enough after an add with a delay; under the lock that the add had."""
+        """Return whether the timer is early enough after a delayed add. Call it under the same lock as the add."""
         due_at = self._delaying.next_due_at()
         return (
             self._metrics is None
@@ -105,21 +102,23 @@ class DelayingQueue(WorkQueue[K]):
         )
 
     def delayed(self) -> tuple[DelayedItem[K], ...]:
-        """Return what waits for its time, the first due first.
+        """Return the delayed items in order of their due times.
 
-        Any thread.
+        Thread-safe.
         """
         with self._lock:
             now = self._now()
             return tuple(_shown(delay, now) for delay in self._delaying.delayed())
 
     def cancel_delayed(self, item: K) -> DelayedItem[K] | None:
-        """Let ``item`` not be added when its time comes; an item that is in line or processed stays there.
+        """Cancel the delay of an item.
 
-        Any thread.
+        A queued or running item is not affected.
+
+        Thread-safe.
 
         Returns:
-            What it waited for, or None if it did not wait for its time.
+            Canceled delay, or None if the item was not delayed.
         """
         with self._lock:
             delay = self._delaying.cancel_delayed(item)
@@ -136,7 +135,7 @@ class DelayingQueue(WorkQueue[K]):
         self._arm()
 
     def _arm(self) -> None:
-        """Have the one timer go off no later than the first item is due. On the loop."""
+        """Set the timer no later than the first due item, on the event loop."""
         if self._loop is None:
             return
         with self._lock:
@@ -148,7 +147,7 @@ class DelayingQueue(WorkQueue[K]):
             return
         if self._timer is not None:
             if self._timer_at <= due_at:
-                return  # it may go off too early when an item was cancelled, finds nothing due and is set again
+                return  # after a cancel the timer may fire too early; it is then set again
             self._timer.cancel()
         self._timer_at = due_at
         self._timer = self._loop.call_at(due_at - self._clock_ahead, self._on_timer)
@@ -158,7 +157,7 @@ class DelayingQueue(WorkQueue[K]):
         try:
             with self._lock:
                 self._delaying.promote(self._now())
-        finally:  # also when a limiter's `refund` fails: what waits counts on this timer
+        finally:  # also if a limiter's `refund` raises, because delayed items depend on this timer
             self._changed()
 
 

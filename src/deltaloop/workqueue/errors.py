@@ -1,8 +1,8 @@
-"""The exceptions of this room.
+"""Errors of work queues.
 
 DeltaloopError
-├── QueueShutDownError   the queue is shut down and empty: the worker may go home
-└── TerminalError        raised by work: trying again would not help, so the item is parked
+├── QueueShutDownError   the queue is shut down and empty; ends the worker
+└── TerminalError        raised by a worker to park the item without a retry
 """
 
 from __future__ import annotations
@@ -16,34 +16,33 @@ _PARKS: Final = "_deltaloop_parks"
 
 @final
 class QueueShutDownError(DeltaloopError):
-    """The queue is shut down and empty: no item will come any more, and the worker may go home.
+    """The queue is shut down and empty, so the worker can stop.
 
-    Not a fault. ``async for work in queue`` ends by itself instead of raising it.
+    This is not a failure. ``async for work in queue`` ends without raising it.
 
     Attributes:
-        queue: The queue's name.
+        queue: Name of the queue.
     """
 
     def __init__(self, queue: str) -> None:
-        """Keep the queue's name."""
         super().__init__(f"the work queue {queue!r} is shut down and empty")
         self.queue = queue
 
 
 class TerminalError(DeltaloopError):
-    """Raise it from work that failed for good: a ``RateLimitingQueue`` parks the item instead of trying again.
+    """Error for permanent failures: a ``RateLimitingQueue`` parks the item instead of retrying it.
 
-    The item comes again when it is added again, because then something has changed, or when it is revived. Raise it
-    ``from`` the error that was the reason; subclasses are welcome.
+    The item runs again when it is added again, because something has changed, or when you retry its dead letter. Raise
+    the error ``from`` its cause. You can define subclasses.
 
     Source: sigs.k8s.io/controller-runtime pkg/reconcile ``TerminalError``.
     """
 
 
 def is_terminal(error: BaseException | None) -> bool:
-    """Return whether ``error`` says that trying again would not help.
+    """Return whether retries are useless.
 
-    A group does if all its members do: while one of them may go away, another try makes sense.
+    A group is terminal if all its members are, because a retry can help if one of them is not.
     """
     if getattr(error, _PARKS, False):
         return True
@@ -54,9 +53,9 @@ def is_terminal(error: BaseException | None) -> bool:
 
 
 def decided(error: Exception, *, parks: bool) -> Exception:
-    """Return an error, or a group, for the queue: it parks the item if so decided, whatever the class.
+    """Mark an error or group so that the queue parks its item or not, independent of its class.
 
-    It is set at each failure because several runs can share an error, for example that of one discovery.
+    Each failure sets the mark, because several runs can share an error, for example of one discovery.
     """
     setattr(error, _PARKS, parks)
     return error

@@ -1,7 +1,7 @@
-"""What a queue tells a metrics system: a protocol of hooks, and how facts become calls of it.
+"""Metrics hooks of work queues.
 
-The names and meanings are those of upstream's ``workqueue_*`` metrics; an adapter for one metrics system implements the
-protocol, one object for each named queue.
+The names and meanings are those of client-go's ``workqueue_*`` metrics. An adapter implements the protocol for a
+metrics system, with one object per queue.
 
 Source: client-go util/workqueue/metrics.go.
 """
@@ -24,8 +24,8 @@ logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
 class QueueMetrics(Protocol):
     """Hooks of one queue.
 
-    They are called without a lock, from the thread that caused them, and must not block. A hook that raises is
-    logged and changes nothing for the queue.
+    They are called without a lock, from the thread that caused them, and must not block. Exceptions are logged and do
+    not affect the queue.
     """
 
     def depth_changed(self, by: int) -> None:
@@ -33,42 +33,41 @@ class QueueMetrics(Protocol):
         ...
 
     def added(self) -> None:
-        """Count an add that gave an item a run it did not have before (``workqueue_adds_total``)."""
+        """Count an add that causes an additional run (``workqueue_adds_total``)."""
         ...
 
     def queue_latency(self, seconds: float) -> None:
-        """Observe how long an item waited, from its first add (``workqueue_queue_duration_seconds``)."""
+        """Record the seconds that an item waited since its first add (``workqueue_queue_duration_seconds``)."""
         ...
 
     def work_duration(self, seconds: float) -> None:
-        """Observe how long a run lasted (``workqueue_work_duration_seconds``)."""
+        """Record the duration of a run in seconds (``workqueue_work_duration_seconds``)."""
         ...
 
     def unfinished_work(self, seconds: float) -> None:
-        """Set how long all present runs have lasted together (``workqueue_unfinished_work_seconds``)."""
+        """Set the total duration of the current runs in seconds (``workqueue_unfinished_work_seconds``)."""
         ...
 
     def longest_running(self, seconds: float) -> None:
-        """Set how long the longest present run has lasted (``workqueue_longest_running_processor_seconds``)."""
+        """Set the longest current run in seconds (``workqueue_longest_running_processor_seconds``)."""
         ...
 
     def retried(self) -> None:
-        """Count a delayed add that was asked for (``workqueue_retries_total``)."""
+        """Count a delayed add (``workqueue_retries_total``)."""
         ...
 
 
 @final
 class GuardedQueueMetrics:
-    """Calls hooks for facts; what a hook raises ends here, because a queue must not lose an item over it."""
+    """Wrapper of hooks that logs their exceptions, so that the queue never loses an item."""
 
     def __init__(self, hooks: QueueMetrics, *, queue: str) -> None:
-        """Take the hooks and the queue's name for the log."""
         self._errors = ErrorSummaries()
         self._hooks = hooks
         self._queue = queue
 
     def tell(self, facts: Iterable[Fact]) -> None:
-        """Call the hooks that belong to the facts."""
+        """Call the hooks for facts."""
         hooks = self._hooks
         for fact in facts:
             if isinstance(fact, Added):
@@ -83,13 +82,13 @@ class GuardedQueueMetrics:
                 self._call(hooks.retried)
 
     def running(self, unfinished: float, longest: float) -> None:
-        """Set the two numbers about present runs."""
+        """Set the durations of the current runs."""
         self._call(self._hooks.unfinished_work, unfinished)
         self._call(self._hooks.longest_running, longest)
 
     def _call(self, hook: Callable[[*Ts], None], *numbers: *Ts) -> None:
         try:
             hook(*numbers)
-        except Exception as error:  # noqa: BLE001 - metrics that fail must not fail what they measure
+        except Exception as error:  # noqa: BLE001 - failing metrics must not fail the measured code
             message, extra = "a metrics hook of a work queue failed", {"queue": self._queue}
             self._errors.log(logger, logging.ERROR, message, error, now=time.monotonic(), extra=extra)

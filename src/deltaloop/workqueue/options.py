@@ -1,7 +1,7 @@
-"""The options of queues, and how the functions among them are kept from costing an item.
+"""Options of work queues, and guards for the functions among them.
 
-A function that a caller brings along (the flow of an item, the merging of triggers) is called under the queue's lock,
-in the middle of an add. If it raises, the add must still take effect: the error is logged, and a default stands in.
+Functions of the caller run under the queue's lock during an add. If they raise, the add must still take effect, so the
+error is logged and a default applies.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
 
 @final
 class QueueOptions(Options, frozen=True, kw_only=True):
-    """What can be chosen about a queue; the defaults are upstream's behaviour.
+    """Options of a queue.
+
+    The defaults correspond to client-go's behavior.
 
     Attributes:
-        max_triggers: Most triggers kept for one run of one item; 0 keeps none.
-        merge_triggers: Folds a new trigger into those that an item has: it gets them, oldest first, and the new one,
-            and returns what to keep. None keeps all, as far as ``max_triggers`` allows. It is called under the queue's
-            lock; what it raises is logged, and the trigger is kept then.
-        priority_aging: Turns priorities on: how many seconds an item of each priority may be overtaken by others. A
-            priority that is not listed has the patience of the next lower one that is. For example ``{0: 0.0, -100:
-            30.0}``: what is added with ``priority=-100`` lets everything else pass for half a minute. None takes no
-            notice of priorities.
-        fairness_key: Turns fair shares on: says to which flow an item belongs, and flows take turns. ``by_namespace``
-            is made for keys such as ``namespace/name``. It is called under the queue's lock; what it raises is logged,
-            and the item is in the flow None then. None lets items of all flows stand in one line.
-        order: Makes a line of your own instead, which may do whatever it likes about order.
-        max_requeues: How often in a row a ``RateLimitingQueue`` retries a failed item before it parks it; None for
-            always.
-        max_dead_letters: Most dead letters kept; the oldest goes then.
-        jitter: By which part of itself a ``RateLimitingQueue`` lengthens a retry's delay at most, by chance.
-        metrics_period: Seconds between reports of unfinished work to the metrics hooks (upstream: 0.5).
+        max_triggers: Largest number of stored triggers per run of an item. 0 stores none.
+        merge_triggers: Function that gets the triggers of an item, oldest first, and a new one, and returns the
+            triggers to store. None stores all up to ``max_triggers``. It runs under the queue's lock. If it raises, the
+            error is logged and the trigger is stored.
+        priority_aging: Seconds for which other items may overtake an item, by priority. An unlisted priority has the
+            value of the next lower one. For example, with ``{0: 0.0, -100: 30.0}``, an item added with
+            ``priority=-100`` lets other items pass for half a minute. None ignores priorities.
+        fairness_key: Function that returns the flow of an item; flows take turns. ``by_namespace`` is suitable for keys
+            such as ``namespace/name``. It runs under the queue's lock. If it raises, the error is logged and the item
+            is in the flow None. None disables fair shares.
+        order: Function that creates a custom order, instead of ``priority_aging`` and ``fairness_key``.
+        max_requeues: Number of consecutive retries before a ``RateLimitingQueue`` parks an item, or None for no limit.
+        max_dead_letters: Largest number of dead letters. The oldest is dropped first.
+        jitter: Largest random extension of retry delays in a ``RateLimitingQueue``, relative to the delay.
+        metrics_period: Seconds between reports of unfinished work to the metrics hooks (client-go: 0.5).
     """
 
     max_triggers: int = DEFAULT_MAX_TRIGGERS
@@ -56,7 +56,7 @@ class QueueOptions(Options, frozen=True, kw_only=True):
     metrics_period: float = 0.5
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """Check the options."""
         check_types(self)
         require_not_negative(
             "QueueOptions",
@@ -73,7 +73,7 @@ class QueueOptions(Options, frozen=True, kw_only=True):
 
 
 def new_order(options: QueueOptions, *, queue: str) -> QueueOrder[Any] | None:
-    """Make the line that the options ask for, empty; None is first come, first served."""
+    """Create the empty order of the options. None means first in, first out."""
     if options.order is not None:
         return options.order()
     patience, flow = options.priority_aging, options.fairness_key
@@ -87,7 +87,7 @@ def new_order(options: QueueOptions, *, queue: str) -> QueueOrder[Any] | None:
 
 
 def guarded_merge(options: QueueOptions, *, queue: str) -> MergeTriggers | None:
-    """Return the merge function as one that never raises."""
+    """Return the merge function with a guard against exceptions."""
     merge = options.merge_triggers
     if merge is None:
         return None
@@ -97,7 +97,7 @@ def guarded_merge(options: QueueOptions, *, queue: str) -> MergeTriggers | None:
     def guarded(kept: tuple[object, ...], trigger: object) -> tuple[object, ...]:
         try:
             return tuple(merge(kept, trigger))
-        except Exception as error:  # noqa: BLE001 - it is logged, and nothing is lost
+        except Exception as error:  # noqa: BLE001 - logged, and the trigger is stored
             message = "a merge function for triggers failed; the trigger is kept"
             errors.log(logger, logging.ERROR, message, error, now=time.monotonic(), extra={"queue": queue})
             return (*kept, trigger)
@@ -112,7 +112,7 @@ def _guarded_flow(flow: Callable[[Any], Hashable], queue: str) -> Callable[[Any]
         try:
             found = flow(item)
             hash(found)
-        except Exception as error:  # noqa: BLE001 - it is logged, and the item has no flow
+        except Exception as error:  # noqa: BLE001 - logged, and the item has no flow
             extra = {"queue": queue, "key": item}
             errors.log(logger, logging.ERROR, "a flow function failed", error, now=time.monotonic(), extra=extra)
             return None

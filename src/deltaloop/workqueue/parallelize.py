@@ -1,4 +1,4 @@
-"""Many pieces of work, a few at a time, in the order of their numbers.
+"""Run many pieces of work with bounded concurrency.
 
 Source: client-go util/workqueue/parallelizer.go ``ParallelizeUntil``.
 """
@@ -12,19 +12,19 @@ from collections.abc import Awaitable, Callable
 async def parallelize_until(
     workers: int, pieces: int, do_piece: Callable[[int], Awaitable[object]], *, chunk_size: int = 1
 ) -> None:
-    """Await ``do_piece(number)`` for each number from 0 to ``pieces - 1``, at most ``workers`` of them at a time.
+    """Await ``do_piece(number)`` for each number from 0 to ``pieces - 1``, with at most ``workers`` at a time.
 
-    The first piece that raises ends everything: pieces that run are cancelled, others never begin, and its exception is
-    raised. A cancelled call cancels the pieces that run, waits for them to end, and begins no others.
+    If a piece raises, the running pieces are canceled, no more pieces start, and its exception is raised. If the call
+    is canceled, it cancels the running pieces and waits for their end.
 
     Args:
-        workers: How many pieces are worked on at a time, at most.
-        pieces: How many pieces there are; they are numbered from 0.
-        do_piece: Called with the number of each piece.
-        chunk_size: How many pieces in a row one worker takes at once; larger chunks keep neighbours together.
+        workers: Largest number of concurrent pieces.
+        pieces: Number of pieces.
+        do_piece: Async function called with the number of each piece.
+        chunk_size: Number of consecutive pieces that a worker takes at once.
 
     Raises:
-        ValueError: If ``workers`` or ``chunk_size`` is less than 1, or ``pieces`` less than 0.
+        ValueError: If ``workers`` or ``chunk_size`` is less than 1, or ``pieces`` is less than 0.
     """
     if workers < 1 or chunk_size < 1 or pieces < 0:
         raise ValueError(

@@ -1,17 +1,16 @@
-"""The plain work queue on an event loop.
+"""Work queue on an event loop.
 
-Threads: a lock guards the core, so that every method but the awaiting ones may be called from any thread, also before a
-loop runs. An add takes effect before it returns. Adds of one thread keep their order; those of several threads have the
-order in which they got the lock. Workers are woken in the loop's own thread: at once for calls from there, in the
-loop's next round (``call_soon_threadsafe``) for others.
+**Threads.** A lock protects the core, so all methods that are not async are thread-safe, also before a loop runs. An
+add takes effect before it returns. Adds keep the order in which they got the lock. Workers are woken in the loop's
+thread: immediately for calls from this thread, otherwise with ``call_soon_threadsafe``.
 
-The loop: a queue made inside a running loop belongs to that one, others to the loop of the first awaiting call; adds
-and their order are kept, and delays count from when they were asked for. When its loop is closed, a queue may be used
-on another one.
+**Event loop.** A queue belongs to the loop in which it is created, otherwise to the loop of the first awaiting call.
+Earlier adds keep their order, and delays count from their add. After its loop is closed, a queue can be used on another
+one.
 
-Cancellation: an item leaves the line in the step in which ``get`` returns, with no ``await`` in between. A ``get`` that
-is cancelled before that leaves everything as it was, and wakes the next worker if it had been woken itself. Give
-``get`` its ``timeout`` instead of wrapping it in ``asyncio.wait_for``: on Python 3.11 that may drop a result.
+**Cancellation.** An item leaves the line in the step in which ``get`` returns. A ``get`` that is canceled before does
+not change the queue, and wakes the next worker if necessary. Use the ``timeout`` of ``get`` instead of
+``asyncio.wait_for``, which can drop a result on Python 3.11.
 
 Source: client-go util/workqueue/queue.go.
 """
@@ -46,18 +45,18 @@ logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
 
 _QUEUED: Final = AddOutcome.QUEUED
 _GETS_WITHOUT_WAITING: Final = 32
-"""After so many items in a row that were there already, ``get`` lets the rest of the program run once."""
+"""Number of consecutive gets without waiting after which ``get`` lets other tasks run."""
 
 
 @final
 class RunningItem(msgspec.Struct, Generic[K], frozen=True, kw_only=True):
-    """An item that a worker has.
+    """An item that a worker is processing.
 
     Attributes:
-        item: The item, usually the key of an object.
-        seconds: How long the run has lasted.
-        attempts: The number of this try; 1 for the first.
-        triggers: The triggers of the run.
+        item: Item, usually the key of an object.
+        seconds: Duration of the run in seconds.
+        attempts: Number of this attempt, beginning with 1.
+        triggers: Triggers of the run.
     """
 
     item: K
@@ -67,22 +66,22 @@ class RunningItem(msgspec.Struct, Generic[K], frozen=True, kw_only=True):
 
 
 class WorkQueue(Generic[K]):
-    """Items that need work, each once, and never with two workers at the same time."""
+    """Queue in which each item occurs once, and is never processed by two workers at the same time."""
 
     def __init__(
         self, *, name: str = "", metrics: QueueMetrics | None = None, options: QueueOptions | None = None
     ) -> None:
-        """Make an empty queue.
+        """Create an empty queue.
 
         Args:
-            name: For logs, metrics and ``repr``.
-            metrics: Hooks of this queue; None for none.
-            options: Order, bounds and periods; None for the defaults.
+            name: Name for logs, metrics and ``repr``.
+            metrics: Metrics hooks of this queue, or None.
+            options: Order, limits and periods, or None for the defaults.
         """
         self._name = name
         self._options = options or QueueOptions()
         self._metrics = None if metrics is None else GuardedQueueMetrics(metrics, queue=name)
-        # Re-entrant: a destructor or a signal handler may add an item while this very thread has the lock.
+        # Reentrant, because a destructor or signal handler may add an item while this thread holds the lock.
         self._lock = fork_safe(threading.RLock(), self._in_child)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._clock: Callable[[], float] = time.monotonic
@@ -110,7 +109,7 @@ class WorkQueue(Generic[K]):
         )
 
     def _in_child(self, held: bool) -> None:
-        """Leave the parent's loop behind, after a fork; what another thread was changing then cannot be used."""
+        """Detach from the parent's loop after a fork, and block the queue if another thread held its lock."""
         self._loop = None
         self._getters, self._drainers = WaitingLine(), WaitingLine()
         self._serving_soon = False
@@ -119,26 +118,26 @@ class WorkQueue(Generic[K]):
             self._tear(Torn(f"the queue {self._name!r}"))
 
     def _tear(self, torn: Any) -> None:
-        """Put what raises in the place of the core."""
+        """Replace the core with an object that raises."""
         self._core = torn
 
-    # -- any thread
+    # Thread-safe methods
 
     @property
     def name(self) -> str:
-        """The queue's name."""
+        """Name of the queue."""
         return self._name
 
     def add(self, item: K, *, trigger: object | None = None, priority: int = 0) -> None:
-        """Mark ``item`` as needing work.
+        """Record that an item needs a run.
 
-        Any thread. An item that waits already is not added twice, only its triggers grow. One that is being processed
-        runs again when that is done. After a shutdown the call does nothing.
+        Thread-safe. If the item is already queued, only its triggers are merged. If it is being processed, it runs
+        again afterwards. After a shutdown the call has no effect.
 
         Args:
-            item: What to work on; equal items are one.
-            trigger: Why the item is to run; handed to the worker as ``work.triggers``.
-            priority: Higher is more urgent, if the queue's options say what priorities mean; the highest of several
+            item: Item to process. Equal items are the same.
+            trigger: Cause of the run, available to the worker in ``work.triggers``.
+            priority: Priority, if the queue's options enable priorities. Higher is more urgent. The highest of several
                 adds counts, and retries keep it.
 
         Source: client-go util/workqueue/queue.go ``Add``.
@@ -153,12 +152,14 @@ class WorkQueue(Generic[K]):
             self._grew()
 
     def done(self, item: K) -> None:
-        """Say that the work on ``item`` has ended, well or not; once for each ``get``.
+        """End the processing of an item, successful or not.
 
-        ``async with work`` does it.
+        Call it once for each ``get``.
+
+        ``async with work`` does this for you.
 
         Raises:
-            ValueError: If no worker has it.
+            ValueError: If the item is not being processed.
         """
         with self._lock:
             if self._core.done_at_once(item):
@@ -170,10 +171,10 @@ class WorkQueue(Generic[K]):
             self._grew()
 
     def shut_down(self) -> None:
-        """Take no more items.
+        """Stop accepting items.
 
-        Workers still get what is in line, then ``get`` raises and ``async for`` ends. A drain that somebody waits for
-        ends at once. Calling it again does no harm. Any thread.
+        Workers still get the queued items, then ``get`` raises and ``async for`` ends. A pending drain ends
+        immediately. Thread-safe; you can call it repeatedly.
         """
         self._shut_down(drain=False)
 
@@ -188,17 +189,17 @@ class WorkQueue(Generic[K]):
 
     @property
     def shutting_down(self) -> bool:
-        """Whether the queue takes no more items."""
+        """Whether the queue rejects new items."""
         return self._core.shutting_down
 
     def __len__(self) -> int:
-        """Return the number of items that a worker could take now."""
+        """Return the number of items that workers can take now."""
         return len(self._core)
 
     def processing(self) -> tuple[RunningItem[K], ...]:
-        """Return what workers have, the longest running first.
+        """Return the items that workers are processing, longest first.
 
-        Any thread. An item that stays here for ever was taken by a worker that never ended its run.
+        Thread-safe. An item that stays here permanently was taken by a worker that never ended its run.
         """
         with self._lock:
             now = self._now()
@@ -213,9 +214,9 @@ class WorkQueue(Generic[K]):
             )
 
     def statistics(self) -> QueueStatistics:
-        """Return the state as numbers, all of one moment.
+        """Return a consistent snapshot of the statistics.
 
-        Any thread.
+        Thread-safe.
         """
         with self._lock:
             return self._core.statistics(self._now())
@@ -225,16 +226,18 @@ class WorkQueue(Generic[K]):
         state = f"{shown.queued} queued, {shown.processing} processing, {shown.delayed} delayed"
         return f"<{type(self).__name__} {self._name!r}: {state}{', shutting down' if shown.shutting_down else ''}>"
 
-    # -- the loop
+    # Methods for the event loop
 
     async def get(self, timeout: float | None = None) -> K:
-        """Wait for the next item and take it; the caller owes a ``done``.
+        """Wait for the next item and take it.
+
+        Call ``done`` afterwards.
 
         Args:
-            timeout: Longest wait in seconds; None waits without end.
+            timeout: Longest wait in seconds, or None for no limit.
 
         Raises:
-            TimeoutError: If none came in time.
+            TimeoutError: If the timeout expires.
             QueueShutDownError: If the queue is shut down and empty.
             RuntimeError: If the queue belongs to another event loop that is not closed.
         """
@@ -242,9 +245,9 @@ class WorkQueue(Generic[K]):
         return (await self._take(timeout) if run is None else run).item
 
     async def get_work(self, timeout: float | None = None) -> Work[K]:
-        """Wait for the next item and take it, with its triggers and as a context manager; otherwise as ``get``.
+        """Wait for the next item and take it as a context manager with its triggers, otherwise like ``get``.
 
-        ``timeout`` is in seconds; None waits for ever.
+        ``timeout`` is in seconds; None means no limit.
         """
         run = self._take_at_once()
         if run is None:
@@ -253,14 +256,14 @@ class WorkQueue(Generic[K]):
         return Work(run.item, log.kept, log.dropped, run.failures + 1, run, self._finish, self._core.can_delay)
 
     def __aiter__(self) -> AsyncIterator[Work[K]]:
-        """Iterate over work until the queue is shut down and empty. Any number of workers may do so."""
+        """Iterate over work until the queue is shut down and empty. Several workers can iterate at the same time."""
         return _Works(self)
 
     async def shut_down_with_drain(self) -> None:
-        """Take no more items, and wait until everything in line is done, too, not only what workers have now.
+        """Stop accepting items, and wait until all queued and running items are done.
 
-        Ends early when ``shut_down`` is called. Without workers it waits for ever. If it is cancelled, the queue stays
-        shut down, and workers go on.
+        The wait ends early if ``shut_down`` is called. Without workers it never ends. If it is canceled, the queue
+        stays shut down and workers continue.
 
         Source: client-go util/workqueue/queue.go ``ShutDownWithDrain``.
         """
@@ -270,7 +273,7 @@ class WorkQueue(Generic[K]):
             await self._drainers.turn(self._drainers.join(get_running_loop()))
 
     def _take_at_once(self) -> Run[K] | None:
-        """Take an item without a wait, if there is one and it is not time to let others have their turn."""
+        """Take an item without waiting, unless the queue is empty or other tasks must run first."""
         if get_running_loop() is not self._loop:
             self._bind()
         unwaited = self._unwaited + 1
@@ -298,7 +301,7 @@ class WorkQueue(Generic[K]):
 
     async def _wait_for_run(self) -> Run[K]:
         line, loop = self._getters, get_running_loop()
-        with self._lock:  # an add of another thread comes before the look, or wakes a task that is in line
+        with self._lock:  # an add of another thread either precedes this check or wakes a task in the line
             run = self._next()
             future = None if run is not None else line.join(loop)
         while future is not None:
@@ -317,7 +320,7 @@ class WorkQueue(Generic[K]):
         return run
 
     def _next(self, *, has_claim: bool = False) -> Run[K] | None:
-        """Take an item, unless those that came before have a claim on all there are; under the lock."""
+        """Take an item that is not reserved for earlier waiters. Call it under the lock."""
         core, line, run = self._core, self._getters, None
         if has_claim or (not line.asleep and (not line.woken or len(core) > line.woken)):
             run = core.get(self._clock() + self._clock_ahead)
@@ -332,7 +335,7 @@ class WorkQueue(Generic[K]):
                 now = self._clock() + self._clock_ahead if core.dated or ending is not SUCCEEDED else 0.0
                 finished = core.finish(run, now, ending)
                 ends_are_told = core.ends_are_told
-        except BaseException:  # what a limiter raised while it took a token back: the run has ended all the same
+        except BaseException:  # the limiter's refund raised, but the run has ended
             self._changed()
             raise
         if ends_are_told or finished is not FINISHED:
@@ -350,7 +353,7 @@ class WorkQueue(Generic[K]):
             "attempts": run.failures + 1,
             "triggers": run.triggers.kept,
             "triggers_dropped": run.triggers.dropped,
-            "delay": round(finished.delay, 6),  # a difference of two instants
+            "delay": round(finished.delay, 6),  # remove rounding errors
         }
         if finished.fate is RunOutcome.RETRIED:
             self._log(logging.WARNING, "work failed and will be tried again", extra, finished.error)
@@ -365,19 +368,19 @@ class WorkQueue(Generic[K]):
             self._log(logging.ERROR, "a rate limiter failed", extra, finished.limiter_error)
 
     def _log(self, level: int, message: str, extra: Mapping[str, object], error: BaseException | None) -> None:
-        """Log what became of an item, with the error in one line; its traceback is not written at every try."""
+        """Log the end of a run with a one-line error. The traceback is not repeated for each attempt."""
         if error is None:
             logger.log(level, message, extra=extra)
             return
         self._errors.log(logger, level, message, error, now=self._now(), extra=extra)
 
-    # -- between threads and the loop
+    # Between threads and the event loop
 
     def _now(self) -> float:
         return self._clock() + self._clock_ahead
 
     def _bind(self) -> None:
-        """Belong to the running loop from now on; the queue's own time goes on without a jump."""
+        """Bind the queue to the running loop. The queue's own clock continues without a jump."""
         loop = get_running_loop()
         if self._loop is loop:
             return
@@ -394,10 +397,10 @@ class WorkQueue(Generic[K]):
         self._bound()
 
     def _bound(self) -> None:
-        """Begin on a new loop: hook for what a queue keeps on it."""
+        """Start on a new loop. Subclasses override this."""
 
     def _grew(self) -> None:
-        """Wake a worker: an item has joined the line and nothing else follows from that."""
+        """Wake a worker after an item joined the line."""
         try:
             here = get_running_loop() is self._loop
         except RuntimeError:
@@ -408,11 +411,11 @@ class WorkQueue(Generic[K]):
             self._changed()
 
     def _changed(self) -> None:
-        """Bring what waits in line with the core, after a call from any thread."""
+        """Synchronize waiters and metrics with the core, after a call from any thread."""
         self._tell_metrics()
         loop = self._loop
         if loop is None:
-            return  # no worker has ever waited
+            return  # no worker has waited yet
         try:
             here = get_running_loop() is loop
         except RuntimeError:
@@ -424,11 +427,11 @@ class WorkQueue(Generic[K]):
             if self._serving_soon:
                 return
             self._serving_soon = True
-        with suppress(RuntimeError):  # the loop is closed and has no waiters; the next loop finds the core as it is
+        with suppress(RuntimeError):  # the loop is closed and has no waiters; the next loop reads the core's state
             loop.call_soon_threadsafe(self._serve)
 
     def _serve(self) -> None:
-        """Wake those whose turn it is. On the loop."""
+        """Wake the tasks that can continue, on the event loop."""
         with self._lock:
             self._serving_soon = False
             ready, ended, drain_over = len(self._core), self._core.ended, self._core.drain_over
@@ -440,7 +443,7 @@ class WorkQueue(Generic[K]):
             self._drainers.wake_all()
         self._watch_runs()
 
-    # -- metrics
+    # Metrics
 
     def _tell_metrics(self) -> None:
         if self._metrics is None:
@@ -450,7 +453,7 @@ class WorkQueue(Generic[K]):
         self._metrics.tell(facts)
 
     def _watch_runs(self) -> None:
-        """Report on present runs now and then, as long as there are any. On the loop."""
+        """Report the current runs periodically while there are any, on the event loop."""
         if self._metrics is None or self._metrics_timer is not None or not self._core.processing or self._loop is None:
             return
         self._metrics_timer = self._loop.call_later(self._options.metrics_period, self._report_runs)
@@ -466,8 +469,6 @@ class WorkQueue(Generic[K]):
 
 @final
 class _Works(Generic[K]):
-    """The work of a queue, one after the other."""
-
     __slots__ = ("_queue",)
 
     def __init__(self, queue: WorkQueue[K]) -> None:

@@ -1,4 +1,4 @@
-"""A work queue whose retries a rate limiter spaces out."""
+"""Work queue with rate-limited retries."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
 
 @final
 class DeadLetter(msgspec.Struct, Generic[K], frozen=True, kw_only=True):
-    """An item that failed for good and is parked.
+    """An item that failed permanently and is parked.
 
     Attributes:
-        item: The item whose run failed for good.
-        error: Why, the last time; None if a plain call named none.
-        attempts: How many runs failed in a row.
-        triggers: The triggers of its last run.
-        triggers_dropped: How many more triggers there were than are kept.
-        parked_for: Seconds since the last run failed.
+        item: Item whose run failed.
+        error: Last error, or None if the call did not specify one.
+        attempts: Number of consecutive failed runs.
+        triggers: Triggers of its last run.
+        triggers_dropped: Number of triggers that were not stored.
+        parked_for: Seconds since the last failure.
     """
 
     item: K
@@ -47,13 +47,13 @@ class DeadLetter(msgspec.Struct, Generic[K], frozen=True, kw_only=True):
 
 @final
 class RateLimitingQueue(DelayingQueue[K]):
-    """A work queue for controllers: ``async with work`` retries what failed, and forgets what went well.
+    """Work queue for controllers: ``async with work`` retries failed items, and forgets successful ones.
 
-    With plain calls the worker does that itself: ``get``, then ``forget`` after a success or ``add_rate_limited`` after
-    a failure, then ``done``, in this order.
+    With plain calls, the worker must do this: call ``get``, then ``forget`` after a success or ``add_rate_limited``
+    after a failure, then ``done``.
 
-    What fails for good is parked instead: after a ``TerminalError``, or after ``QueueOptions.max_requeues`` retries. It
-    is logged, counted and listed as a dead letter until the item is added again, revived or discarded.
+    After a ``TerminalError``, or after ``QueueOptions.max_requeues`` retries, the item is logged and parked as a dead
+    letter, until it is added again, retried or discarded.
     """
 
     _limiting: RateLimitingCore[K]
@@ -67,16 +67,16 @@ class RateLimitingQueue(DelayingQueue[K]):
         options: QueueOptions | None = None,
         is_echo: IsEcho | None = None,
     ) -> None:
-        """Make an empty queue.
+        """Create an empty queue.
 
         Args:
-            name: For logs, metrics and ``repr``.
-            rate_limiter: Says how long an item waits; it is called under the queue's lock, so it must be quick and
-                belong to this queue alone. None for ``default_controller_rate_limiter`` on the queue's own clock.
-            metrics: Hooks of this queue; None for none.
-            options: Order, bounds and periods; None for the defaults.
-            is_echo: Function called with an item that failed and a trigger, under the queue's lock. True if a failed
-                run of the item caused the trigger: it then waits for the retry. None means no trigger does.
+            name: Name for logs, metrics and ``repr``.
+            rate_limiter: Rate limiter of this queue only. It runs under the queue's lock, so it must be fast. None
+                means ``default_controller_rate_limiter`` with the queue's clock.
+            metrics: Metrics hooks of this queue, or None.
+            options: Order, limits and periods, or None for the defaults.
+            is_echo: Function called with a failed item and a trigger, under the queue's lock. It returns whether a
+                failed run of the item caused the trigger, which then waits for the retry. None disables this.
         """
         self._is_echo = is_echo
         self._rate_limiter = rate_limiter
@@ -112,22 +112,22 @@ class RateLimitingQueue(DelayingQueue[K]):
         trigger: object | None = None,
         priority: int | None = None,
     ) -> None:
-        """Add ``item`` when the rate limiter says so.
+        """Add an item after the rate limiter's delay.
 
-        Any thread; returns at once. An item that waits for a run already, or waits for an earlier time, is not added
-        twice: the triggers are merged and the limiter gets its token back. After a shutdown the call does nothing.
+        Thread-safe; returns immediately. If the item is already queued, or delayed to an earlier time, the triggers are
+        merged and the limiter gets its token back. After a shutdown the call has no effect.
 
-        A worker that asks for a retry of the item it works on names the error, or no trigger: then the run counts as
-        failed, and its triggers are kept for the next one; or the item is parked, if that was its last try.
+        To retry the item that it processes, a worker passes the error or omits the trigger. The run then counts as
+        failed, and its triggers are kept for the next run. After the last attempt, the item is parked instead.
 
         Args:
-            item: The item to add, usually the key of an object.
-            error: Why the last run failed.
-            trigger: Why the item is to run, for adds that are no retry.
-            priority: As for ``add``; None for that of the run that is retried, otherwise 0.
+            item: Item to add, usually the key of an object.
+            error: Error of the last run, or None.
+            trigger: Cause of the run, for adds that are not retries.
+            priority: Priority as in ``add``. None means that of the retried run, otherwise 0.
 
         Raises:
-            ValueError: If the limiter's answer is no finite number; what the limiter raises is raised, too.
+            ValueError: If the limiter's delay is not finite. Exceptions of the limiter also propagate.
 
         Source: client-go util/workqueue/rate_limiting_queue.go ``AddRateLimited``.
         """
@@ -145,37 +145,37 @@ class RateLimitingQueue(DelayingQueue[K]):
             self._log(logging.ERROR, "work failed for good and is parked", {"key": item, "queue": self._name}, error)
 
     def forget(self, item: K) -> None:
-        """Count the failures of ``item`` from zero again.
+        """Reset the number of failures of an item.
 
-        It does not replace ``done``. Any thread.
+        This does not replace ``done``. Thread-safe.
         """
         with self._lock:
             self._limiting.forget(item)
 
     def num_requeues(self, item: K) -> int:
-        """Return how often the rate limiter was asked for ``item`` since it was forgotten.
+        """Return the number of rate limiter calls for an item since ``forget``.
 
-        Any thread.
+        Thread-safe.
         """
         with self._lock:
             return self._limiting.num_requeues(item)
 
     def dead_letters(self) -> tuple[DeadLetter[K], ...]:
-        """Return what failed for good and is parked, the oldest first.
+        """Return the dead letters, oldest first.
 
-        Any thread.
+        Thread-safe.
         """
         with self._lock:
             now = self._now()
             return tuple(_shown(letter, now) for letter in self._limiting.dead_letters())
 
     def retry_dead_letter(self, item: K, *, trigger: object | None = None) -> bool:
-        """Add a parked item again at once, with the triggers that it had and all its retries.
+        """Add a parked item again immediately, with its triggers and all retries.
 
-        Any thread.
+        Thread-safe.
 
         Returns:
-            Whether it was parked, and the queue takes items.
+            Whether the item was parked and the queue accepts items.
         """
         with self._lock:
             revived = self._limiting.retry_dead_letter(item, self._now(), trigger=trigger)
@@ -183,9 +183,9 @@ class RateLimitingQueue(DelayingQueue[K]):
         return revived
 
     def discard_dead_letter(self, item: K) -> DeadLetter[K] | None:
-        """Drop a dead letter; return it, or None if there was none.
+        """Discard a dead letter and return it, or return None if it does not exist.
 
-        Any thread. An add brings the item again.
+        Thread-safe. You can add the item again later.
         """
         with self._lock:
             letter = self._limiting.discard_dead_letter(item)

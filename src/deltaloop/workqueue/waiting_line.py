@@ -1,9 +1,7 @@
-"""Tasks that wait for something, woken in the order in which they came.
+"""Tasks that wait, woken in order of arrival.
 
-A woken task has a claim and no item: what it was woken for stays where it is until the task really runs. So cancelling
-it, even between the wake-up and its next step, loses nothing; the owner of the line wakes the next one then.
-
-All methods belong to the event loop's thread.
+A woken task has a claim but no item: the item stays queued until the task runs. So canceling the task loses nothing,
+and the owner of the line wakes the next one. Use all methods in the event loop's thread.
 """
 
 from __future__ import annotations
@@ -16,17 +14,16 @@ from typing import Final, final
 
 @final
 class WaitingLine:
-    """The tasks that wait, and how many of them were woken but have not run since.
+    """Waiting tasks, and the number of woken tasks that have not run since.
 
     Attributes:
-        asleep: One future for each task that was not woken, in their order; only to be looked at.
-        woken: How many were woken and have not run since.
+        asleep: One future for each task that was not woken, in order. Do not modify.
+        woken: Number of woken tasks that have not run since.
     """
 
     __slots__ = ("asleep", "woken")
 
     def __init__(self) -> None:
-        """Make an empty line."""
         self.asleep: Final[deque[asyncio.Future[None]]] = deque()
         self.woken: int = 0
 
@@ -34,19 +31,19 @@ class WaitingLine:
         return len(self.asleep) + self.woken
 
     def wake(self, claims: int) -> None:
-        """See to it that ``claims`` tasks, counting those that were woken before, are awake."""
+        """Wake tasks until ``claims`` tasks are awake, including those woken earlier."""
         while self.woken < claims and self.asleep:
             future = self.asleep.popleft()
-            if not future.done():  # one whose task was cancelled just now has nothing to claim
+            if not future.done():  # the task was just canceled and has no claim
                 future.set_result(None)
                 self.woken += 1
 
     def wake_all(self) -> None:
-        """Wake all that wait."""
+        """Wake all tasks."""
         self.wake(len(self))
 
     def join(self, loop: asyncio.AbstractEventLoop, *, first: bool = False) -> asyncio.Future[None]:
-        """Join the line at its end, or at its head for a task that was there before; await ``turn`` with the result."""
+        """Join the line at its end, or at its start for a task that was woken before. Await ``turn`` afterwards."""
         future: asyncio.Future[None] = loop.create_future()
         if first:
             self.asleep.appendleft(future)
@@ -57,8 +54,8 @@ class WaitingLine:
     async def turn(self, future: asyncio.Future[None]) -> None:
         """Wait for the turn of a future of ``join``.
 
-        A canceled wait leaves the line as if it had never been there. If it had been woken, its claim is free again:
-        the caller has to call ``wake`` in every case.
+        A canceled wait leaves the line. If the task had been woken, its claim is free again, so the caller must always
+        call ``wake`` afterwards.
         """
         try:
             await future
@@ -66,5 +63,5 @@ class WaitingLine:
             if future.done() and not future.cancelled():
                 self.woken -= 1
             else:
-                with suppress(ValueError):  # `wake` has taken it out already
+                with suppress(ValueError):  # `wake` has already removed it
                     self.asleep.remove(future)

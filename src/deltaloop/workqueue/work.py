@@ -1,4 +1,4 @@
-"""One run of one item as a context manager."""
+"""Context manager for one run of an item."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ K = TypeVar("K", bound=Hashable)
 class Work(msgspec.Struct, Generic[K], eq=False):
     """An item that is being processed.
 
-    ``async with work:`` ends the run whatever happens in the body.
+    ``async with work:`` always ends the run:
 
-    * The body ends, also by ``continue``, ``break`` or ``return``: the item is done and forgotten (its failures count
-      no more), unless ``retry_after`` was called.
-    * It raises an exception: a ``RateLimitingQueue`` logs it, adds the item again as its rate limiter says, and
-      suppresses it, so that the worker lives. Queues without a limiter let it through.
-    * It is cancelled, or interrupted by ``KeyboardInterrupt`` or ``SystemExit``: the item goes back in line with its
-      triggers; that is not counted as a failure. The cancellation or interrupt goes on. After a shutdown the item is
-      given up, as every add is.
+    * If the body ends, also with ``continue``, ``break`` or ``return``, the item is done and its failures are
+      forgotten, unless ``retry_after`` was called.
+    * If the body raises an exception, a ``RateLimitingQueue`` logs it, adds the item again after the limiter's delay
+      and suppresses the exception, so that the worker continues. Other queues let the exception propagate.
+    * If the body is canceled, or interrupted by ``KeyboardInterrupt`` or ``SystemExit``, the item is queued again with
+      its triggers, without counting a failure. The cancellation or interrupt propagates. After a shutdown the item is
+      dropped, like an add.
 
-    A plain ``with work:`` does the same, for threads. Work that is taken, never ended and then thrown away is a bug:
-    its item would be in work for ever. It gives a ``ResourceWarning``.
+    In threads, use ``with work:``. If you take work and never end it, the item is blocked permanently, and a
+    ``ResourceWarning`` is issued.
 
     Attributes:
-        key: The item, as it was added.
-        triggers: Triggers of this run, oldest first: from all adds that it serves, and from failed runs before it.
-        triggers_dropped: Number of triggers between the first and the latest ones that are not kept.
-        attempts: Number of this attempt: 1, plus the runs of this item that failed since its last success.
+        key: Item, as it was added.
+        triggers: Triggers of this run, oldest first: from all its adds, and from failed runs before it.
+        triggers_dropped: Number of triggers that were not stored.
+        attempts: Number of this attempt: 1, plus the failed runs of this item since its last success.
     """
 
     key: K
@@ -52,19 +52,21 @@ class Work(msgspec.Struct, Generic[K], eq=False):
     _left_to_caller: bool = False
 
     def retry_after(self, delay: float, *, trigger: object | None = None, keep_triggers: bool = True) -> None:
-        """Ask for another run ``delay`` seconds after this one, without an error; the last call counts.
+        """Request another run ``delay`` seconds after this one, without an error.
 
-        The item's failures are forgotten, as after a success. If the body raises, what it asked for here is void.
+        The last call counts.
+
+        The item's failures are forgotten, as after a success. If the body raises, the request is void.
 
         Args:
-            delay: Seconds from the end of this run; zero or less means at once.
-            trigger: Why the item is to run again; joins the triggers of the later run.
-            keep_triggers: Whether the later run gets the triggers of this one, too. Say no for work that repeats itself
-                for ever: its first reasons are old by then.
+            delay: Seconds from the end of this run. Zero or less means immediately.
+            trigger: Cause of the later run, in addition to its other triggers.
+            keep_triggers: Whether the later run keeps the triggers of this one. Pass False for work that repeats
+                forever, because its first triggers become outdated.
 
         Raises:
             ValueError: If the delay is not finite.
-            TypeError: If the queue cannot delay.
+            TypeError: If the queue does not support delays.
         """
         if not self._can_delay:
             raise TypeError("a plain WorkQueue cannot delay; use a DelayingQueue or a RateLimitingQueue")
@@ -92,23 +94,23 @@ class Work(msgspec.Struct, Generic[K], eq=False):
         return self.__exit__(exc_type, exc, traceback)
 
     def put_back(self, delay: float = 0.0) -> None:
-        """End the run as if it had been cancelled: the item goes back in line with its triggers, uncounted.
+        """End the run as if it had been canceled: queue the item again with its triggers, without counting a failure.
 
-        For work that was taken and cannot be started after all. Any thread. Once the run has ended it does nothing.
+        Use this for work that cannot be started. Thread-safe. After the end of the run it has no effect.
 
         Args:
-            delay: Seconds until the item is back in line.
+            delay: Seconds until the item is queued again.
 
         Raises:
             ValueError: If the delay is not finite.
-            TypeError: If there is a delay and the queue cannot delay.
+            TypeError: If there is a delay and the queue does not support delays.
         """
         if delay and not self._can_delay:
             raise TypeError("a plain WorkQueue cannot delay; use a DelayingQueue or a RateLimitingQueue")
         self._finish(self._run, Interrupted(check_delay(delay)))
 
     def leave_to_caller(self) -> None:
-        """Say that the run is ended by the queue's ``done``, as after a plain ``get``, so that there is no warning."""
+        """Leave the end of the run to the queue's ``done``, as after a plain ``get``, without a ``ResourceWarning``."""
         self._left_to_caller = True
 
     def __del__(self) -> None:

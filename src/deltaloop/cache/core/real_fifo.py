@@ -211,7 +211,9 @@ class InOrderQueue(Generic[V]):
         return True
 
     def pop(self, limit: int = BATCH_SIZE) -> Batch[V] | None:
-        """Pop the first entries, or return None if the queue is empty. Call ``processed`` or ``put_back`` afterwards.
+        """Pop the first entries, or return None if the queue is empty.
+
+        Call ``processed`` or ``put_back`` afterwards.
 
         Args:
             limit: Largest number of entries, in addition to the batch size. At least one entry is popped.

@@ -155,7 +155,10 @@ class Pager(Generic[T]):
         self._next = asked.replace(continue_=page.continue_, resource_version="", resource_version_match="")
 
     def failed(self, error: DeltaloopError) -> bool:
-        """Record the failure of ``next_request``. Return True to continue, or False to raise the error."""
+        """Record the failure of ``next_request``.
+
+        Return True to continue, or False to raise the error.
+        """
         self._asked()
         if not isinstance(error, ExpiredError) or self._pages == 0 or self._fell_back:
             return False

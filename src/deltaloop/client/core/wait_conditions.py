@@ -16,7 +16,10 @@ from deltaloop.api.resource import Resource
 
 
 class WaitCondition(Protocol):
-    """Condition of an existing object. You can implement this protocol for your own conditions."""
+    """Condition of an existing object.
+
+    You can implement this protocol for your own conditions.
+    """
 
     def is_met(self, obj: Resource) -> bool:
         """Return whether an object fulfills the condition."""
@@ -133,7 +136,9 @@ class Current:
 @final
 @dataclass(frozen=True, slots=True)
 class FieldValue:
-    """Condition that a field has a value. An object without the field does not fulfill it.
+    """Condition that a field has a value.
+
+    An object without the field does not fulfill it.
 
     Attributes:
         path: Path of the field.

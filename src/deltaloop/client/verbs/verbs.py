@@ -388,7 +388,9 @@ class Verbs:
     @overload
     async def create(self, kind: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
     async def create(self, kind: Any, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
-        """Create an object, and return the stored object. You can use ``metadata.generateName`` instead of a name.
+        """Create an object, and return the stored object.
+
+        You can use ``metadata.generateName`` instead of a name.
 
         Raises:
             AlreadyExistsError: If an object of this name exists.
@@ -418,7 +420,9 @@ class Verbs:
     @overload
     async def update_status(self, kind: str, obj: object, **keywords: Unpack[WriteKeywords]) -> Resource: ...
     async def update_status(self, kind: Kind, obj: object, **keywords: Unpack[WriteKeywords]) -> Any:
-        """Replace the ``status`` of an object, and return the stored object. Other fields are unchanged.
+        """Replace the ``status`` of an object, and return the stored object.
+
+        Other fields are unchanged.
 
         Raises:
             ConflictError: If the object has changed since its ``metadata.resourceVersion``.
@@ -460,7 +464,9 @@ class Verbs:
         type: PatchType = PatchType.MERGE,  # noqa: A002 - the API's word
         **keywords: Unpack[SubresourceWriteKeywords],
     ) -> Any:
-        """Patch an object, and return the stored object. For server-side apply, use ``apply``.
+        """Patch an object, and return the stored object.
+
+        For server-side apply, use ``apply``.
 
         To make a patch conditional, set ``metadata.resourceVersion`` in a merge patch, or add a ``test`` operation to a
         JSON patch.

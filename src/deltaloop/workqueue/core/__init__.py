@@ -1,1 +1,1 @@
-"""Every decision of the work queue, as pure state machines: no clock, no loop, no lock, no log."""
+"""State machines of the work queue, without clocks, event loops, locks or logs."""

@@ -1,7 +1,7 @@
-"""Items that failed for good: parked with their last error until they are added, revived or discarded.
+"""Items that failed permanently, stored with their last error until they are added, retried or discarded.
 
-Each item has one letter at most, the latest. There are at most ``bound`` of them; when there are more, the oldest goes,
-and is counted. An error keeps the frames it went through alive, so the bound is one on memory, too.
+Each item has at most one letter. Beyond ``bound`` letters, the oldest is dropped and counted. The bound also limits
+memory, because errors keep their frames alive.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ DEFAULT_MAX_DEAD_LETTERS: Final = 1000
 
 @final
 class ParkedItem(msgspec.Struct, Generic[K], eq=False):
-    """One item that failed for good.
+    """An item that failed permanently.
 
     Attributes:
-        item: The item whose run failed for good.
-        error: The error of its last run.
-        attempts: How many runs failed in a row.
-        triggers: The triggers of its last run.
-        parked_at: When the last run failed.
+        item: Item whose run failed.
+        error: Error of its last run, or None if unknown.
+        attempts: Number of consecutive failed runs.
+        triggers: Triggers of its last run.
+        parked_at: Time of the last failure on the queue's clock.
     """
 
     item: K
@@ -39,19 +39,19 @@ class ParkedItem(msgspec.Struct, Generic[K], eq=False):
 
 @final
 class DeadLetters(Generic[K]):
-    """The letters, the oldest first."""
+    """Dead letters, oldest first."""
 
     __slots__ = ("_bound", "dropped", "letters", "total")
 
     def __init__(self, bound: int = DEFAULT_MAX_DEAD_LETTERS) -> None:
-        """Keep at most ``bound`` letters; 0 keeps none and only counts them."""
+        """Create an empty collection. With a ``bound`` of 0, letters are only counted."""
         self._bound = bound
         self.letters: Final[dict[K, ParkedItem[K]]] = {}
         self.total: int = 0
         self.dropped: int = 0
 
     def put(self, letter: ParkedItem[K]) -> None:
-        """Keep a letter, instead of the one that its item may have."""
+        """Store a letter, and replace an earlier one of the item."""
         self.letters.pop(letter.item, None)
         self.letters[letter.item] = letter
         self.total += 1
@@ -60,15 +60,15 @@ class DeadLetters(Generic[K]):
             self.dropped += 1
 
     def get(self, item: K) -> ParkedItem[K] | None:
-        """Return the letter of an item, if it has one."""
+        """Return the letter of an item, or None."""
         return self.letters.get(item)
 
     def remove(self, item: K) -> ParkedItem[K] | None:
-        """Take the letter of an item out."""
+        """Remove and return the letter of an item, or None."""
         return self.letters.pop(item, None)
 
     def in_order(self) -> list[ParkedItem[K]]:
-        """Return all letters, the oldest first."""
+        """Return all letters, oldest first."""
         return list(self.letters.values())
 
     def __contains__(self, item: K) -> bool:

@@ -1,11 +1,11 @@
-"""Items that wait for their time: one heap, one entry that counts for each item.
+"""Heap of delayed items with at most one valid entry per item.
 
-A heap cannot move or remove an entry cheaply, so an entry that no longer counts stays in it until it comes to the top
-(lazy deletion), which always counts. An entry counts as long as its item has the entry's order. The heap is rebuilt
-when such entries outnumber the ones that count: its length stays below ``2 * items + SPARE``, and the cost of
-rebuilding is spread over the calls that made it necessary.
+Heaps cannot move or remove entries cheaply, so invalid entries stay in the heap until they reach the top (lazy
+deletion). The top entry is always valid. An entry is valid if its item has the same order number. The heap is rebuilt
+when invalid entries outnumber valid ones, so its length stays below ``2 * items + SPARE``, at an amortized constant
+cost.
 
-Items that are due at the same time come in the order in which they were put in.
+Items with the same due time keep their insertion order.
 
 Source: client-go util/workqueue/delaying_queue.go (``waitForPriorityQueue``, ``insert``), which moves entries in place.
 """
@@ -27,15 +27,14 @@ SPARE: Final = 64
 
 @final
 class WaitingItem(msgspec.Struct, Generic[K], eq=False):
-    """One item that waits.
+    """A delayed item.
 
     Attributes:
-        item: The item that will be added.
-        due_at: When it is added, in seconds on the queue's clock.
-        triggers: The triggers of the run to come.
-        paid: Whether a rate limiter was asked for this time and may get its token back.
-        order: The number of its put, by which equal times are sorted; the heap gives it, and takes it back (0) when the
-            item no longer waits.
+        item: Item to add.
+        due_at: Due time in seconds on the queue's clock.
+        triggers: Triggers of the future run.
+        paid: Whether the delay comes from a rate limiter, which may get its token back.
+        order: Number of the insertion, which sorts equal times. The heap sets it, and resets it to 0 on removal.
     """
 
     item: K
@@ -47,22 +46,21 @@ class WaitingItem(msgspec.Struct, Generic[K], eq=False):
 
 @final
 class DelayHeap(Generic[K]):
-    """A heap of delays by the time when they are due."""
+    """Heap of delayed items, ordered by due time."""
 
     __slots__ = ("_heap", "_order", "_waiting")
 
     def __init__(self) -> None:
-        """Make an empty heap."""
         self._waiting: dict[K, WaitingItem[K]] = {}
         self._heap: list[tuple[float, int, WaitingItem[K]]] = []
         self._order = 0
 
     def get(self, item: K) -> WaitingItem[K] | None:
-        """Return the delay of ``item``, if it waits."""
+        """Return the delay of an item, or None."""
         return self._waiting.get(item)
 
     def put(self, delay: WaitingItem[K]) -> None:
-        """Put a delay in, instead of the one that its item may have."""
+        """Insert a delay, and replace an earlier one of the item."""
         replaced = self._waiting.get(delay.item)
         order = self._order = delay.order = self._order + 1
         self._waiting[delay.item] = delay
@@ -72,7 +70,7 @@ class DelayHeap(Generic[K]):
             self._tidy()
 
     def remove(self, item: K) -> WaitingItem[K] | None:
-        """Take the delay of ``item`` out, whenever it is due."""
+        """Remove and return the delay of an item, or None."""
         found = self._waiting.pop(item, None)
         if found is not None:
             found.order = 0
@@ -80,11 +78,11 @@ class DelayHeap(Generic[K]):
         return found
 
     def next_due_at(self) -> float | None:
-        """Return when the first one is due."""
+        """Return the earliest due time, or None."""
         return self._heap[0][0] if self._heap else None
 
     def pop_due(self, until: float) -> list[WaitingItem[K]]:
-        """Take out everything that is due at ``until`` or before, in order."""
+        """Remove and return the items that are due at ``until``, in order."""
         due: list[WaitingItem[K]] = []
         heap, waiting = self._heap, self._waiting
         while heap and heap[0][0] <= until:
@@ -96,14 +94,14 @@ class DelayHeap(Generic[K]):
         return due
 
     def clear(self) -> int:
-        """Take everything out; return how many items waited."""
+        """Remove all items, and return their number."""
         count = len(self._waiting)
         self._waiting.clear()
         self._heap.clear()
         return count
 
     def in_order(self) -> list[WaitingItem[K]]:
-        """Return all that wait, the first due first."""
+        """Return all delayed items in order of their due times."""
         return sorted(self._waiting.values(), key=lambda delay: (delay.due_at, delay.order))
 
     def __len__(self) -> int:
@@ -111,11 +109,11 @@ class DelayHeap(Generic[K]):
 
     @property
     def entries(self) -> int:
-        """Length of the heap, with the entries that no longer count."""
+        """Length of the heap, including invalid entries."""
         return len(self._heap)
 
     def _tidy(self) -> None:
-        """See to it, after an entry has ceased to count, that the first one does and that such entries are few."""
+        """Restore the invariants: the top entry is valid, and invalid entries are few."""
         if len(self._heap) > 2 * len(self._waiting) + SPARE:
             self._heap = [(delay.due_at, delay.order, delay) for delay in self._waiting.values()]
             heapify(self._heap)

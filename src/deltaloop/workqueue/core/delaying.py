@@ -1,8 +1,8 @@
-"""Items that are to be added later: the earlier time wins.
+"""Delayed additions of items to a queue. The earlier time wins.
 
-An item may wait for its time and be in line or be processed at the same time: a plain add does not cancel a delay, and
-a delay does not hold back a plain add. When the time has come, the delay becomes an ordinary add, with its triggers. A
-shutdown drops what waits for its time.
+An item can be delayed and at the same time be queued or processed: a plain add does not cancel a delay, and a delay
+does not hold back a plain add. When a delay ends, the item is added with the delay's triggers. A shutdown drops delayed
+items.
 
 Source: client-go util/workqueue/delaying_queue.go.
 """
@@ -24,14 +24,14 @@ from deltaloop.workqueue.core.triggers import DEFAULT_MAX_TRIGGERS, MergeTrigger
 K = TypeVar("K", bound=Hashable)
 
 TIMER_SLACK: Final = 0.001
-"""Event loops wake up to a millisecond early; what is due within it is due."""
+"""Tolerance in seconds, because event loops can wake up to a millisecond early."""
 
 
 def check_delay(delay: float) -> float:
-    """Refuse delays that are no times.
+    """Check that a delay is finite.
 
     Raises:
-        ValueError: If it is not a number or infinite.
+        ValueError: If the delay is NaN or infinite.
     """
     if not math.isfinite(delay):
         raise ValueError(f"a delay of {delay!r} seconds is not possible; a finite number is needed")
@@ -39,7 +39,7 @@ def check_delay(delay: float) -> float:
 
 
 class DelayingCore(QueueCore[K]):
-    """A queue whose items may be added later."""
+    """State machine of a queue with delays."""
 
     can_delay: ClassVar[bool] = True
 
@@ -51,17 +51,17 @@ class DelayingCore(QueueCore[K]):
         order: QueueOrder[K] | None = None,
         merge_triggers: MergeTriggers | None = None,
     ) -> None:
-        """Make an empty queue; the arguments are those of ``QueueCore``."""
+        """Create an empty queue with the arguments of ``QueueCore``."""
         super().__init__(max_triggers=max_triggers, observed=observed, order=order, merge_triggers=merge_triggers)
         self._delays: DelayHeap[K] = DelayHeap()
 
     def add_after(
         self, item: K, now: float, delay: float, *, trigger: object | None = None, priority: int = 0
     ) -> AddOutcome:
-        """Add ``item`` when ``delay`` seconds have passed; at once if that is zero or less.
+        """Add an item after ``delay`` seconds, or immediately if the delay is not positive.
 
         Raises:
-            ValueError: If the delay is not finite. Nothing has changed then.
+            ValueError: If the delay is not finite. The queue does not change.
         """
         if not -math.inf < delay < math.inf:
             check_delay(delay)
@@ -91,14 +91,14 @@ class DelayingCore(QueueCore[K]):
         return AddOutcome.MERGED
 
     def promote(self, now: float) -> int:
-        """Add everything whose time has come; return how many items that were."""
+        """Add all due items, and return their number."""
         due = self._delays.pop_due(now + TIMER_SLACK)
         for delay in due:
             self._arrive(delay, now)
         return len(due)
 
     def _arrive(self, delay: WaitingItem[K], now: float) -> AddOutcome:
-        """Turn a delay into an add."""
+        """Add an item whose delay has ended."""
         waiting = self._dirty.get(delay.item)
         if waiting is None:
             return self._join(delay.item, now, delay.triggers)
@@ -108,25 +108,25 @@ class DelayingCore(QueueCore[K]):
         return AddOutcome.MERGED
 
     def _refund(self, item: K) -> None:
-        """Hear that the time that a limiter gave for ``item`` is not needed; nothing to do without a limiter."""
+        """Handle an unused delay of a rate limiter. Subclasses override this."""
 
     def next_due_at(self) -> float | None:
-        """Return when ``promote`` has something to do; None if nothing waits."""
+        """Return the time at which to call ``promote``, or None without delayed items."""
         return self._delays.next_due_at()
 
     def delayed(self) -> list[WaitingItem[K]]:
-        """Return what waits for its time, the first due first."""
+        """Return the delayed items in order of their due times."""
         return self._delays.in_order()
 
     def cancel_delayed(self, item: K) -> WaitingItem[K] | None:
-        """Let ``item`` not be added when its time comes; return what it waited for, or None if it did not wait."""
+        """Cancel the delay of an item and return it, or None if the item was not delayed."""
         delay = self._delays.remove(item)
         if delay is not None and delay.paid:
             self._refund(item)
         return delay
 
     def shut_down(self, *, drain: bool = False) -> None:
-        """Ignore adds from now on, and drop what waits for its time."""
+        """Ignore adds from now on, and drop delayed items."""
         super().shut_down(drain=drain)
         self._ignored += self._delays.clear()
 
@@ -148,7 +148,7 @@ class DelayingCore(QueueCore[K]):
         return Finished(fate=fate, delay=max(0.0, ending.delay))
 
     def statistics(self, now: float) -> QueueStatistics:
-        """Return the state as numbers."""
+        """Return the statistics."""
         due_at = self.next_due_at()
         return msgspec.structs.replace(
             super().statistics(now),

@@ -1,7 +1,4 @@
-"""What the cores tell: facts for metrics, how a run ended, and what came of it.
-
-Cores neither log nor call the hooks for metrics; they return these, and the drivers turn them into logs and hook calls.
-"""
+"""Facts that the state machines return to their drivers, which turn them into logs and metrics."""
 
 from __future__ import annotations
 
@@ -13,30 +10,30 @@ import msgspec
 
 @final
 class AddOutcome(Enum):
-    """What an add did."""
+    """Result of an add."""
 
     QUEUED = "queued"
-    """The item stands in line now."""
+    """The item joined the queue."""
     MERGED = "merged"
-    """The item was waiting for a run already; only its triggers grew."""
+    """The item was already queued or postponed, and its triggers were merged."""
     POSTPONED = "postponed"
-    """The item is being processed; it joins the line when that run is done."""
+    """The item is being processed, and joins the queue afterwards."""
     DELAYED = "delayed"
-    """The item waits for its time."""
+    """The item is delayed."""
     IGNORED = "ignored"
     """The queue is shut down."""
     PARKED = "parked"
-    """The item failed for good; it is among the dead letters."""
+    """The item failed permanently and became a dead letter."""
 
 
 @final
 class Added(msgspec.Struct, frozen=True):
-    """An item needs a run that did not need one before."""
+    """An item needs a run that it did not need before."""
 
 
 @final
 class Started(msgspec.Struct, frozen=True):
-    """A worker took an item, ``latency`` seconds after the first add that this run serves."""
+    """A worker took an item, ``latency`` seconds after the first add of this run."""
 
     latency: float
 
@@ -50,7 +47,7 @@ class Done(msgspec.Struct, frozen=True):
 
 @final
 class Retried(msgspec.Struct, frozen=True):
-    """A delayed add was asked for (client-go counts each of them as a retry)."""
+    """A delayed add was requested. client-go counts it as a retry."""
 
 
 Fact: TypeAlias = Added | Started | Done | Retried
@@ -58,7 +55,7 @@ Fact: TypeAlias = Added | Started | Done | Retried
 
 @final
 class Succeeded(msgspec.Struct, frozen=True):
-    """The run did what it had to do."""
+    """The run succeeded."""
 
 
 @final
@@ -70,10 +67,10 @@ class Failed(msgspec.Struct, frozen=True):
 
 @final
 class Interrupted(msgspec.Struct, frozen=True):
-    """The run was stopped from outside (cancellation, interrupt, exit) and says nothing about the item.
+    """The run was stopped from outside (cancellation, interrupt, exit), which is not a failure of the item.
 
     Attributes:
-        delay: Seconds until the item goes back in line; only a queue that can delay items has a delay.
+        delay: Seconds until the item is queued again. Only queues with delays support a value above 0.
     """
 
     delay: float = 0.0
@@ -81,7 +78,7 @@ class Interrupted(msgspec.Struct, frozen=True):
 
 @final
 class Again(msgspec.Struct, frozen=True):
-    """The run went well and asks for another one after ``delay`` seconds."""
+    """The run succeeded and requests another run after ``delay`` seconds."""
 
     delay: float
     trigger: object | None = None
@@ -93,12 +90,12 @@ SUCCEEDED: Final = Succeeded()
 
 
 def ending_of(error: BaseException | None, again: Again | None) -> Ending:
-    """Say how a run ended, from what its body raised and what it asked for.
+    """Return how a run ended.
 
     Args:
-        error: What the body raised. asyncio's ``CancelledError``, ``KeyboardInterrupt``, ``SystemExit`` and groups that
-            hold one of them are no ``Exception``: they interrupt the run.
-        again: The later run that the body asked for; counts only if the body raised nothing.
+        error: Exception of the body. ``CancelledError``, ``KeyboardInterrupt``, ``SystemExit`` and groups with one of
+            them are not an ``Exception``, and interrupt the run.
+        again: Requested later run, which counts only if the body did not raise.
     """
     if error is None:
         return SUCCEEDED if again is None else again
@@ -107,35 +104,35 @@ def ending_of(error: BaseException | None, again: Again | None) -> Ending:
 
 @final
 class RunOutcome(Enum):
-    """What came of an item when its run had ended."""
+    """What happens to an item after its run."""
 
     FINISHED = "finished"
-    """Nothing is left to do for this run."""
+    """This run leaves nothing to do."""
     RETRIED = "retried"
-    """It failed and will run again."""
+    """The run failed and will be retried."""
     REPEATED = "repeated"
-    """It asked for a later run and will have it."""
+    """The run requested a later run."""
     PUT_BACK = "put back"
-    """It was interrupted and stands in line again, uncounted."""
+    """The run was interrupted. The item is queued again, without counting a failure."""
     UNHANDLED = "unhandled"
-    """It failed, and this kind of queue has no rule when to try again: the error is the caller's."""
+    """The run failed, and this type of queue has no retries: the caller must handle the error."""
     GIVEN_UP = "given up"
-    """It should run again, but the queue is shut down."""
+    """The item needs another run, but the queue is shut down."""
     PARKED = "parked"
-    """It failed for good, and is among the dead letters."""
+    """The run failed permanently, and the item became a dead letter."""
     OVER = "over"
-    """The run had ended before."""
+    """The run had already ended."""
 
 
 @final
 class Finished(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a run.
+    """End of a run.
 
     Attributes:
-        fate: Whether the item is finished, retried, parked and so on.
-        delay: Seconds until its next run may start, where that is known.
-        error: What the body raised, if it was an ordinary exception.
-        limiter_error: What a broken rate limiter raised; the item then waits a fixed time.
+        fate: Consequence for the item.
+        delay: Seconds until the next run, if known.
+        error: Ordinary exception of the body, or None.
+        limiter_error: Exception of a broken rate limiter, or None. The item then waits for a fixed time.
     """
 
     fate: RunOutcome
@@ -145,7 +142,7 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def suppressed(self) -> bool:
-        """Whether the queue has taken care of the error, so that the worker goes on."""
+        """Whether the queue handled the error, so that the worker continues."""
         return self.error is not None and self.fate in (RunOutcome.RETRIED, RunOutcome.GIVEN_UP, RunOutcome.PARKED)
 
 

@@ -1,13 +1,11 @@
-"""How long an item has to wait before it is tried again.
+"""Rate limiters, which return the delay before an item is retried.
 
-A rate limiter answers ``when(item)`` in seconds and remembers that it was asked; ``forget(item)`` makes it remember no
-more. Limiters are not safe for use from several threads: the queue asks its limiter under its own lock, so give each
-queue one of its own.
+``when(item)`` returns a delay in seconds and counts a failure. ``forget(item)`` resets the item. Limiters are not
+thread-safe. The queue calls its limiter under its lock, so each queue needs its own limiter.
 
-Tokens that were not needed: a queue asks its limiter first and finds out after that whether the add made a difference.
-If it made none (the item was waiting already, or waits for an earlier time), a limiter that offers ``refund(item)``
-gets back what it took from a budget that items share. It does not touch the count of failures: those did happen.
-client-go keeps such tokens, and delays grow to hours (kubernetes issue 104554).
+The queue calls the limiter before it knows whether the add has an effect. If the item is already queued or has an
+earlier delay, limiters with ``refund(item)`` get the token of their shared budget back. The number of failures is
+unaffected. client-go keeps such tokens, so delays grow to hours (kubernetes issue 104554).
 
 Source: client-go util/workqueue/default_rate_limiters.go.
 """
@@ -29,53 +27,51 @@ _LARGEST_EXPONENT = 1023
 
 
 class RateLimiter(Protocol[K_contra]):
-    """Says how long an item waits before it is added again."""
+    """Source of the delays before items are added again."""
 
     def when(self, item: K_contra, *, error: BaseException | None = None) -> float:
-        """Return the seconds that ``item`` waits this time, and count that it was asked.
+        """Count a failure of an item, and return its delay in seconds.
 
         Args:
-            item: The item that failed.
-            error: Why its last run failed, for limiters that tell errors apart; None if that is not known.
+            item: Failed item.
+            error: Error of the last run, for limiters that distinguish errors, or None if unknown.
         """
         ...
 
     def forget(self, item: K_contra) -> None:
-        """Begin again with ``item``, as after a success.
+        """Reset an item, for example after a success.
 
-        Forgetting an unknown item does nothing.
+        Unknown items are ignored.
         """
         ...
 
     def num_requeues(self, item: K_contra) -> int:
-        """Return how often ``when(item)`` was asked since the last ``forget(item)``; 0 if that is not counted."""
+        """Return the number of ``when(item)`` calls since the last ``forget(item)``, or 0 if it is not counted."""
         ...
 
 
 @runtime_checkable
 class RefundableRateLimiter(Protocol[K_contra]):
-    """Offered by limiters with a budget that items share."""
+    """Rate limiter with a budget that all items share."""
 
     def refund(self, item: K_contra) -> None:
-        """Hear that what one earlier ``when(item)`` took was not needed."""
+        """Return the unused budget of an earlier ``when(item)``."""
         ...
 
 
 def taker_back(limiter: RateLimiter[K]) -> RefundableRateLimiter[K] | None:
-    """Return the limiter as one that takes tokens back, if it is one."""
+    """Return the limiter if it supports refunds, otherwise None."""
     return limiter if isinstance(limiter, RefundableRateLimiter) else None
 
 
 class _Failures:
-    """How often each item was asked about."""
-
     __slots__ = ("_counts",)
 
     def __init__(self) -> None:
         self._counts: dict[Hashable, int] = {}
 
     def count(self, item: Hashable) -> int:
-        """Count one more; return how many there were before."""
+        """Increment the count, and return the previous count."""
         before = self._counts.get(item, 0)
         self._counts[item] = before + 1
         return before
@@ -89,26 +85,29 @@ class _Failures:
 
 @final
 class ItemExponentialFailureRateLimiter:
-    """Doubles an item's delay with each failure: ``base_delay * 2**failures``, at most ``max_delay``."""
+    """Rate limiter that doubles the delay with each failure: ``base_delay * 2**failures``, at most ``max_delay``."""
 
     def __init__(self, base_delay: float = 0.005, max_delay: float = 1000.0) -> None:
-        """Take the first and the longest delay in seconds.
+        """Create a limiter with the first and the longest delay in seconds.
 
         Raises:
-            ValueError: If one of them is not a finite number greater than zero.
+            ValueError: If a delay is not a finite number greater than zero.
         """
         require_positive("ItemExponentialFailureRateLimiter", base_delay=base_delay, max_delay=max_delay)
         self._base_delay = base_delay
         self._max_delay = max_delay
         self._failures = _Failures()
 
-    def when(self, item: Hashable, *, error: BaseException | None = None) -> float:  # noqa: ARG002  # the protocol's
-        """Return the next delay of the item; there is no number of failures for which it overflows."""
+    def when(self, item: Hashable, *, error: BaseException | None = None) -> float:  # noqa: ARG002
+        """Return the next delay of the item.
+
+        It never overflows.
+        """
         exponent = min(self._failures.count(item), _LARGEST_EXPONENT)
         return min(self._base_delay * 2.0**exponent, self._max_delay)
 
     def forget(self, item: Hashable) -> None:
-        """Begin again at ``base_delay``."""
+        """Reset the delay to ``base_delay``."""
         self._failures.forget(item)
 
     def num_requeues(self, item: Hashable) -> int:
@@ -118,16 +117,16 @@ class ItemExponentialFailureRateLimiter:
 
 @final
 class ItemFastSlowRateLimiter:
-    """Lets an item wait ``fast_delay`` for its first ``max_fast_attempts`` retries, and ``slow_delay`` for the others.
+    """Rate limiter with ``fast_delay`` for the first ``max_fast_attempts`` retries, and ``slow_delay`` for later ones.
 
-    There is no window of time: only ``forget`` makes an item fast again.
+    Only ``forget`` resets an item; time does not.
     """
 
     def __init__(self, fast_delay: float, slow_delay: float, *, max_fast_attempts: int) -> None:
-        """Take the two delays in seconds and how many retries are fast.
+        """Create a limiter with the two delays in seconds and the number of fast retries.
 
         Raises:
-            ValueError: If one of them is negative or not finite.
+            ValueError: If an argument is negative or not finite.
         """
         require_not_negative(
             "ItemFastSlowRateLimiter",
@@ -140,12 +139,12 @@ class ItemFastSlowRateLimiter:
         self._max_fast_attempts = max_fast_attempts
         self._failures = _Failures()
 
-    def when(self, item: Hashable, *, error: BaseException | None = None) -> float:  # noqa: ARG002  # the protocol's
+    def when(self, item: Hashable, *, error: BaseException | None = None) -> float:  # noqa: ARG002
         """Return the fast or the slow delay."""
         return self._fast_delay if self._failures.count(item) < self._max_fast_attempts else self._slow_delay
 
     def forget(self, item: Hashable) -> None:
-        """Begin again with fast retries."""
+        """Reset the item to fast retries."""
         self._failures.forget(item)
 
     def num_requeues(self, item: Hashable) -> int:
@@ -155,19 +154,18 @@ class ItemFastSlowRateLimiter:
 
 @final
 class BucketRateLimiter:
-    """Lets all items together through at ``qps`` a second, after a burst; an item alone makes no difference.
+    """Rate limiter that admits all items together at ``qps`` per second, after a burst.
 
-    A token is taken by ``when``, on credit if there is none, and the delay says when it is covered. ``when`` never
-    waits.
+    ``when`` never blocks. It takes a token, on credit if necessary, and returns the time until the token is available.
     """
 
     def __init__(self, *, clock: Callable[[], float], qps: float = 10.0, burst: int = 100) -> None:
-        """Make a full bucket.
+        """Create a full bucket.
 
         Args:
-            clock: Returns the present time in seconds, as ``time.monotonic`` or an event loop's ``time`` do.
-            qps: Tokens gained a second.
-            burst: Most tokens that the bucket holds.
+            clock: Function that returns the time in seconds, such as ``time.monotonic`` or an event loop's ``time``.
+            qps: Tokens added per second.
+            burst: Capacity of the bucket.
 
         Raises:
             ValueError: If ``qps`` or ``burst`` is not greater than zero.
@@ -175,59 +173,59 @@ class BucketRateLimiter:
         self._clock = clock
         self._bucket = TokenBucket(rate=qps, burst=burst)
 
-    def when(self, item: Hashable, *, error: BaseException | None = None) -> float:  # noqa: ARG002  # the protocol's
-        """Take a token and return the seconds until it is covered."""
+    def when(self, item: Hashable, *, error: BaseException | None = None) -> float:  # noqa: ARG002
+        """Take a token, and return the seconds until it is available."""
         now = self._clock()
         return self._bucket.reserve(now).delay(now)
 
     def forget(self, item: Hashable) -> None:
-        """Do nothing: a bucket knows no items."""
+        """Do nothing, because a bucket does not distinguish items."""
 
-    def num_requeues(self, item: Hashable) -> int:  # noqa: ARG002  # the protocol's
-        """Return 0: a bucket knows no items."""
+    def num_requeues(self, item: Hashable) -> int:  # noqa: ARG002
+        """Return 0, because a bucket does not distinguish items."""
         return 0
 
-    def refund(self, item: Hashable) -> None:  # noqa: ARG002  # the protocol's
-        """Put a token back that was taken for an add that made no difference.
+    def refund(self, item: Hashable) -> None:  # noqa: ARG002
+        """Return the token of an add without effect.
 
-        Tokens are alike, so it does not matter which one comes back. One that was covered when it was taken was not
-        used either: for the bucket, an unused token is one that never comes due.
+        All tokens are equal, so any token can be returned. A token that was available immediately was not used either,
+        so its due time is infinite for the bucket.
         """
         self._bucket.refund(Reservation(due_at=math.inf), self._clock())
 
 
 @final
 class MaxOfRateLimiter(Generic[K]):
-    """Asks several limiters and takes the longest delay.
+    """Rate limiter that returns the longest delay of several limiters.
 
-    Each of them counts, also those that answered less.
+    All of them count each call.
     """
 
     def __init__(self, *limiters: RateLimiter[K]) -> None:
-        """Take the limiters.
+        """Combine limiters.
 
         Raises:
-            ValueError: If there is none.
+            ValueError: If there are no limiters.
         """
         if not limiters:
             raise ValueError("MaxOfRateLimiter needs at least one limiter")
         self._limiters: tuple[RateLimiter[K], ...] = limiters
 
     def when(self, item: K, *, error: BaseException | None = None) -> float:
-        """Return the longest of all answers."""
+        """Return the longest delay."""
         return max([limiter.when(item, error=error) for limiter in self._limiters])
 
     def forget(self, item: K) -> None:
-        """Let all of them begin again."""
+        """Reset the item in all limiters."""
         for limiter in self._limiters:
             limiter.forget(item)
 
     def num_requeues(self, item: K) -> int:
-        """Return the highest of their numbers."""
+        """Return the highest count."""
         return max(limiter.num_requeues(item) for limiter in self._limiters)
 
     def refund(self, item: K) -> None:
-        """Tell those that want to know."""
+        """Refund all limiters that support it."""
         for limiter in self._limiters:
             takes_back = taker_back(limiter)
             if takes_back is not None:
@@ -236,10 +234,10 @@ class MaxOfRateLimiter(Generic[K]):
 
 @final
 class WithMaxWaitRateLimiter(Generic[K]):
-    """Lets no item wait longer than ``max_delay``, whatever the limiter behind it says."""
+    """Rate limiter that caps the delays of another limiter at ``max_delay``."""
 
     def __init__(self, limiter: RateLimiter[K], *, max_delay: float) -> None:
-        """Take the limiter and the longest delay in seconds.
+        """Create a limiter with the longest delay in seconds.
 
         Raises:
             ValueError: If ``max_delay`` is negative or not finite.
@@ -249,19 +247,19 @@ class WithMaxWaitRateLimiter(Generic[K]):
         self._max_delay = max_delay
 
     def when(self, item: K, *, error: BaseException | None = None) -> float:
-        """Return the limiter's answer or ``max_delay``, whichever is shorter."""
+        """Return the limiter's delay, at most ``max_delay``."""
         return min(self._limiter.when(item, error=error), self._max_delay)
 
     def forget(self, item: K) -> None:
-        """Let the limiter begin again."""
+        """Reset the item in the limiter."""
         self._limiter.forget(item)
 
     def num_requeues(self, item: K) -> int:
-        """Return the limiter's number."""
+        """Return the limiter's count."""
         return self._limiter.num_requeues(item)
 
     def refund(self, item: K) -> None:
-        """Tell the limiter, if it wants to know."""
+        """Refund the limiter if it supports it."""
         takes_back = taker_back(self._limiter)
         if takes_back is not None:
             takes_back.refund(item)
@@ -269,18 +267,18 @@ class WithMaxWaitRateLimiter(Generic[K]):
 
 @final
 class WithJitterRateLimiter(Generic[K]):
-    """Lengthens each delay by up to ``factor`` times itself, so that what failed together does not come back together.
+    """Rate limiter that adds a random delay of up to ``factor`` times the delay, to spread simultaneous retries.
 
-    Put it outside of other limiters, but inside a ``WithMaxWaitRateLimiter`` whose bound has to hold.
+    Apply it to other limiters, but inside of a ``WithMaxWaitRateLimiter`` if the maximum must not be exceeded.
     """
 
     def __init__(self, limiter: RateLimiter[K], *, factor: float, random: Callable[[], float]) -> None:
-        """Take the limiter.
+        """Create a limiter with jitter.
 
         Args:
-            limiter: The limiter whose delays are lengthened.
-            factor: By which part of itself a delay grows at most; 0.1 means up to a tenth.
-            random: Returns a number from 0 up to, but not including, 1, as ``random.random`` does.
+            limiter: Limiter whose delays are extended.
+            factor: Largest extension relative to the delay, for example 0.1 for 10 %.
+            random: Function that returns random numbers in [0, 1), such as ``random.random``.
 
         Raises:
             ValueError: If ``factor`` is negative or not finite.
@@ -291,48 +289,51 @@ class WithJitterRateLimiter(Generic[K]):
         self._random = random
 
     def when(self, item: K, *, error: BaseException | None = None) -> float:
-        """Return the limiter's answer, lengthened; a finite answer stays finite."""
+        """Return the extended delay.
+
+        A finite delay stays finite.
+        """
         delay = self._limiter.when(item, error=error)
         if not math.isfinite(delay):
-            return delay  # the queue refuses it
+            return delay  # the queue rejects it
         return min(jitter(delay, self._factor, random=self._random()), sys.float_info.max)
 
     def forget(self, item: K) -> None:
-        """Let the limiter begin again."""
+        """Reset the item in the limiter."""
         self._limiter.forget(item)
 
     def num_requeues(self, item: K) -> int:
-        """Return the limiter's number."""
+        """Return the limiter's count."""
         return self._limiter.num_requeues(item)
 
     def refund(self, item: K) -> None:
-        """Tell the limiter, if it wants to know."""
+        """Refund the limiter if it supports it."""
         takes_back = taker_back(self._limiter)
         if takes_back is not None:
             takes_back.refund(item)
 
 
 ErrorMatch: TypeAlias = type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool]
-"""Which errors a rule is for: a type, several types, or a function that looks at the error."""
+"""Errors of a rule: a type, several types, or a function that returns whether an error matches."""
 
 
 @final
 class ByErrorRateLimiter(Generic[K]):
-    """Asks the limiter that belongs to the error: the first rule that matches it, otherwise the default.
+    """Rate limiter that selects a limiter by error: the first matching rule, otherwise the default.
 
-    Each limiter counts what it was asked itself: conflicts do not make the waits after timeouts longer. ``forget``
-    clears all of them.
+    Each limiter counts separately, so for example conflicts do not increase the delays after timeouts. ``forget``
+    resets all limiters.
 
-    A token that was not needed goes back to the limiter it came from. If several limiters were asked for the item since
-    it was forgotten, nobody can say which one that is, and the token is kept: fewer tries then, not more.
+    A refund goes to the limiter that supplied the token. If several limiters were used for the item since ``forget``,
+    the source is unknown, and the token is lost, which only makes retries slower.
     """
 
     def __init__(self, rules: Sequence[tuple[ErrorMatch, RateLimiter[K] | float]], *, default: RateLimiter[K]) -> None:
-        """Take the rules, in the order in which they are tried.
+        """Create a limiter with rules, in order of precedence.
 
         Args:
-            rules: For which errors, and the limiter to ask or a fixed delay in seconds.
-            default: Asked for other errors, and for adds that name no error.
+            rules: Errors, and their limiter or a fixed delay in seconds.
+            default: Limiter for other errors, and for adds without an error.
 
         Raises:
             ValueError: If a fixed delay is negative or not finite.
@@ -350,7 +351,7 @@ class ByErrorRateLimiter(Generic[K]):
         self._asked_of: dict[K, list[RateLimiter[K]]] = {}
 
     def when(self, item: K, *, error: BaseException | None = None) -> float:
-        """Return the answer of the limiter that belongs to the error."""
+        """Return the delay of the limiter for the error."""
         limiter = self._limiter_for(error)
         delay = limiter.when(item, error=error)
         self._asked[item] = self._asked.get(item, 0) + 1
@@ -367,18 +368,18 @@ class ByErrorRateLimiter(Generic[K]):
         return self._default
 
     def forget(self, item: K) -> None:
-        """Let all limiters begin again."""
+        """Reset the item in all limiters."""
         self._asked.pop(item, None)
         self._asked_of.pop(item, None)
         for limiter in [*(limiter for _, limiter in self._rules), self._default]:
             limiter.forget(item)
 
     def num_requeues(self, item: K) -> int:
-        """Return how often it was asked, whatever the errors were."""
+        """Return the number of calls for all errors."""
         return self._asked.get(item, 0)
 
     def refund(self, item: K) -> None:
-        """Give a token back to the only limiter that it can have come from, if there is just one."""
+        """Refund the limiter of the item, if only one was used."""
         known = self._asked_of.get(item, [])
         takes_back = taker_back(known[0]) if len(known) == 1 else None
         if takes_back is not None:
@@ -392,10 +393,10 @@ def _matches(match: ErrorMatch, error: BaseException) -> bool:
 
 
 def default_controller_rate_limiter(*, clock: Callable[[], float]) -> MaxOfRateLimiter[Hashable]:
-    """Return a new limiter with upstream's numbers: 5 ms to 1000 s for each item, 10 a second (burst 100) for all.
+    """Return a limiter with client-go's defaults: 5 ms to 1000 s per item, and 10 per second (burst 100) in total.
 
     Args:
-        clock: Returns the present time in seconds; the queue that makes its own limiter passes its own clock.
+        clock: Function that returns the time in seconds. A queue that creates its own limiter passes its own clock.
 
     Source: client-go util/workqueue ``DefaultTypedControllerRateLimiter``.
     """

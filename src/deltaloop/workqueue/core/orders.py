@@ -1,41 +1,37 @@
-"""In which order the items in line are taken: first come first served, priorities with ageing, fair shares.
+"""Orders of queued items: first in first out, priorities with aging, and fair shares.
 
-An order is a collection of items, none of them twice. The queue core pushes an item when it joins the line, touches it
-when it is added again while it stands there, and pops the one whose turn it is. The orders here never let an item
-starve; each states how long it may be overtaken, and the tests check these bounds in all small cases.
+An order is a collection of distinct items. The queue pushes an item when it joins, touches it when it is added again,
+and pops the next one. None of these orders lets an item starve. The bounds below are tested in all small cases.
 
-**First come first served** (``FirstInFirstOut``). Nobody is overtaken.
+**First in, first out** (``FirstInFirstOut``). Items are never overtaken.
 
-**Priorities with ageing** (``PriorityOrder``). A priority is an integer, a higher one is more urgent, and each has a
-*patience*: how many seconds such an item may be overtaken. An item that joins at ``t`` has the deadline
-``t + patience``; the earliest deadline is taken first, and of equal ones the item that joined first. An add of higher
-priority moves the deadline of an item in line forward to ``now + patience``, never back.
+**Priorities with aging** (``PriorityOrder``). A priority is an integer; higher is more urgent. Each priority has a
+*patience*: the seconds for which other items may overtake the item. An item that joins at ``t`` has the deadline ``t +
+patience``. The earliest deadline is popped first, and among equal deadlines the item that joined first. An add with a
+higher priority can only move the deadline of a queued item forward, to ``now + patience``.
 
     Bound: an item that joins at ``t`` with patience ``p`` is overtaken by no item that joins at ``t + p`` or later.
 
-For such an item has a deadline of ``t + p`` or later, because no patience is negative, and stands behind at a tie. So a
-low priority means "may be overtaken for ``p`` seconds", never "for ever": what is taken before it was in line when it
-joined, or joined within ``p`` seconds. Items of one priority come in the order in which they joined. The bound needs a
-clock that never goes back, as an event loop's does.
+Proof: the later item has a deadline of at least ``t + p``, because patience is not negative, and it loses ties. So a
+low priority means "may be overtaken for ``p`` seconds", and items of one priority keep their order. The bound needs a
+monotonic clock, such as an event loop's.
 
-**Fair shares** (``FairOrder``). Each item belongs to a flow, and the flows that have items in line stand in a ring. The
-flow at the head gives one item and goes to the end; a flow that gets its first item joins at the end. An order of its
-own sorts the items of each flow.
+**Fair shares** (``FairOrder``). Each item belongs to a flow, and the flows with queued items form a ring. The first
+flow supplies one item and moves to the end. New flows join at the end. Each flow has its own order.
 
     Bound: let ``k`` items of its own flow be taken while an item is in line. Then at most ``k + 1`` items of each other
     flow are.
 
-For whatever moves in the ring joins it at the end, so a flow is behind another one from its turn on until the other one
-has had a turn: between two turns of a flow, and before its first one, no other has more than one. An item that joins
-behind ``k`` items of its own flow, first come first served, with ``n`` other flows in the ring meanwhile, is therefore
-taken after ``k + n * (k + 1)`` others at most, however many items those flows have. With priorities inside the flows,
-both bounds hold: priorities count inside a flow, shares between flows.
+Proof: flows join and rejoin the ring only at the end, so between two turns of a flow, and before its first turn, each
+other flow has at most one turn. An item behind ``k`` items of its own flow (first in, first out), with ``n`` other
+flows in the ring, is therefore popped after at most ``k + n * (k + 1)`` other items, no matter how many items those
+flows have. With priorities inside the flows, both bounds apply.
 
-All operations take logarithmic time at most. ``PriorityOrder`` deletes lazily: what a touch made out of date stays in
-the heap until it comes to the top, and the heap is rebuilt when such entries outnumber the others.
+All operations take at most logarithmic time. ``PriorityOrder`` deletes lazily: outdated entries stay in the heap until
+they reach the top, and the heap is rebuilt when they outnumber the others.
 
 Source: client-go util/workqueue/queue.go ``Queue`` (Touch, Push, Len, Pop) for the protocol; earliest deadline first
-and round robin for the rest; controller-runtime's priority queue has neither ageing nor shares.
+and round robin for the rest; controller-runtime's priority queue has neither aging nor shares.
 """
 
 from __future__ import annotations
@@ -53,53 +49,55 @@ SPARE: Final = 64
 
 
 class QueueOrder(Protocol[K]):
-    """The items in line.
+    """Order of the queued items.
 
-    It is called under the queue's lock, so it must be quick, and it must not raise.
+    The queue calls it under its lock, so it must be fast and must not raise.
     """
 
     def push(self, item: K, now: float, *, priority: int) -> None:
-        """Put in an item that is not in line.
+        """Add an item that is not queued.
 
         Args:
-            item: The item that joins the line.
-            now: When, in seconds on the queue's clock.
-            priority: The highest of the adds that it joins for; higher is more urgent.
+            item: Item that joins.
+            now: Time in seconds on the queue's clock.
+            priority: Highest priority of its adds; higher is more urgent.
         """
         ...
 
     def touch(self, item: K, now: float, *, priority: int) -> None:
-        """Hear that an item in line was added again, with this priority."""
+        """Record that a queued item was added again, with this priority."""
         ...
 
     def pop(self) -> K:
-        """Take out the item whose turn it is; called only if there is one."""
+        """Remove and return the next item.
+
+        At least one item is queued.
+        """
         ...
 
     def __len__(self) -> int:
-        """Return how many items are in line."""
+        """Return the number of queued items."""
         ...
 
 
 @final
 class FirstInFirstOut(Generic[K]):
-    """First come, first served: the default."""
+    """Default order: first in, first out."""
 
     __slots__ = ("_items",)
 
     def __init__(self) -> None:
-        """Make an empty line."""
         self._items: deque[K] = deque()
 
-    def push(self, item: K, now: float, *, priority: int) -> None:  # noqa: ARG002  # the protocol's
-        """Put an item at the end."""
+    def push(self, item: K, now: float, *, priority: int) -> None:  # noqa: ARG002
+        """Append an item."""
         self._items.append(item)
 
     def touch(self, item: K, now: float, *, priority: int) -> None:
         """Do nothing: an item keeps its place."""
 
     def pop(self) -> K:
-        """Take the item at the head."""
+        """Remove and return the first item."""
         return self._items.popleft()
 
     def __len__(self) -> int:
@@ -108,20 +106,20 @@ class FirstInFirstOut(Generic[K]):
 
 @final
 class Patience:
-    """How many seconds an item of each priority may be overtaken."""
+    """Seconds for which other items may overtake an item, by priority."""
 
     __slots__ = ("_priorities", "_seconds")
 
     def __init__(self, seconds: Mapping[int, float]) -> None:
-        """Take the seconds by priority.
+        """Create a mapping from priorities to seconds.
 
         Args:
-            seconds: At least one priority. One that is not listed has the patience of the next lower one that is, or of
+            seconds: Seconds by priority, at least one. An unlisted priority has the value of the next lower one, or of
                 the lowest.
 
         Raises:
-            ValueError: If there is none, if a patience is negative or not finite, or if a higher priority has more
-                patience than a lower one.
+            ValueError: If the mapping is empty, a value is negative or not finite, or a higher priority has a larger
+                value than a lower one.
         """
         if not seconds:
             raise ValueError(
@@ -138,30 +136,33 @@ class Patience:
             raise ValueError(f"QueueOptions.priority_aging must not grow with the priority, got {dict(seconds)!r}")
 
     def of(self, priority: int) -> float:
-        """Return the patience of a priority in seconds."""
+        """Return the seconds for a priority."""
         return self._seconds[max(0, bisect_right(self._priorities, priority) - 1)]
 
 
 @final
 class PriorityOrder(Generic[K]):
-    """The earliest deadline first; the module says what that bounds."""
+    """Order by deadline, with the bound in the module's docstring."""
 
     __slots__ = ("_deadlines", "_heap", "_joined", "_patience")
 
     def __init__(self, patience: Mapping[int, float]) -> None:
-        """Make an empty line; the argument and what it raises are those of ``Patience``."""
+        """Create an empty order. The argument and its errors are those of ``Patience``."""
         self._patience = Patience(patience)
         self._deadlines: dict[K, tuple[float, int]] = {}
         self._heap: list[tuple[float, int, K]] = []
         self._joined = 0
 
     def push(self, item: K, now: float, *, priority: int) -> None:
-        """Put an item behind all with an earlier deadline, or with the same one."""
+        """Add an item behind all items with an earlier or equal deadline."""
         self._joined += 1
         self._place(item, now + self._patience.of(priority), self._joined)
 
     def touch(self, item: K, now: float, *, priority: int) -> None:
-        """Move an item forward if this add gives it an earlier deadline; among equals it keeps its rank."""
+        """Move an item forward if the new deadline is earlier.
+
+        Among equal deadlines it keeps its rank.
+        """
         deadline, joined = self._deadlines[item]
         earlier = now + self._patience.of(priority)
         if earlier < deadline:
@@ -175,7 +176,7 @@ class PriorityOrder(Generic[K]):
             heapq.heapify(self._heap)
 
     def pop(self) -> K:
-        """Take the item with the earliest deadline."""
+        """Remove and return the item with the earliest deadline."""
         while True:
             deadline, joined, item = heapq.heappop(self._heap)
             if self._deadlines.get(item) == (deadline, joined):
@@ -187,13 +188,13 @@ class PriorityOrder(Generic[K]):
 
     @property
     def entries(self) -> int:
-        """Length of the heap, with the entries that are out of date."""
+        """Length of the heap, including outdated entries."""
         return len(self._heap)
 
 
 @final
 class FairOrder(Generic[K]):
-    """One item of each flow in turn; the module says what that bounds."""
+    """Order with one item of each flow in turn, and the bound in the module's docstring."""
 
     __slots__ = ("_count", "_flow", "_flow_of", "_make_order", "_ring")
 
@@ -203,11 +204,11 @@ class FairOrder(Generic[K]):
         *,
         make_order: Callable[[], QueueOrder[K]] = FirstInFirstOut,
     ) -> None:
-        """Make an empty line.
+        """Create an empty order.
 
         Args:
-            flow: Says to which flow an item belongs. It must not raise.
-            make_order: Makes the order inside one flow.
+            flow: Function that returns the flow of an item. It must not raise.
+            make_order: Function that creates the order within a flow.
         """
         self._flow = flow
         self._make_order = make_order
@@ -216,7 +217,7 @@ class FairOrder(Generic[K]):
         self._count = 0
 
     def push(self, item: K, now: float, *, priority: int) -> None:
-        """Put an item in the line of its flow."""
+        """Add an item to its flow."""
         flow = self._flow(item)
         self._flow_of[item] = flow
         line = self._ring.get(flow)
@@ -226,11 +227,11 @@ class FairOrder(Generic[K]):
         self._count += 1
 
     def touch(self, item: K, now: float, *, priority: int) -> None:
-        """Tell the order of its flow."""
+        """Touch the item in its flow."""
         self._ring[self._flow_of[item]].touch(item, now, priority=priority)
 
     def pop(self) -> K:
-        """Take an item of the flow at the head of the ring."""
+        """Remove and return the next item of the first flow in the ring."""
         flow, line = next(iter(self._ring.items()))
         item = line.pop()
         del self._flow_of[item]
@@ -246,10 +247,10 @@ class FairOrder(Generic[K]):
 
 
 def by_namespace(item: object) -> str:
-    """Return what an item's share is counted by, if its namespace is to be: the default of fair shares.
+    """Return the namespace of an item, as the flow of fair shares.
 
-    Of text that is what stands before the first slash, as in ``namespace/name``, and nothing without a slash; of other
-    items their attribute ``namespace``, if that is text.
+    For text, this is the part before the first slash, or "" without a slash. For other items, it is the attribute
+    ``namespace`` if that is text, otherwise "".
     """
     if isinstance(item, str):
         return item.partition("/")[0] if "/" in item else ""

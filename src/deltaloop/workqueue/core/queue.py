@@ -1,23 +1,21 @@
-"""Who works on what: in order, each item once, never two workers on one item.
+"""State machine of the work queue: each item is queued once, and never processed by two workers at once.
 
-Three collections, as upstream:
+The state consists of three collections, as in client-go:
 
-* ``line``: items that a worker may take, in the order in which they came unless another order is asked for
-  (deltaloop.workqueue.core.orders);
-* ``dirty``: items that need a run. Each item in line is dirty; a dirty item that is not in line is being processed
-  (it is *postponed*: it joins the line when the present run is done);
-* ``processing``: items that a worker has.
+* ``line``: items that a worker can take, first in first out or in another order (deltaloop.workqueue.core.orders).
+* ``dirty``: items that need a run. A dirty item that is not in the line is being processed. It is *postponed*: it joins
+  the line after the current run.
+* ``processing``: items that workers have.
 
-Invariants: the line holds no item twice; line and processing share no item; line == dirty minus processing.
+Invariants: the line has no duplicates; line and processing are disjoint; line == dirty minus processing.
 
-Triggers travel with the add that brought them. Those that come while an item waits are merged into what the next run
-gets; those that come while it is processed belong to the run after. A run that has to be repeated hands its triggers
-on, in front of newer ones, and its priority.
+Triggers belong to the add that supplied them. Triggers for a queued item are merged for its next run, and triggers
+during a run belong to the run after it. A run that must be repeated passes its triggers, in front of newer ones, and
+its priority to the next run.
 
-Differences from upstream (docs/reference/differences.md): ``ended`` and ``drained`` count postponed items, too;
-upstream tells workers to go home while such an item is still to come, and its drain returns while items are in line
-(kubernetes pull request 141079). ``done`` for an item that no worker has is an error;
-upstream puts the item in line twice then.
+Differences from client-go (docs/reference/differences.md): ``ended`` and ``drained`` include postponed items. client-go
+stops workers while such an item is still to come, and its drain returns while items are queued (kubernetes pull request
+141079). ``done`` for an item that is not being processed is an error; client-go then queues the item twice.
 
 Source: client-go util/workqueue/queue.go and metrics.go.
 """
@@ -52,16 +50,16 @@ K = TypeVar("K", bound=Hashable)
 
 @final
 class Run(msgspec.Struct, Generic[K], eq=False, gc=False):
-    """One run of one item, from ``get`` to ``done``.
+    """One run of an item, from ``get`` to ``done``.
 
     Attributes:
-        item: The item, usually the key of an object.
-        triggers: Why it runs; they do not change while the run lasts.
-        started_at: When a worker took it.
-        failures: Runs of this item that failed since the last success.
-        handed_on: Whether its failure was counted and its triggers went to a later run.
+        item: Item, usually the key of an object.
+        triggers: Causes of the run. They do not change during the run.
+        started_at: Time at which a worker took the item.
+        failures: Number of failed runs since the last success.
+        handed_on: Whether the failure was counted and the triggers were passed to a later run.
         over: Whether the run has ended.
-        again: Whether the item went back in line at its end, because it was added meanwhile.
+        again: Whether the item was queued again at the end of the run, because it was added meanwhile.
     """
 
     item: K
@@ -75,27 +73,27 @@ class Run(msgspec.Struct, Generic[K], eq=False, gc=False):
 
 @final
 class QueueStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """A queue at one moment.
+    """Statistics of a queue.
 
     Attributes:
-        queued: Items that wait for a worker.
-        processing: Items that workers are processing.
-        postponed: Items that are processed and will be in line again when that is done.
-        delayed: Items added with a delay that has not passed.
-        failing: Items whose last run failed.
-        adds: Adds that gave an item a run it did not have before.
-        merged: Adds that changed no more than the triggers of a waiting item.
-        ignored: Adds that came after the shutdown, and delayed items that it dropped.
-        retries: How many adds asked for a delay (``workqueue_retries_total``).
-        taken: How many runs workers have begun.
-        done: How many runs have ended, well or not.
-        unfinished_work_seconds: How long the present runs have lasted, all together.
-        longest_running_seconds: How long the longest of them has lasted.
-        next_due_in: Seconds until the next delayed item is due; None if there is none.
+        queued: Number of items that wait for a worker.
+        processing: Number of items that workers are processing.
+        postponed: Number of processed items that will be queued again afterwards.
+        delayed: Number of delayed items.
+        failing: Number of items whose last run failed.
+        adds: Number of adds that caused an additional run.
+        merged: Number of adds that only changed the triggers of a queued item.
+        ignored: Number of adds after the shutdown, including delayed items that it dropped.
+        retries: Number of adds with a delay (``workqueue_retries_total``).
+        taken: Number of started runs.
+        done: Number of ended runs, successful or not.
+        unfinished_work_seconds: Total duration of the current runs.
+        longest_running_seconds: Duration of the longest current run.
+        next_due_in: Seconds until the next delayed item is due, or None.
         shutting_down: Whether adds are ignored.
-        parked: How many dead letters are kept.
-        parked_total: How many items were parked so far.
-        parked_dropped: Dead letters that were dropped, because there were too many.
+        parked: Number of dead letters.
+        parked_total: Number of items parked so far.
+        parked_dropped: Number of dead letters dropped because of the limit.
     """
 
     queued: int
@@ -118,18 +116,18 @@ class QueueStatistics(msgspec.Struct, frozen=True, kw_only=True):
     parked_dropped: int = 0
 
 
-# Looked up for each operation, where a member of an enum costs as much as a call.
+# Module variables, because access to an enum member costs as much as a call, and this runs for each operation.
 _QUEUED, _MERGED, _POSTPONED = AddOutcome.QUEUED, AddOutcome.MERGED, AddOutcome.POSTPONED
 
 
 class QueueCore(Generic[K]):
-    """The plain queue. Not safe for use from several threads: the driver has the lock.
+    """State machine of the plain queue. It is not thread-safe; the driver holds a lock.
 
     The line is a deque, unless another order is configured.
 
     Attributes:
-        dated: Whether the time of an add or of a success matters; otherwise any time may be passed.
-        ends_are_told: Whether the end of a run must be reported: to an observer, or after a shutdown.
+        dated: Whether the time of an add or a success matters. Otherwise you can pass any time.
+        ends_are_told: Whether ends of runs must be reported: to an observer, or after a shutdown.
     """
 
     can_delay: ClassVar[bool] = False
@@ -142,13 +140,14 @@ class QueueCore(Generic[K]):
         order: QueueOrder[K] | None = None,
         merge_triggers: MergeTriggers | None = None,
     ) -> None:
-        """Make an empty queue.
+        """Create an empty queue.
 
         Args:
-            max_triggers: Most triggers kept for one run of one item.
-            observed: Whether facts are collected for ``take_facts``.
-            order: The line, empty; None for first come, first served.
-            merge_triggers: Folds a new trigger into those of a waiting item; None appends it. It must not raise.
+            max_triggers: Largest number of stored triggers per run of an item.
+            observed: Whether to collect facts for ``take_facts``.
+            order: Empty order, or None for first in, first out.
+            merge_triggers: Function that merges a new trigger with those of a queued item. None appends it. It must not
+                raise.
         """
         self._max_triggers = max_triggers
         self._observed = observed
@@ -159,7 +158,7 @@ class QueueCore(Generic[K]):
         self._dirty: dict[K, TriggerLog] = {}
         self._processing: dict[K, Run[K]] = {}
         self._failures: dict[K, int] = {}
-        self._to_forget: set[K] = set()  # items that a success must let the limiter forget
+        self._to_forget: set[K] = set()  # items to forget in the limiter after a success
         self._parked: Container[K] = ()
         self._facts: list[Fact] = []
         self._shutting_down = False
@@ -171,10 +170,10 @@ class QueueCore(Generic[K]):
         self._taken = 0
         self._withdrawn = 0
 
-    # -- adding
+    # Add items
 
     def add(self, item: K, now: float, *, trigger: object | None = None, priority: int = 0) -> AddOutcome:
-        """Mark ``item`` as needing a run."""
+        """Record that an item needs a run."""
         if self._shutting_down:
             self._ignored += 1
             return AddOutcome.IGNORED
@@ -201,7 +200,7 @@ class QueueCore(Generic[K]):
         return log
 
     def _merge(self, item: K, now: float, waiting: TriggerLog, log: TriggerLog) -> None:
-        """Let an item that is dirty already take over what another add brought."""
+        """Merge the triggers of an add into those of a dirty item."""
         waiting.extend(log)
         self._merged_into(item, now, priority=log.priority)
 
@@ -211,7 +210,7 @@ class QueueCore(Generic[K]):
             self._order.touch(item, now, priority=priority)
 
     def _join(self, item: K, now: float, log: TriggerLog) -> AddOutcome:
-        """Let an item that is not dirty become it; ``log`` is its own from now on."""
+        """Make an item dirty. ``log`` belongs to the item from now on."""
         log.since = now
         self._dirty[item] = log
         if self._observed:
@@ -227,10 +226,10 @@ class QueueCore(Generic[K]):
         else:
             self._order.push(item, now, priority=log.priority)
 
-    # -- working
+    # Process items
 
     def get(self, now: float) -> Run[K] | None:
-        """Give the item whose turn it is to a worker; None if there is none."""
+        """Take the next item, or return None if the line is empty."""
         if self._order is None:
             if not self._line:
                 return None
@@ -247,10 +246,10 @@ class QueueCore(Generic[K]):
         return run
 
     def done(self, item: K, now: float) -> bool:
-        """End the run of ``item``; return whether it went back in line, because it was added meanwhile.
+        """End the run of an item, and return whether the item was queued again because it was added meanwhile.
 
         Raises:
-            ValueError: If the item is not being processed: ``done`` was called twice, or without ``get``.
+            ValueError: If the item is not being processed, because ``done`` was called twice or without ``get``.
         """
         run = self._processing.pop(item, None)
         if run is None:
@@ -269,10 +268,10 @@ class QueueCore(Generic[K]):
         return True
 
     def done_at_once(self, item: K) -> bool:
-        """End the run of ``item`` if nothing follows from that, the usual case; return whether that was so.
+        """End the run of an item if that has no further effect, which is usual, and return whether it did.
 
-        Nothing has changed if not, and ``done`` is to be called: the item runs again, facts are collected, the queue
-        is shut down (others may wait for the end), or no worker has the item.
+        Otherwise the queue does not change and you must call ``done``: the item runs again, facts are collected, the
+        queue is shut down, or no worker has the item.
         """
         if self.ends_are_told or item in self._dirty:
             return False
@@ -283,7 +282,7 @@ class QueueCore(Generic[K]):
         return True
 
     def finish(self, run: Run[K], now: float, ending: Ending) -> Finished:
-        """End a run, and see to it that the item runs again if it has to. ``done`` happens in every case."""
+        """End a run in any case, and schedule another run if necessary."""
         item, processing = run.item, self._processing
         if item not in processing or processing[item] is not run:
             return Finished(fate=RunOutcome.OVER, error=ending.error if isinstance(ending, Failed) else None)
@@ -307,7 +306,7 @@ class QueueCore(Generic[K]):
         return FINISHED
 
     def _put_back(self, run: Run[K], now: float) -> Finished:
-        if run.handed_on:  # its worker asked for another run before it was interrupted; the triggers went with that
+        if run.handed_on:  # the worker requested another run before the interruption, and it has the triggers
             return Finished(fate=RunOutcome.PUT_BACK)
         outcome = self._hand_on(run, now)
         return Finished(fate=RunOutcome.GIVEN_UP if outcome is AddOutcome.IGNORED else RunOutcome.PUT_BACK)
@@ -326,19 +325,19 @@ class QueueCore(Generic[K]):
         return self._join(run.item, now, log)
 
     def _put_in_front(self, item: K, log: TriggerLog, waiting: TriggerLog) -> None:
-        """Let a dirty item have the triggers of ``log`` before those that it has; since when it needs a run stays."""
+        """Insert the triggers of ``log`` in front of those of a dirty item. ``since`` does not change."""
         log.extend(waiting)
         log.since = waiting.since
         self._dirty[item] = log
 
     def forget(self, item: K) -> None:
-        """Begin the count of failed runs of ``item`` again at zero."""
+        """Reset the number of failed runs of an item."""
         self._failures.pop(item, None)
 
-    # -- ending
+    # Shut down
 
     def shut_down(self, *, drain: bool = False) -> None:
-        """Ignore adds from now on. ``drain`` says whether somebody waits for the work to end; the last call counts."""
+        """Ignore adds from now on. ``drain`` is whether a caller waits for all work to end. The last call counts."""
         self.ends_are_told = True
         self._shutting_down = True
         self._draining = drain
@@ -350,35 +349,35 @@ class QueueCore(Generic[K]):
 
     @property
     def ended(self) -> bool:
-        """Whether the queue is shut down and no item will ever be in line again."""
+        """Whether the queue is shut down and the line will stay empty."""
         return self._shutting_down and not self._dirty
 
     @property
     def drain_over(self) -> bool:
-        """Whether a drain need not be waited for: all work is done, or a plain shutdown put an end to it."""
+        """Whether a drain is over, because all work is done or because of a plain shutdown."""
         return not self._draining or not (self._dirty or self._processing)
 
-    # -- looking
+    # Inspect
 
     def __len__(self) -> int:
         return len(self._line) if self._order is None else len(self._order)
 
     @property
     def processing(self) -> int:
-        """Items that workers have."""
+        """Number of items that workers have."""
         return len(self._processing)
 
     def runs(self) -> list[Run[K]]:
-        """Return the present runs, the oldest first."""
+        """Return the current runs, oldest first."""
         return list(self._processing.values())
 
     def unfinished(self, now: float) -> tuple[float, float]:
-        """Return how long the present runs have lasted: all together, and the longest."""
+        """Return the total and the longest duration of the current runs in seconds."""
         ages = [max(0.0, now - run.started_at) for run in self._processing.values()]
         return sum(ages, 0.0), max(ages, default=0.0)
 
     def statistics(self, now: float) -> QueueStatistics:
-        """Return the state as numbers."""
+        """Return the statistics."""
         unfinished, longest = self.unfinished(now)
         return QueueStatistics(
             queued=len(self),
@@ -399,7 +398,7 @@ class QueueCore(Generic[K]):
         )
 
     def take_facts(self) -> list[Fact]:
-        """Return what happened since the last call."""
+        """Return the facts since the last call."""
         facts, self._facts = self._facts, []
         return facts
 

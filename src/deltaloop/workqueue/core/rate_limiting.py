@@ -1,24 +1,22 @@
-"""Adds that a rate limiter spaces out, and what happens to an item whose run failed.
+"""State machine of rate-limited adds and retries.
 
-``add_rate_limited`` asks the limiter and then adds after that delay, with one difference to ``add_after``: the delay is
-a price, not a wish. So an item that waits for a run anyway (it is in line, or it is postponed) needs no second run
-later; the triggers are merged, and the token goes back (``RefundableRateLimiter``). A delay by ``add_after`` is a wish
-and is kept, as upstream.
+**Rate-limited adds.** ``add_rate_limited`` gets a delay from the limiter and adds the item after it. This delay is a
+cost and not a request, as it is for ``add_after``. So if the item is queued or postponed anyway, it needs no second
+run: the triggers are merged and the token is refunded (``RefundableRateLimiter``). Delays of ``add_after`` are kept, as
+in client-go.
 
-Whose call is it? Workers ask for a retry of the run at hand; handlers ask for a new run. A call while the item is
-processed is the worker's if it names an error or no trigger: then the run counts as failed (once), and its triggers go
-on to the next run. ``forget`` begins the counts again.
+**Callers.** Workers request a retry of the current run, and handlers a new run. During a run, a call with an error or
+without a trigger comes from the worker: the run counts as failed (once), and its triggers pass to the next run.
+``forget`` resets the counts.
 
-Dead letters. A run that failed for good is not retried; its item is parked with the error (dead_letters.py). That is so
-for a ``TerminalError``, and for any error after ``max_requeues`` retries in a row. Parking forgets the item's failures.
-An item that is parked and then added is a dead letter no more: something has changed, so it gets a run,
-which gets the old triggers in front of the new ones, and all its retries. If it was added while the run still lasted,
-it is not parked at all, for the same reason. A worker that asked for a retry itself, by a plain call, and then fails
-has its retry.
+**Dead letters.** After a ``TerminalError``, or after ``max_requeues`` consecutive retries, the item is parked with its
+error (dead_letters.py), and its failures are forgotten. If a parked item is added again, it gets a run with the old
+triggers in front of the new ones, and all its retries, because something has changed. For the same reason, an item that
+was added during its run is not parked. If a worker requested a retry and then fails, the retry remains.
 
-Echoes. A failed run may have written to objects whose changes add its item again. Such a trigger is an *echo*: it
-waits for the retry, or stays with the dead letter, because nothing has changed but by the failed run. The queue asks
-``is_echo`` when the run ends, since an event may be faster than the response to its write, and later for each add.
+**Echoes.** A failed run may have written objects whose changes add its item again. Such a trigger is an *echo*: it
+waits for the retry or stays with the dead letter, because only the failed run caused the change. The queue calls
+``is_echo`` at the end of the run, because an event can arrive before the response to its write, and later for each add.
 
 Source: client-go util/workqueue/rate_limiting_queue.go.
 """
@@ -42,15 +40,15 @@ from deltaloop.workqueue.errors import is_terminal
 K = TypeVar("K", bound=Hashable)
 
 MOST_JUDGED: Final = 4096
-"""Most triggers kept of an item that is processed, until it is decided whether they are echoes."""
+"""Largest number of triggers that are stored during a run, until they are checked for echoes."""
 
 BROKEN_LIMITER_DELAY: Final = 5.0
-"""Seconds until the retry of an item whose rate limiter raised an exception."""
+"""Delay in seconds before a retry whose rate limiter raised an exception."""
 
 
 @final
 class RateLimitingCore(DelayingCore[K]):
-    """A queue whose items may be added when a rate limiter says so."""
+    """State machine of a queue with a rate limiter."""
 
     def __init__(
         self,
@@ -64,17 +62,18 @@ class RateLimitingCore(DelayingCore[K]):
         max_dead_letters: int = DEFAULT_MAX_DEAD_LETTERS,
         is_echo: IsEcho | None = None,
     ) -> None:
-        """Make an empty queue.
+        """Create an empty queue.
 
         Args:
-            limiter: Asked for each rate limited add; its owner is this queue.
-            max_triggers: Most triggers kept for one run of one item.
-            observed: Whether facts are collected for ``take_facts``.
-            order: The line, empty; None for first come, first served.
-            merge_triggers: Folds a new trigger into those of a waiting item; None appends it. It must not raise.
-            max_requeues: How often in a row a failed run is retried before its item is parked; None for always.
-            max_dead_letters: Most dead letters kept; the oldest goes then.
-            is_echo: Decides which triggers wait for the retry of an item that failed; None for none.
+            limiter: Rate limiter, which belongs to this queue.
+            max_triggers: Largest number of stored triggers per run of an item.
+            observed: Whether to collect facts for ``take_facts``.
+            order: Empty order, or None for first in, first out.
+            merge_triggers: Function that merges a new trigger with those of a queued item. None appends it. It must not
+                raise.
+            max_requeues: Number of consecutive retries before an item is parked, or None for no limit.
+            max_dead_letters: Largest number of dead letters. The oldest is dropped first.
+            is_echo: Function that detects echoes, or None.
         """
         super().__init__(max_triggers=max_triggers, observed=observed, order=order, merge_triggers=merge_triggers)
         self._max_requeues = max_requeues
@@ -93,18 +92,18 @@ class RateLimitingCore(DelayingCore[K]):
         trigger: object | None = None,
         priority: int | None = None,
     ) -> AddOutcome:
-        """Add ``item`` when the limiter says so, or park it, if it failed for good.
+        """Add an item after the limiter's delay, or park it if it failed permanently.
 
         Args:
-            item: The item to add, usually the key of an object.
-            now: Seconds on the queue's clock.
-            error: Why the last run failed.
-            trigger: Why the item is to run, for adds that are no retry.
-            priority: For queues with priorities; None for the one of the run that is retried, otherwise 0.
+            item: Item to add, usually the key of an object.
+            now: Time in seconds on the queue's clock.
+            error: Error of the last run, or None.
+            trigger: Cause of the run, for adds that are not retries.
+            priority: Priority, or None for that of the retried run, otherwise 0.
 
         Raises:
-            ValueError: If the limiter's answer is no finite number. What the limiter raises is raised, too. The queue
-                has not changed then.
+            ValueError: If the limiter's delay is not finite. Exceptions of the limiter also propagate. The queue does
+                not change.
         """
         run = self._processing.get(item)
         retried = run if error is not None or trigger is None else None
@@ -138,7 +137,7 @@ class RateLimitingCore(DelayingCore[K]):
         trigger: object | None = None,
         paid: bool = True,
     ) -> tuple[AddOutcome, float]:
-        """Add an item whose delay is known; return what that did, and in how many seconds the item runs."""
+        """Add an item after a delay, and return the result and the seconds until the item runs."""
         if retried is not None and not retried.handed_on:
             retried.handed_on = True
             self._failures[item] = retried.failures + 1
@@ -178,20 +177,20 @@ class RateLimitingCore(DelayingCore[K]):
         if self._shutting_down and item not in self._dirty:
             self._ignored += 1
             return Finished(fate=RunOutcome.GIVEN_UP, error=error)
-        if run.handed_on:  # its worker asked for the retry itself
+        if run.handed_on:  # the worker requested the retry
             return Finished(fate=RunOutcome.RETRIED, error=error)
         limiter_error: Exception | None = None
         try:
             delay = self._ask(item, error)
-        except Exception as broken:  # noqa: BLE001  # a broken limiter must not cost the item; the driver logs it
+        except Exception as broken:  # noqa: BLE001  # a broken limiter must not lose the item; the driver logs it
             delay, limiter_error = BROKEN_LIMITER_DELAY, broken
         _, delay = self._pay_and_add(item, now, delay, retried=run, log=self._log(), paid=limiter_error is None)
         return Finished(fate=RunOutcome.RETRIED, delay=delay, error=error, limiter_error=limiter_error)
 
-    # -- dead letters
+    # Dead letters
 
     def _is_for_good(self, item: K, run: Run[K] | None, error: BaseException | None) -> bool:
-        """Whether a failure is not to be retried; ``run`` is what failed, if it still lasts."""
+        """Return whether a failure is permanent. ``run`` is the failed run if it has not ended."""
         if run is None:
             return is_terminal(error) and item not in self._dirty
         if run.handed_on:
@@ -232,7 +231,7 @@ class RateLimitingCore(DelayingCore[K]):
             log = older
         return super()._join(item, now, log)
 
-    # -- echoes
+    # Echoes
 
     def _are_echoes(self, item: K, log: TriggerLog) -> bool:
         """Return whether failed runs of an item caused all triggers of a log."""
@@ -242,16 +241,16 @@ class RateLimitingCore(DelayingCore[K]):
         return all(is_echo(item, trigger) for trigger in triggers)
 
     def _withdraw(self, item: K) -> TriggerLog:
-        """Let an item that is processed not need another run; return the triggers of that run."""
+        """Cancel the next run of an item that is being processed, and return its triggers."""
         self._withdrawn += 1
         return self._dirty.pop(item)
 
     def dead_letters(self) -> list[ParkedItem[K]]:
-        """Return what was parked, the oldest first."""
+        """Return the dead letters, oldest first."""
         return self._dead.in_order()
 
     def retry_dead_letter(self, item: K, now: float, *, trigger: object | None = None) -> bool:
-        """Add a dead letter's item at once; return whether it was one. After a shutdown nothing changes."""
+        """Add the item of a dead letter, and return whether it was one. After a shutdown this has no effect."""
         letter = self._dead.get(item)
         if letter is None or self._shutting_down:
             return False
@@ -259,26 +258,26 @@ class RateLimitingCore(DelayingCore[K]):
         return True
 
     def discard_dead_letter(self, item: K) -> ParkedItem[K] | None:
-        """Drop a dead letter, and with it the triggers of its last run."""
+        """Discard and return a dead letter with its triggers, or return None."""
         return self._dead.remove(item)
 
     def statistics(self, now: float) -> QueueStatistics:
-        """Return the state as numbers."""
+        """Return the statistics."""
         dead = self._dead
         return msgspec.structs.replace(
             super().statistics(now), parked=len(dead), parked_total=dead.total, parked_dropped=dead.dropped
         )
 
-    # -- counts
+    # Counts
 
     def forget(self, item: K) -> None:
-        """Begin the limiter's and the queue's count of failures of ``item`` again at zero."""
+        """Reset the failure counts of an item in the limiter and the queue."""
         super().forget(item)
         self._to_forget.discard(item)
         self._limiter.forget(item)
 
     def num_requeues(self, item: K) -> int:
-        """Return how often the limiter was asked for ``item`` since it was forgotten."""
+        """Return the number of limiter calls for an item since ``forget``."""
         return self._limiter.num_requeues(item)
 
     def _refund(self, item: K) -> None:

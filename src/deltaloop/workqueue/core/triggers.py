@@ -1,14 +1,11 @@
-"""Why an item is to be worked on, and how urgently: what its adds brought along, merged.
+"""Triggers and priority of an item, merged from its adds.
 
-A trigger is any object; the queue never looks into it. When more triggers come than the bound allows, the ones in the
-middle go: what started the work and what happened last say the most about a run. Half of the places (rounded up) belong
-to the first triggers, the other half to the latest ones. ``dropped`` counts the rest, so nothing is lost silently: the
-triggers kept and the ones dropped are together as many as were added.
+Triggers are arbitrary objects. If there are too many, those in the middle are dropped: half of the places (rounded up)
+belong to the first triggers, the others to the latest ones. ``dropped`` counts them, so that stored and dropped
+triggers together are all that were added. A merge function can combine triggers, for example several changes of one
+object. The triggers that it omits count as dropped.
 
-A merge function may fold a new trigger into the ones that are kept, for example several changes of one object into one.
-What it leaves out counts as dropped, too.
-
-The priority of several adds is the highest of theirs.
+The priority is the highest priority of the adds.
 """
 
 from __future__ import annotations
@@ -22,23 +19,23 @@ import msgspec
 DEFAULT_MAX_TRIGGERS: Final = 16
 
 IsEcho: TypeAlias = Callable[[Any, object], bool]
-"""Takes an item and a trigger; returns whether a failed run of the item caused the trigger. It must not raise."""
+"""Function that returns whether a failed run of an item caused a trigger. It must not raise."""
 
 MergeTriggers: TypeAlias = Callable[[tuple[object, ...], object], Sequence[object]]
-"""Takes the triggers that are kept, oldest first, and a new one; returns what to keep of them, oldest first."""
+"""Function that merges the stored triggers and a new one, and returns the triggers to store, oldest first."""
 
 
 @final
 class TriggerLog(msgspec.Struct, eq=False, gc=False):
-    """The triggers of one item, oldest first, at most ``bound`` of them, and its priority.
+    """Triggers of one item, oldest first, and its priority.
 
     Attributes:
-        bound: Most triggers kept; 0 keeps none and only counts them.
-        stated_priority: How urgent the item is, for queues with priorities; higher is more urgent. None says nothing.
-        merge: Folds a new trigger into those that are kept; None appends it. It must not raise.
-        since: When the item began to need the run that these triggers are for; the queue core says when.
-        dropped: How many triggers came that are not kept.
-        kept: The triggers, oldest first.
+        bound: Largest number of stored triggers. With 0, triggers are only counted.
+        stated_priority: Priority of the item, or None if unspecified. Higher is more urgent.
+        merge: Function that merges a new trigger with the stored ones. None appends it. It must not raise.
+        since: Time at which the item began to need this run. The queue core sets it.
+        dropped: Number of triggers that were not stored.
+        kept: Stored triggers, oldest first.
     """
 
     bound: int = DEFAULT_MAX_TRIGGERS
@@ -50,15 +47,15 @@ class TriggerLog(msgspec.Struct, eq=False, gc=False):
 
     @property
     def priority(self) -> int:
-        """The highest priority of all that was merged; 0 if nothing was said."""
+        """Highest priority of all adds, or 0 if unspecified."""
         return 0 if self.stated_priority is None else self.stated_priority
 
     def add(self, trigger: object | None, *, priority: int | None = None) -> None:
-        """Append a trigger, or merge it; None stands for no trigger.
+        """Append or merge a trigger.
 
         Args:
-            trigger: Why the item is to run.
-            priority: How urgent it is; the highest counts.
+            trigger: Cause of the run, or None.
+            priority: Priority; the highest one counts. None does not change it.
         """
         if priority is not None and (self.stated_priority is None or priority > self.stated_priority):
             self.stated_priority = priority
@@ -78,7 +75,7 @@ class TriggerLog(msgspec.Struct, eq=False, gc=False):
         self.kept = kept
 
     def extend(self, later: TriggerLog) -> None:
-        """Append everything that ``later`` has, its count of dropped triggers too; the higher priority stays."""
+        """Append the triggers and counts of a later log, and keep the higher priority."""
         for trigger in later.kept:
             self.add(trigger)
         self.dropped += later.dropped
@@ -94,7 +91,7 @@ class TriggerLog(msgspec.Struct, eq=False, gc=False):
         return log
 
     def copy(self) -> TriggerLog:
-        """Return a log of its own with the same content."""
+        """Return an independent log with the same content."""
         return copy(self)
 
     def __len__(self) -> int:

@@ -17,9 +17,9 @@ from lab.mutants.edited import edited
 @pytest.mark.parametrize(
     "edit",
     [
-        ("version = metadata.resource_version or version", "version = metadata.resource_version"),
-        ("if event.type is _BOOKMARK or not metadata.name:", "if event.type is _BOOKMARK:"),
-        ("if event.type is _BOOKMARK or not metadata.name:", "if not metadata.name:"),
+        ("version = obj.resource_version or version", "version = obj.resource_version"),
+        ("if event.type is _BOOKMARK or not obj.name:", "if event.type is _BOOKMARK:"),
+        ("if event.type is _BOOKMARK or not obj.name:", "if not obj.name:"),
         ("if self._initial_events_first:\n            return 0", "pass"),
         ("self._stream_events += changes", "pass"),
         ("self._counts.events += changes", "self._counts.events += 1"),
