@@ -1,9 +1,7 @@
-"""From caches to reconciles: controllers as functions, and the manager that runs them.
+"""Controllers as functions, and the manager that runs them.
 
-This room joins the rooms below it: handlers put keys into work queues, workers take them while this process leads, and
-a reconciler reads from caches and writes through a guarded client. Those rooms do not know each other.
-
-A name is imported when it is first used: a program pays for what it needs.
+Handlers add keys to work queues. Workers take the keys while this process leads. Reconcile functions read from caches
+and write through a guarded client. Names are imported on first use to save start time and memory.
 """
 
 from deltaloop._internal.lazy_names import lazy_names

@@ -1,9 +1,9 @@
-"""Declares controllers: a function, the kind that it reconciles, and what else asks it to run.
+"""Declaration of controllers.
 
     @controller("samples.deltaloop.dev/v1alpha1/Foo", owns=["apps/v1/Deployment"], workers=4)
     async def reconcile(request: Request, ctx: Context) -> Result | None: ...
 
-Nothing runs and nothing is asked of a server until a ``Manager`` gets it.
+A declaration sends no requests. A ``Manager`` runs the controller.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ _HOT_LOOPS: Final = HotLoopOptions()
 
 @final
 class Cleanup(msgspec.Struct, frozen=True):
-    """What a controller does with objects that are being deleted.
+    """Cleanup of objects that are being deleted.
 
     Attributes:
-        function: Cleans up what one object stands for.
-        deadline: Seconds from the deletion on after which ``on_deadline`` is asked; None never asks.
-        on_deadline: Returns whether to give up.
+        function: Function that cleans up the resources of one object.
+        deadline: Time in seconds after the deletion at which ``on_deadline`` is called. None disables it.
+        on_deadline: Function that returns whether to give up.
     """
 
     function: ReconcileFunction
@@ -66,34 +66,36 @@ class Cleanup(msgspec.Struct, frozen=True):
 class Controller:
     """A declared controller.
 
-    Calling it calls its function, for unit tests.
+    You can call it in unit tests, which calls its function.
 
     Attributes:
-        function: Reconciles one object: ``async def``, or a plain function, which runs in a thread of a pool with
-            ``workers`` threads.
-        resource: The kind that it reconciles.
-        owns: Kinds whose objects belong to such objects: a change reconciles the controlling owner.
-        children: Kinds like those in ``owns``, whose objects ``ctx.children`` applies and prunes; that they may be
-            created, patched and deleted is declared with it.
-        watches: Other kinds whose changes ask for reconciles.
-        sources: What else does: channels and timers.
-        reads: Kinds that are only read; they get a cache, and their changes ask for nothing.
-        tracks: Kinds of which ``ctx.track`` may watch single objects; that they may be read is declared with it.
-        writes: What it writes: kinds (get, create, update, patch, delete), or ``Permission`` to say it exactly. The
-            role of ``deltaloop generate rbac``, the preflight and ``ManagerOptions.undeclared_access`` follow from it.
-        workers: Most reconciles at a time.
-        predicates: Only changes of ``resource`` that all of them pass count; the others' are in their ``Watch``.
-        timeout: Seconds that one reconcile may take; None has no limit.
-        rate_limiter: Makes the limiter that spaces out retries; None for the default one.
-        name: In logs, metrics and events; unique in a manager. The kind in lower case by default.
-        namespace: Reconcile objects of this namespace only; None is the manager's.
+        function: Reconcile function. It is ``async``, or a plain function that runs in a pool of ``workers`` threads.
+        resource: Kind to reconcile.
+        owns: Kinds of owned objects. A change reconciles the controlling owner.
+        children: Kinds of owned objects that ``ctx.children`` applies and prunes. Permissions to create, patch and
+            delete
+            them are included.
+        watches: Other kinds whose changes trigger reconciles.
+        sources: Other triggers, such as channels and timers.
+        reads: Kinds that are only read. They have a cache, but their changes trigger no reconciles.
+        tracks: Kinds whose single objects ``ctx.track`` can watch. Read permissions are included.
+        writes: Kinds that the controller writes (get, create, update, patch, delete), or a ``Permission`` for exact
+            verbs.
+            The role of ``deltaloop generate rbac``, the preflight and ``ManagerOptions.undeclared_access`` use them.
+        workers: Maximum number of concurrent reconciles.
+        predicates: Predicates that changes of ``resource`` must pass. For other kinds, set them in the ``Watch``.
+        timeout: Time limit of one reconcile in seconds. None means no limit.
+        rate_limiter: Factory of the rate limiter for retries. None means the default limiter.
+        name: Name in logs, metrics and Events, unique in a manager. By default the kind in lower case.
+        namespace: The only namespace to reconcile. None means that of the manager.
         indexers: Index functions of the cache of ``resource``, by name.
-        queue: Options of its work queue: priorities, fair shares, bounds.
-        hot_loops: When a key that keeps itself busy is told of and slowed down; None never.
-        lifespan: What lives as long as the program, such as a connection pool; ``ctx.lifespan`` returns its value.
-        finalizer: Keeps objects from being gone before ``cleanup`` has let go of what they stand for; a name with a
-            domain, such as ``example.com/backup``. Empty for none.
-        declared_cleanup: What ``cleanup`` was given; None until then.
+        queue: Options of the work queue, such as priorities, fair shares and bounds.
+        hot_loops: Thresholds for hot keys, which are reported and delayed. None disables the detection.
+        lifespan: Resource that is open as long as the program runs. ``ctx.lifespan`` returns its value.
+        finalizer: Finalizer that keeps objects until ``cleanup`` has released their resources. It must have a domain,
+            for
+            example ``example.com/backup``. By default there is none.
+        declared_cleanup: Cleanup declared with ``cleanup``; None before that.
     """
 
     function: ReconcileFunction
@@ -119,10 +121,11 @@ class Controller:
     declared_cleanup: Cleanup | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work.
+        """Reject invalid declarations.
 
         Raises:
-            InvalidControllerError: Naming the controller and what to change.
+            InvalidControllerError: If the declaration is invalid. The message names the controller and the necessary
+                change.
         """
         object.__setattr__(self, "resource", as_kind(self.resource))
         if not self.name:
@@ -162,13 +165,13 @@ class Controller:
             raise InvalidControllerError(self.name, problem)
 
     def _require_reconciler(self, name: str, function: object) -> None:
-        """Refuse what cannot be called, and awaited or run in a thread, with a request and a context."""
+        """Reject functions that cannot be called with a request and a context, and generators."""
         self._require_call(name, function, "a request and a context", None, None)
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise InvalidControllerError(self.name, f"{name} is a generator: take `yield` out of it")
 
     def _require_watches(self) -> None:
-        """Refuse what stands in the wrong list."""
+        """Reject watches in the wrong list."""
         for name, watches in (("owns", self.owns), ("reads", self.reads)):
             for watch in map(as_watch, watches):
                 if watch.to is not None or watch.by_index:
@@ -182,7 +185,7 @@ class Controller:
             self._require_mapping(watch)
 
     def _require_mapping(self, watch: Watch) -> None:
-        """Refuse what does not lead from a watched object to the controller's objects."""
+        """Reject watches without exactly one valid mapping to the controller's objects."""
         if watch.to is not None and watch.by_index:
             problem = f"the Watch of {watch.resource} has `to` and `by_index`: one of them is enough"
             raise InvalidControllerError(self.name, problem)
@@ -198,18 +201,18 @@ class Controller:
         self._require_plain(name, watch.to)
 
     def _require_plain(self, name: str, function: object) -> None:
-        """Refuse what has to be awaited where nothing awaits it."""
+        """Reject async functions where nothing awaits them."""
         if is_coroutine_function(function):
             problem = f"{name} is `async`: make it a plain function; what has to wait belongs into the reconcile"
             raise InvalidControllerError(self.name, problem)
 
     def _require_call(self, name: str, function: object, needed: str, *arguments: object) -> None:
-        """Refuse what cannot be called with such arguments, as far as its signature tells."""
+        """Reject objects that cannot be called with these arguments, as far as the signature is known."""
         if not callable(function):
             raise InvalidControllerError(self.name, f"{name} cannot be called; it is a function that takes {needed}")
         try:
             signature = inspect.signature(function)
-        except (TypeError, ValueError):  # built in, without a signature
+        except (TypeError, ValueError):  # built-in function without a signature
             return
         try:
             signature.bind(*arguments)
@@ -221,7 +224,7 @@ class Controller:
 
     @property
     def needs_threads(self) -> bool:
-        """Whether one of its functions is plain."""
+        """Return whether one of the functions is plain."""
         cleanup = self.declared_cleanup
         beside = () if cleanup is None else (cleanup.function, cleanup.on_deadline)
         return not all(function is None or is_coroutine_function(function) for function in (self.function, *beside))
@@ -240,21 +243,25 @@ class Controller:
         deadline: float | None = None,
         on_deadline: DeadlineFunction | None = None,
     ) -> ReconcileFunction | Callable[[ReconcileFunction], ReconcileFunction]:
-        """Declare the decorated function as what is called for objects that are being deleted, in place of its own.
+        """Declare the decorated function as the cleanup for objects that are being deleted.
 
-        It is called, retried and timed as its own function is. The finalizer is dropped once it has returned without
-        asking for another run; ``Result(requeue_after=...)`` means "not yet". It has to do with being called again: a
-        program may end between its last write and that.
+        It replaces the reconcile function for these objects, with the same retries and timeout. The finalizer is
+        removed when
+        it returns without requesting another reconcile. ``Result(requeue_after=...)`` means that it is not done yet.
+        The
+        function must be idempotent, because the program can end before the finalizer is removed.
 
         Args:
-            function: Cleans up what an object stands for; ``async def``, or a plain function, which runs in a thread.
-            deadline: Seconds from the object's ``deletionTimestamp`` on, after which ``on_deadline`` is asked; a
-                clean-up that has never been tried is tried first.
-            on_deadline: Called like ``function``, once a run; True drops the finalizer although nothing is cleaned up,
-                False goes on trying.
+            function: Cleanup function. It is ``async``, or a plain function that runs in a thread.
+            deadline: Time in seconds after the object's ``deletionTimestamp`` at which ``on_deadline`` is called. At
+                least one
+                cleanup is attempted first.
+            on_deadline: Function that is called like ``function``, once per reconcile. If it returns True, the
+                finalizer is
+                removed without a complete cleanup. If it returns False, the retries continue.
 
         Raises:
-            InvalidControllerError: If that cannot work.
+            InvalidControllerError: If the declaration is invalid.
         """
 
         def declare(function: ReconcileFunction) -> ReconcileFunction:
@@ -312,7 +319,7 @@ def kinds_declared(controller: Controller, *, writes: bool = True) -> list[Kind]
     """Return all kinds that a controller names.
 
     Args:
-        controller: The controller as it was declared.
+        controller: Declared controller.
         writes: Whether to include kinds that are only written.
     """
     beside = (*controller.owns, *controller.children, *controller.watches, *controller.reads, *controller.tracks)
@@ -321,7 +328,7 @@ def kinds_declared(controller: Controller, *, writes: bool = True) -> list[Kind]
 
 
 def kind_of(resource: Kind) -> str:
-    """Return the kind's name, such as ``Foo`` of ``samples.deltaloop.dev/v1alpha1/Foo``."""
+    """Return the kind's name, for example ``Foo`` for ``samples.deltaloop.dev/v1alpha1/Foo``."""
     named = as_kind(resource)
     return named.kind if isinstance(named, ResourceType) else named.rpartition("/")[2]
 
@@ -332,13 +339,13 @@ def group_kind(resource: Kind) -> tuple[str, str]:
 
 
 def _named(given: Sequence[Any]) -> Sequence[Any]:
-    """Return kinds with the resource type in place of each class."""
+    """Replace classes with their resource types."""
     classes = any(isinstance(each, type) for each in given)
     return [as_kind(each) if isinstance(each, type) else each for each in given] if classes else given
 
 
 def as_watch(watch: Kind | Watch) -> Watch:
-    """Return a watch of a kind that was given by its name alone."""
+    """Wrap a bare kind in a watch."""
     return watch if isinstance(watch, Watch) else Watch(watch)
 
 
@@ -366,10 +373,10 @@ def controller(
 ) -> Callable[[ReconcileFunction], Controller]:
     """Declare the decorated function as a controller; the arguments are those of ``Controller``.
 
-    ``timeout`` is in seconds. A function without ``async`` runs in a thread of a pool.
+    ``timeout`` is in seconds. A function without ``async`` runs in a thread pool.
 
     Raises:
-        InvalidControllerError: If that cannot work.
+        InvalidControllerError: If the declaration is invalid.
     """
 
     def declare(function: ReconcileFunction) -> Controller:

@@ -1,10 +1,10 @@
-"""Handlers that queue keys with triggers.
+"""Informer handlers that queue keys with triggers.
 
-``informer.add_event_handler(enqueue(queue))`` queues the object's own key,
-``deployments.add_event_handler(enqueue_owner(queue, FOO))`` the key of the Foo that controls the Deployment.
+``informer.add_event_handler(enqueue(queue))`` queues the object's own key.
+``deployments.add_event_handler(enqueue_owner(queue, FOO))`` queues the key of the Foo that controls the Deployment.
 
-A change whose mapper raises is not lost: its object goes into a work queue of failed mappings, which tries it again as
-a key is tried again, and names it in the log.
+If a mapper raises, the object is added to a work queue of failed mappings, which logs the error and retries it with
+backoff.
 """
 
 from __future__ import annotations
@@ -28,31 +28,34 @@ _logger: Final = logging.getLogger("deltaloop.runtime")
 
 
 class AcceptsKeys(Protocol):
-    """The part of a work queue that a handler needs."""
+    """Part of a work queue that a handler needs."""
 
     def add(self, item: str, *, trigger: object | None = None) -> None:
-        """Queue a key, with the reason why."""
+        """Queue a key with its trigger."""
         ...
 
 
 def _loop_time() -> float:
     try:
         return asyncio.get_running_loop().time()
-    except RuntimeError:  # a handler's thread (deltaloop.blocking); the loops there count by this clock
+    except RuntimeError:  # a handler's thread (deltaloop.blocking), whose event loops use this clock
         return time.monotonic()
 
 
 @final
 class Enqueue:
-    """An informer handler that queues the keys its mapper names, each with a ``Trigger``.
+    """Informer handler that queues the keys of a mapper, each with a ``Trigger``.
 
-    A mapper that raises is asked again at once, then with the waits of the default rate limiter; a newer change of the
-    object asks it at once, too. That goes on until it succeeds, raises ``TerminalError``, or ``close`` is called. In a
-    thread without an event loop nothing can be tried again: there what it raises goes to who called the handler.
+    If the mapper raises, it is retried immediately, then with the delays of the default rate limiter. A newer change of
+    the
+    object also retries it immediately. Retries end when it succeeds or raises ``TerminalError``, or when ``close`` is
+    called. In a thread without an event loop there are no retries, and the caller of the handler receives the
+    exception.
 
     Attributes:
-        takes_resources: That an informer whose kind has a class hands it objects as they came, too: mapper and
-            predicates get a ``Resource``, always.
+        takes_resources: Marker for informers of kinds with a class. It makes them pass a ``Resource`` to the mapper and
+            the
+            predicates.
     """
 
     takes_resources: Final = True
@@ -69,19 +72,21 @@ class Enqueue:
         on_gone: Callable[[Resource], object] | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        """Make a handler.
+        """Create a handler.
 
         Args:
-            queue: Where keys go.
-            mapper: From an object to keys.
-            source: What the triggers give as their source.
-            name: What to call the queue of failed mappings in the log; the source by default.
-            predicates: Only changes that all of them pass are queued. One that raises is logged, and lets the change
-                pass: a reconcile too many is better than one too few.
-            on_trigger: Told source and verb for each key that is queued.
-            on_gone: Told the last state of each object that is deleted, or replaced by another one of its name, before
-                anything is queued; also if no predicate lets that pass.
-            clock: Monotonic seconds; the running loop's by default.
+            queue: Queue that receives the keys.
+            mapper: Function from an object to keys.
+            source: Source name in the triggers.
+            name: Name of the queue of failed mappings in logs. By default the source.
+            predicates: Predicates that changes must pass. If one raises, the error is logged and the change passes,
+                because an
+                extra reconcile is better than a missing one.
+            on_trigger: Function called with source and verb for each queued key.
+            on_gone: Function called with the last state of each object that is deleted or replaced by a successor. It
+                is called
+                before keys are queued and regardless of predicates.
+            clock: Function that returns monotonic seconds. By default the time of the running event loop.
         """
         self._queue = queue
         self._mapper = mapper
@@ -98,17 +103,17 @@ class Enqueue:
         self._closed = False
 
     def on_add(self, obj: object, *, is_in_initial_list: bool) -> None:
-        """Queue for an object that is new, or that was there when the informer began."""
+        """Queue the keys of a new object, or of one in the initial list."""
         new = obj if type(obj) is Resource else as_resource(obj)
         self._changed("initial" if is_in_initial_list else "add", None, new)
 
     def on_update(self, old: object, new: object) -> None:
-        """Queue for a changed object; both states are asked for keys."""
+        """Queue the keys of both states of a changed object."""
         before = old if type(old) is Resource else as_resource(old)
         self._changed("update", before, new if type(new) is Resource else as_resource(new))
 
     def on_delete(self, obj: object, *, final_state_known: bool) -> None:
-        """Queue for a deleted object; its last known state is asked for keys."""
+        """Queue the keys of the last known state of a deleted object."""
         self._changed("delete" if final_state_known else "delete-missed", as_resource(obj), None)
 
     def _changed(self, verb: str, old: Resource | None, new: Resource | None) -> None:
@@ -128,7 +133,7 @@ class Enqueue:
                     raise
             else:
                 return
-        # It is asked once more, by the queue: that counts the failure, logs it, and says when to ask again.
+        # The queue calls the mapper again, counts and logs the failure, and schedules the next attempt.
         key = _key_of(old, new)
         self._unmapped.add(key, Change(verb=verb, old=old, new=new))
         self._failed_mappings().add(key)
@@ -136,9 +141,9 @@ class Enqueue:
     # -- mappings that failed
 
     def close(self) -> None:
-        """Try failed mappings no longer; what waits is dropped.
+        """Stop retrying failed mappings, and drop the waiting changes.
 
-        On the event loop.
+        Call it on the event loop.
         """
         self._closed = True
         self._unmapped = Unmapped()
@@ -172,7 +177,7 @@ class Enqueue:
                                 self._on_trigger(trigger.source, trigger.verb)
                     except Exception as error:
                         if is_terminal(error):
-                            self._unmapped.mapped(work.key)  # given up; those behind it have their turn
+                            self._unmapped.mapped(work.key)  # drop the change and continue with the object's next one
                             if work.key in self._unmapped.changes:
                                 retries.add(work.key)
                         raise
@@ -183,7 +188,7 @@ class Enqueue:
             try:
                 if not predicate.allows(change):
                     return False
-            except Exception as error:  # noqa: BLE001 - it is logged, and the change passes
+            except Exception as error:  # noqa: BLE001 - logged, and the change passes
                 key = change.subject.key if change.subject is not None else ""
                 extra = {"key": key, "predicate": repr(predicate), "source": self._source}
                 message = "a predicate failed; the change passes"
@@ -202,13 +207,13 @@ def _key_of(old: Resource | None, new: Resource | None) -> str:
 def enqueue(
     queue: AcceptsKeys, *, mapper: Mapper = own_key, source: str = "informer", predicates: Sequence[Predicate] = ()
 ) -> Enqueue:
-    """Make a handler that queues the key of each changed object.
+    """Return a handler that queues the key of each changed object.
 
     Args:
-        queue: Where keys go.
-        mapper: From an object to keys, if it should not be its own key.
-        source: What the triggers give as their source.
-        predicates: Only changes that all of them pass are queued.
+        queue: Queue that receives the keys.
+        mapper: Function from an object to keys. By default, it returns the object's own key.
+        source: Source name in the triggers.
+        predicates: Predicates that changes must pass.
     """
     return Enqueue(queue, mapper, source=source, predicates=predicates)
 
@@ -220,13 +225,13 @@ def enqueue_owner(
     controller_only: bool = True,
     predicates: Sequence[Predicate] = (),
 ) -> Enqueue:
-    """Make a handler that queues the key of the owner of each changed object.
+    """Return a handler that queues the key of the owner of each changed object.
 
     Args:
-        queue: Where keys go.
-        owner: The owners' type or class; objects owned by something else are passed over.
-        controller_only: Whether only the controlling owner counts.
-        predicates: Only changes that all of them pass are queued.
+        queue: Queue that receives the keys.
+        owner: Resource type or class of the owners. Other owners are ignored.
+        controller_only: Whether to include only the controlling owner.
+        predicates: Predicates that changes must pass.
     """
     mapper = owner_key(owner, controller_only=controller_only)
     return Enqueue(queue, mapper, source="owner", predicates=predicates)

@@ -1,28 +1,4 @@
-"""The errors of this room.
-
-DeltaloopError
-├── InvalidArgumentError
-│   └── InvalidControllerError   a controller is declared in a way that cannot work
-├── NoStatusSubresourceError     the status of a kind that has no such subresource was to be written
-├── ReconcileStoppedError        a write of a reconcile that was told to stop
-├── ReconcileCancelledError      a reconciler raised CancelledError although nobody had cancelled it
-├── ReconcileTimeoutError        in core/outcomes.py
-├── TerminalError (workqueue)
-│   ├── InvalidChildrenError     desired children that cannot be applied; an InvalidArgumentError, too
-│   ├── InvalidRequestsError     in core/requests.py
-│   ├── InvalidResultError       in core/outcomes.py
-│   ├── NotAwaitedError          same
-│   ├── InvalidDeadlineResultError       an `on_deadline` that returned neither True nor False
-│   ├── OwnerGoneError           the owner of children is gone, going, or another one
-│   ├── WaitOnLoopError          a blocking call of `ctx` in an `async def` function
-│   └── UndeclaredAccessError    a controller reads or writes what it does not declare
-├── AlreadyOwnedError            in ownership.py
-├── NotOwnedError                an object that nothing controls has the name of a desired child
-├── LifespanError                what lives as long as the program cannot begin or end
-├── PreflightError               this program may not do what its controllers need
-├── ShutdownTimeoutError         reconciles did not end in time, and were left behind
-└── HealthServerError            the health or metrics server cannot listen
-"""
+"""Errors of the runtime."""
 
 from __future__ import annotations
 
@@ -40,36 +16,36 @@ from deltaloop.workqueue.errors import TerminalError
 
 @final
 class InvalidControllerError(InvalidArgumentError):
-    """A controller is declared in a way that cannot work; the message names the controller and what to change.
+    """A controller's declaration is invalid; the message names the controller and the necessary change.
 
     Attributes:
         controller: Name of the controller.
     """
 
     def __init__(self, controller: str, problem: str) -> None:
-        """Keep which one."""
+        """Keep the name of the controller."""
         super().__init__(f"controller {controller!r}: {problem}")
         self.controller = controller
 
 
 @final
 class InvalidChildrenError(InvalidArgumentError, TerminalError):
-    """Desired children cannot be applied, and nothing was sent; the message says which, why, and what to do.
+    """Desired children cannot be applied, and nothing was sent; the message names the child, the cause and a remedy.
 
-    The key is parked: the same children would be refused again.
+    The key is parked, because the same children would be rejected again.
     """
 
 
 @final
 class NotOwnedError(DeltaloopError):
-    """An object that nothing controls has the name of a desired child; nothing was sent.
+    """An object without a controlling owner has the name of a desired child; nothing was sent.
 
     Attributes:
-        object: The object that nothing controls.
+        object: Reference of the object.
     """
 
     def __init__(self, obj: str) -> None:
-        """Keep which."""
+        """Keep the reference."""
         super().__init__(
             f"{obj} exists and nothing controls it: adopt=True takes it over, another name leaves it alone"
         )
@@ -78,7 +54,7 @@ class NotOwnedError(DeltaloopError):
 
 @final
 class OwnerGoneError(TerminalError):
-    """The owner of children is gone, is being deleted, or is another one of the same name; nothing more was sent.
+    """The owner of children is gone, being deleted, or replaced by another one of the same name; nothing more was sent.
 
     The next event of the owner reconciles it again.
 
@@ -87,21 +63,21 @@ class OwnerGoneError(TerminalError):
     """
 
     def __init__(self, owner: str, problem: str) -> None:
-        """Keep whose children they are."""
+        """Keep the owner."""
         super().__init__(f"children of {owner} cannot be applied: it {problem}")
         self.owner = owner
 
 
 @final
 class NoStatusSubresourceError(DeltaloopError):
-    """The status of an object was to be written, and its kind has no status subresource; nothing was written.
+    """The kind of an object has no status subresource, so its status was not written.
 
     Attributes:
-        kind: The kind.
+        kind: Kind of the object.
     """
 
     def __init__(self, kind: ResourceType[Any]) -> None:
-        """Keep which."""
+        """Keep the kind."""
         super().__init__(
             f"{kind} has no status subresource: add `subresources: {{status: {{}}}}` to the version of its "
             "CustomResourceDefinition; of a kind that is not yours, write no status"
@@ -111,12 +87,12 @@ class NoStatusSubresourceError(DeltaloopError):
 
 @final
 class WaitOnLoopError(TerminalError, RuntimeError):
-    """An ``async def`` function has made a blocking call, which works in plain functions only.
+    """An ``async def`` function made a blocking call that only plain functions can make.
 
-    Its key is parked: another run would do the same.
+    The key is parked, because a retry would do the same.
 
     Attributes:
-        call: The call, such as ``with ctx.status(...)``.
+        call: Blocking call, for example ``with ctx.status(...)``.
     """
 
     def __init__(self, call: str, instead: str) -> None:
@@ -127,18 +103,18 @@ class WaitOnLoopError(TerminalError, RuntimeError):
 
 @final
 class UndeclaredAccessError(TerminalError):
-    """A controller reads or writes what it does not declare; nothing was sent, and it is not tried again.
+    """A controller read or wrote a kind that it does not declare; nothing was sent, and the key is parked.
 
-    That is a fault of the declaration, or of the reconciler: in a cluster the role that ``deltaloop generate rbac``
-    prints would not allow it.
+    Fix the declaration or the reconcile function. In a cluster, the role of ``deltaloop generate rbac`` would deny the
+    request.
 
     Attributes:
         controller: Name of the controller.
-        needed: What the request needs to be allowed.
+        needed: Access that the request needs.
     """
 
     def __init__(self, controller: str, needed: NeededAccess) -> None:
-        """Keep who does what."""
+        """Keep the controller and the access."""
         super().__init__(f"controller {controller!r} does not declare this: {needed}. Remedy: {needed.remedy()}")
         self.controller = controller
         self.needed = needed
@@ -146,31 +122,31 @@ class UndeclaredAccessError(TerminalError):
 
 @final
 class InvalidDeadlineResultError(TerminalError, TypeError):
-    """The ``on_deadline`` of a clean-up returned neither True nor False; the finalizer stays, and the key is parked.
+    """The ``on_deadline`` of a cleanup did not return a bool; the finalizer stays, and the key is parked.
 
     Attributes:
-        returned: Name of the class of what came back.
+        returned: Class name of the returned value.
     """
 
     def __init__(self, returned: str) -> None:
-        """Keep what came back."""
+        """Keep the class name."""
         super().__init__(f"on_deadline returned a {returned}; return True to give up, or False to go on trying")
         self.returned = returned
 
 
 @final
 class ReconcileStoppedError(DeltaloopError):
-    """A reconcile that was told to stop tried to write; nothing was sent.
+    """A reconcile tried to write after it was told to stop; nothing was sent.
 
-    Let it end: its key runs again.
+    Let the reconcile end. Its key is reconciled again.
 
     Attributes:
-        key: Key of the object that was reconciled.
-        reason: Why it was to stop.
+        key: Key of the reconciled object.
+        reason: Reason for stopping.
     """
 
     def __init__(self, key: str, reason: StopReason, action: str) -> None:
-        """Keep whose and why."""
+        """Keep the key and the reason."""
         super().__init__(f"{action} refused: the reconcile of {key!r} was told to stop, because {reason.value}")
         self.key = key
         self.reason = reason
@@ -178,15 +154,15 @@ class ReconcileStoppedError(DeltaloopError):
 
 @final
 class ReconcileCancelledError(DeltaloopError):
-    """A reconciler raised ``CancelledError`` although nobody had cancelled it; it is tried again as after any error.
+    """A reconcile function raised ``CancelledError`` without being canceled; it is retried like after other errors.
 
-    That is a fault of the reconciler, or of what it waited for: somebody cancelled a task that it awaits.
+    The function has a bug, or another task canceled a task that it awaits.
     """
 
 
 @final
 class LifespanError(DeltaloopError):
-    """What lives as long as the program failed to begin or to end.
+    """A lifespan failed to begin or to end.
 
     The program ends. ``__cause__`` is the exception of the lifespan.
 
@@ -196,7 +172,7 @@ class LifespanError(DeltaloopError):
     """
 
     def __init__(self, lifespan: str, phase: Literal["begin", "end"], error: Exception) -> None:
-        """Keep which lifespan, and when it failed."""
+        """Keep the lifespan and the phase."""
         super().__init__(f"lifespan {lifespan} failed to {phase}: {error_text(error)}")
         self.lifespan = lifespan
         self.phase = phase
@@ -204,31 +180,31 @@ class LifespanError(DeltaloopError):
 
 @final
 class ShutdownTimeoutError(DeltaloopError):
-    """Reconciles did not end in time although they were told to; the program should end without them.
+    """Reconciles did not end in time after they were told to stop; exit the program without them.
 
-    A thread, or a coroutine that swallows its cancellation, may still run. The lock was not given up for that reason.
+    A thread, or a coroutine that suppresses its cancellation, can still run. For this reason the lock was not released.
 
     Attributes:
-        keys: Which, as ``controller: key``.
+        keys: Keys of the reconciles, as ``controller: key``.
     """
 
     def __init__(self, keys: Sequence[str]) -> None:
-        """Keep which."""
+        """Keep the keys."""
         super().__init__(f"{len(keys)} reconcile(s) did not end in time and were left behind: {', '.join(keys)}")
         self.keys: tuple[str, ...] = tuple(keys)
 
 
 @final
 class HealthServerError(DeltaloopError):
-    """The health or metrics server cannot listen; the message says where and what to do.
+    """The health or metrics server cannot listen; the message names the address and a remedy.
 
     Attributes:
-        host: The address that could not be listened on.
-        port: The port that could not be listened on.
+        host: Address of the server.
+        port: Port of the server.
     """
 
     def __init__(self, message: str, *, host: str, port: int) -> None:
-        """Keep where."""
+        """Keep the address."""
         super().__init__(message)
         self.host = host
         self.port = port

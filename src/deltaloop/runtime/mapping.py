@@ -1,4 +1,4 @@
-"""What ``Watch(to=...)`` and ``Watch(by_index=...)`` may be, and the mapper that each becomes."""
+"""Mappers for ``Watch(to=...)`` and ``Watch(by_index=...)``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from deltaloop.runtime.core.requests import Mapped, Mapper, keys_by_index
 from deltaloop.runtime.objects.caches import Caches
 
 CachedMapper: TypeAlias = Callable[[Resource, Caches], Mapped]
-"""From an object, and what the controller's caches hold, to what is to be reconciled for it."""
+"""Function from an object and the controller's caches to the objects to reconcile."""
 
 
 def mapping_by_index(own: ResourceType[Any], index: str) -> CachedMapper:
-    """Make a mapping to the objects of ``own`` whose index holds an object's name; see ``Watch.by_index``."""
+    """Return a mapper to the objects of ``own`` whose index contains an object's name; see ``Watch.by_index``."""
     kind = untyped(own)
 
     def map_by_index(obj: Resource, caches: Caches) -> Mapped:
@@ -27,12 +27,12 @@ def mapping_by_index(own: ResourceType[Any], index: str) -> CachedMapper:
 
 
 def takes_caches(mapping: Mapper | CachedMapper) -> bool:
-    """Tell whether a mapping must be given the caches: a second parameter with a default is its own affair."""
+    """Return whether a mapper requires the caches. An optional second parameter does not count."""
     return not accepts(mapping, None) and accepts(mapping, None, None)
 
 
 def with_caches(mapping: Mapper | CachedMapper, caches: Caches) -> Mapper:
-    """Return the mapping as a function of the object alone."""
+    """Bind the caches to a mapper that requires them."""
     if not takes_caches(mapping):
         return cast("Mapper", mapping)
     cached = cast("CachedMapper", mapping)

@@ -1,7 +1,6 @@
-"""Where the keys of a controller come from, beside its own kind: watched kinds, channels and timers.
+"""Sources of a controller's keys in addition to its own kind: watches, channels and timers.
 
-A source is declared once and attached to the work queue of each run of its controller. What a change asks for is
-decided in ``core/requests.py`` and ``core/predicates.py``.
+Declare a source once. Each run of its controller connects it to the work queue.
 """
 
 from __future__ import annotations
@@ -41,21 +40,23 @@ _PENDING_LIMIT: Final = 10_000
 @final
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A kind whose changes ask for reconciles of a controller's objects.
+    """A kind whose changes reconcile a controller's objects.
 
     Attributes:
-        resource: The kind to watch.
-        to: From an object to what is to be reconciled, as keys, requests or objects; on an update it is asked about the
-            old and the new object. A plain function of the object, or of the object and the controller's ``Caches``.
-            None in ``owns`` is the owner, in ``watches`` the object's own namespace and name.
-        by_index: In place of ``to``: an index of the controller (``indexers``) that holds the names of such objects, as
-            ``namespace/name`` or, in the same namespace, as the bare name. Its objects are reconciled.
-        predicates: Only changes that all of them pass count.
-        namespace: Watch this namespace only; None is the manager's.
-        label_selector: Only objects with such labels.
-        field_selector: Only objects with such fields.
-        indexers: Index functions of the cache, by name; paths such as ``dl.field_path("spec.nodeName")`` are some.
-        source: What triggers and metrics call it; keep the number of names small.
+        resource: Kind to watch.
+        to: Plain function that returns the objects to reconcile, as keys, requests or objects. It takes the changed
+            object
+            and, optionally, the controller's ``Caches``. For updates it is called with the old and the new object. None
+            means the owner in ``owns``, and the same namespace and name in ``watches``.
+        by_index: Alternative to ``to``: name of an index (``indexers`` of the controller) with names of such objects,
+            as
+            ``namespace/name`` or, within the same namespace, the bare name. The indexed objects are reconciled.
+        predicates: Predicates that changes must pass.
+        namespace: The only namespace to watch. None means that of the manager.
+        label_selector: Label selector of the objects.
+        field_selector: Field selector of the objects.
+        indexers: Index functions of the cache by name, or paths such as ``dl.field_path("spec.nodeName")``.
+        source: Name in triggers and metrics. Use a small number of names.
     """
 
     resource: Kind
@@ -71,66 +72,65 @@ class Watch:
     source: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
-        """Put the resource type in place of a class.
+        """Replace a class with its resource type.
 
         Raises:
-            InvalidArgumentError: If the class is no kind.
+            InvalidArgumentError: If the class is not a kind.
         """
         object.__setattr__(self, "resource", as_kind(self.resource))
 
 
 class Source(Protocol):
-    """Something else that asks for reconciles."""
+    """Other source of reconciles."""
 
     @property
     def name(self) -> str:
-        """What triggers and metrics call it."""
+        """Return the name in triggers and metrics."""
         ...
 
     async def run(self, queue: AcceptsKeys, on_trigger: OnTrigger) -> None:
-        """Queue keys until cancelled; runs as long as the caches do, on standbys, too."""
+        """Queue keys until canceled; runs as long as the caches, also on standbys."""
         ...
 
 
 @final
 class Channel:
-    """Reconciles asked for by the program itself: a webhook, a message, another controller.
+    """Source of reconciles that the program requests, for example for a webhook or a message.
 
-    Any thread. What is sent before the controller runs waits, up to ten thousand keys; a key that waits already is
-    not kept twice.
+    You can use it in any thread. Up to ten thousand distinct keys wait until the controller runs.
     """
 
     def __init__(self, name: str = "channel") -> None:
-        """Make an empty channel.
+        """Create an empty channel.
 
         Args:
-            name: What triggers and metrics call it.
+            name: Name in triggers and metrics.
         """
         self.name = name
-        # Re-entrant: a destructor or a signal handler may send while this very thread has the lock.
+        # Reentrant, because a destructor or a signal handler can send while its thread has the lock.
         self._lock = fork_safe(threading.RLock(), self._in_child)
         self._queues: list[tuple[AcceptsKeys, OnTrigger]] = []
         self._pending: deque[tuple[str, Trigger]] = deque()
         self._pending_keys: set[str] = set()
 
     def _in_child(self, held: bool) -> None:
-        """Begin without the parent's queues after a fork; what waits, waits here, too."""
+        """Drop the parent's queues after a fork, but keep the waiting keys."""
         self._queues = []
         if held:
             self._pending_keys = {key for key, _ in self._pending}
 
     def send(self, request: Request | Resource | str, *, verb: str = "event") -> bool:
-        """Ask for a reconcile.
+        """Request a reconcile.
 
         Args:
-            request: Whose: a request, a key, or the object itself.
-            verb: What happened, as triggers and metrics call it; keep the number of words small.
+            request: Request, key or object to reconcile.
+            verb: Event name in triggers and metrics. Use a small number of names.
 
         Returns:
-            False if it was dropped, because nobody listens and too much waits already.
+            False if the request was dropped, because no controller runs and too many keys are waiting.
 
         Raises:
-            InvalidKeyError: If it is a text and no key.
+            InvalidKeyError: If a string is not a valid key.
         """
         key = Request.from_key(request).key if isinstance(request, str) else request.key
         with self._lock:
@@ -148,7 +148,7 @@ class Channel:
         return True
 
     async def run(self, queue: AcceptsKeys, on_trigger: OnTrigger) -> None:
-        """Pass on what was sent, and what comes, until cancelled."""
+        """Queue waiting and new keys until canceled."""
         with self._lock:
             self._queues.append((queue, on_trigger))
             waiting = [*self._pending]
@@ -166,11 +166,11 @@ class Channel:
 
 @final
 class Periodic:
-    """Reconciles in regular intervals: those of a list, or those that a polling function found changed.
+    """Source of reconciles at regular intervals, for fixed keys or for changes that a polling function finds.
 
-    A list is asked for whether or not anything has changed, first after one ``period``. A polling function is asked at
-    once and then every ``period``; it returns a dict from each key to something that is compared with what it was the
-    last time, such as a version or an etag. Keys that are new, changed or gone are reconciled, all of the first answer.
+    Fixed keys are reconciled after each ``period``, even without a change. A polling function is called immediately
+    and then after each ``period``. It returns a dict from keys to values, such as versions or etags. Keys whose value
+    is new, changed or gone are reconciled, which includes all keys of the first result.
     """
 
     def __init__(
@@ -181,18 +181,19 @@ class Periodic:
         changed_only: bool = False,
         name: str = "timer",
     ) -> None:
-        """Make a timer.
+        """Create a timer.
 
         Args:
-            period: Seconds from one to the next. One that takes longer delays the next, and is never met by it.
-            requests: Whose: keys, requests or objects, or a function, plain or ``async``, that is asked for them each
-                time; with ``changed_only`` the polling function, which runs in a thread if it is a plain one.
-                ``Request("", "all")`` will do for a controller that looks at everything at once.
-            changed_only: Whether only what differs from the last time is reconciled.
-            name: What triggers and metrics call it.
+            period: Interval in seconds. A call that takes longer delays the next one, and calls never overlap.
+            requests: Keys, requests or objects to reconcile, or a plain or ``async`` function that returns them. With
+                ``changed_only`` it is the polling function, which runs in a thread if it is plain. For a controller
+                that
+                always processes all objects, use ``Request("", "all")``.
+            changed_only: Whether to reconcile only changed keys.
+            name: Name in triggers and metrics.
 
         Raises:
-            InvalidArgumentError: If the period is not positive and finite, or the rest does not say what to reconcile.
+            InvalidArgumentError: If the period is not positive and finite, or ``requests`` is invalid.
         """
         if not (period > 0 and math.isfinite(period)):
             raise InvalidArgumentError(
@@ -203,17 +204,19 @@ class Periodic:
             raise InvalidArgumentError(f"Periodic.requests is {requests!r}; {needed} is needed")
         self.name = name
         self.period = period
-        # What can be gone through once only would ask for something once, and then for nothing.
+        # An iterator would return its items only in the first period.
         once = isinstance(requests, Iterator)
         self._requests: object = [*cast("Iterable[object]", requests)] if once else requests
         self._changed_only = changed_only
 
     async def run(self, queue: AcceptsKeys, on_trigger: OnTrigger) -> None:
-        """Queue the keys once a period, until cancelled.
+        """Queue the keys once per period until canceled.
 
-        Periods count from the start, whatever the work takes. What a function raises is logged, once a minute for each
-        kind of error (the others with level DEBUG), and it is asked again after a period; what a polling function says
-        then is compared with what it said before. A thread that polls is left to end by itself.
+        Periods count from the start, regardless of the duration of calls. Exceptions of the function are logged, at
+        most once a
+        minute per kind of error (others with level DEBUG), and it is called again after a period. Its result is then
+        compared
+        with the last valid one. A polling thread that still runs at the end is left to end by itself.
         """
         loop = asyncio.get_running_loop()
         errors, polled = ErrorSummaries(), Polled()
@@ -256,11 +259,11 @@ def _call(function: Callable[[], object]) -> object:
     try:
         return function()
     except StopIteration as error:
-        # A future cannot carry it, and would never be done.
+        # A future cannot carry StopIteration and would never be done.
         raise RuntimeError("the polling function raised StopIteration") from error
 
 
 def is_cancelled_from_outside(error: BaseException) -> bool:
-    """Tell whether an error is the cancellation of the task that runs, and not of something that it awaits."""
+    """Return whether an error is the cancellation of the current task, not of an awaited one."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0

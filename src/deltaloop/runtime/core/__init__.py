@@ -1,1 +1,1 @@
-"""Pure decisions of the runtime."""
+"""Pure decisions of the runtime, without I/O."""

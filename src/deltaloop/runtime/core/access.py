@@ -1,7 +1,7 @@
-"""What a program needs to be allowed: rules from what controllers watch and write, and what a missing one is called.
+"""RBAC rules derived from the kinds that controllers watch and write.
 
-The same rules are printed as a Role or ClusterRole (``deltaloop generate rbac``) and asked about before anything starts
-(the preflight): a verb that is missing is then named, where otherwise a cache would just never sync.
+The rules are used for roles (``deltaloop generate rbac``) and for the preflight, which reports missing verbs. Without
+it, a cache would never sync.
 
 Source: controller-runtime issue 1653; k8s.io/api authorization/v1 ``ResourceAttributes``; apiserver
 plugin/pkg/admission/gc ``gcPermissionsEnforcement``.
@@ -22,27 +22,27 @@ from deltaloop.api.resource_type import ResourceType, TypedKind, as_kind
 
 READ_VERBS: Final = ("get", "list", "watch")
 WRITE_VERBS: Final = ("get", "create", "update", "patch", "delete")
-"""What a kind that is written takes: its objects are read by name, too, to find out what is to be written."""
+"""Verbs for written kinds. ``get`` is included because a reconcile reads objects before it writes them."""
 
 _STORING: Final = ("create", "update", "patch")
 _ORDER: Final = (*READ_VERBS, "create", "update", "patch", "delete", "deletecollection")
 _NAMELESS: Final = ("create", "deletecollection")
 _KNOWN: Final = (*_ORDER, "*", "approve", "attest", "bind", "escalate", "impersonate", "sign", "use")
-"""What roles may name: the verbs of requests, all of them, and those that Kubernetes asks about besides."""
+"""Verbs allowed in roles: request verbs, the wildcard, and special verbs of Kubernetes."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """Something that a controller does beside watching, such as ``Permission("v1/Secret", verbs=("create",))``.
+    """Permission for requests other than watching, for example ``Permission("v1/Secret", verbs=("create",))``.
 
     Attributes:
-        resource: The kind that may be read or written.
-        verbs: Verbs of RBAC.
-        subresource: Such as ``status``; empty for the object itself.
-        namespace: The only namespace where it does it; empty for all in which the controller works.
-        names: The only objects that it does it to; empty for all. The printed role says so (``resourceNames``); what
-            is enforced during development does not look at names.
+        resource: Kind of the objects.
+        verbs: RBAC verbs.
+        subresource: Subresource, for example ``status``. An empty value means the object itself.
+        namespace: The only namespace. An empty value means all namespaces of the controller.
+        names: Names of the only objects. An empty tuple means all objects. Printed roles contain the names
+            (``resourceNames``), but the check during development ignores them.
     """
 
     resource: TypedKind[Any] | str
@@ -53,10 +53,11 @@ class Permission:
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse verbs that RBAC does not know, or not by name: they would go into a role, and allow nothing.
+        """Reject unknown verbs, and verbs that cannot be limited to names.
 
         Raises:
-            InvalidArgumentError: Naming the verb, and what was probably meant; or the class that is no kind.
+            InvalidArgumentError: If a verb is rejected, or the class is not a kind. The message suggests a similar
+                verb.
         """
         object.__setattr__(self, "resource", as_kind(self.resource))
         what = f"Permission({str(self.resource)!r}, verbs=...)"
@@ -84,11 +85,11 @@ class AccessRule(msgspec.Struct, frozen=True, order=True):
 
     Attributes:
         group: API group.
-        resource: Plural, with ``/subresource`` if there is one.
-        verb: Verb of RBAC.
-        namespace: The only namespace where it is needed; empty for all, or for kinds without.
-        namespaced: Whether the kind has namespaces.
-        name: The only object that it is needed for; empty for all.
+        resource: Plural name, with ``/subresource`` if there is one.
+        verb: RBAC verb.
+        namespace: The only namespace. An empty value means all namespaces, or a cluster-scoped kind.
+        namespaced: Whether the kind is namespaced.
+        name: Name of the only object. An empty value means all objects.
     """
 
     group: str
@@ -100,7 +101,7 @@ class AccessRule(msgspec.Struct, frozen=True, order=True):
 
     @property
     def group_resource(self) -> str:
-        """``plural.group``, as error messages have it."""
+        """Return ``plural.group`` as in error messages."""
         name, slash, subresource = self.resource.partition("/")
         return f"{name}.{self.group}{slash}{subresource}" if self.group else self.resource
 
@@ -118,7 +119,7 @@ def rules_for(
     subresource: str = "",
     names: tuple[str, ...] = (),
 ) -> list[AccessRule]:
-    """Return the rules of some verbs on one kind."""
+    """Return the rules for verbs on one kind."""
     resource = f"{kind.plural}/{subresource}" if subresource else kind.plural
     place = (namespace or "") if kind.namespaced else ""
     return [
@@ -131,15 +132,15 @@ def rules_for(
 def rules_of_access(
     access: Permission, *, kind: ResourceType[Any] | None = None, namespace: str | None = None
 ) -> list[AccessRule]:
-    """Return the rules of an access.
+    """Return the rules of a permission.
 
     Args:
-        access: What is done.
-        kind: Its kind, if ``access`` names one that is not built in.
-        namespace: The only namespace where it is done, unless ``access`` says so itself; None for all.
+        access: Permission.
+        kind: Resource type of its kind. Required if the kind is not built in.
+        namespace: Default for ``access.namespace``. None means all namespaces.
 
     Raises:
-        UnknownResourceError: If it names a kind that is not built in, and ``kind`` is missing.
+        UnknownResourceError: If the kind is not built in and ``kind`` is missing.
     """
     known = kind if kind is not None else parse_resource_type(access.resource)
     place = access.namespace or namespace
@@ -153,20 +154,21 @@ def implied_rules(
     writes: Iterable[tuple[ResourceType[Any], Permission]],
     namespace: str | None,
 ) -> list[AccessRule]:
-    """Return what goes with the declared writes of a controller and is not always needed, so nothing asks about it.
+    """Return additional rules that declared writes may require, for roles but not for the preflight.
 
-    A controller of a custom kind tells of its objects in their ``status`` (unless it says exactly how). One that makes
-    objects of kinds that it owns sets owner references which block the owner's deletion; where the server's admission
-    plugin ``OwnerReferencesPermissionEnforcement`` is on, that takes ``update`` on the owner's ``finalizers``.
+    A controller writes the status of its own kind, unless the kind is built in or the controller declares status
+    writes. If
+    it writes owned kinds, their owner references block the owner's deletion. With the admission plugin
+    ``OwnerReferencesPermissionEnforcement``, this requires ``update`` on the owner's ``finalizers``.
 
     Args:
-        own: The kind that the controller reconciles.
-        owned: The kinds whose objects belong to its objects.
-        writes: What it declares to write.
-        namespace: The only namespace where it does; None for all.
+        own: Reconciled kind.
+        owned: Kinds of owned objects.
+        writes: Declared writes.
+        namespace: The only namespace. None means all namespaces.
     """
     writes = tuple(writes)
-    # By name: a kind with a class of its own is the same kind.
+    # Compare names, because a kind with its own class is the same kind.
     written = {str(kind) for kind, access in writes if not access.subresource and {*access.verbs} & {*_STORING}}
     rules: list[AccessRule] = []
     said = any(str(kind) == str(own) and access.subresource == "status" for kind, access in writes)
@@ -178,7 +180,7 @@ def implied_rules(
 
 
 def review(rule: AccessRule) -> dict[str, Any]:
-    """Return the SelfSubjectAccessReview that asks about a rule."""
+    """Return the SelfSubjectAccessReview for a rule."""
     resource, _, subresource = rule.resource.partition("/")
     attributes = {"group": rule.group, "resource": resource, "verb": rule.verb}
     if subresource:
@@ -196,21 +198,23 @@ def review(rule: AccessRule) -> dict[str, Any]:
 
 
 def is_allowed(answer: Mapping[str, Any]) -> bool:
-    """Tell whether the answer to a review allows what was asked about."""
+    """Return whether an access review allows the request."""
     status: Mapping[str, Any] | None = answer.get("status")
     return status is not None and bool(status.get("allowed"))
 
 
 @final
 class PreflightError(DeltaloopError):
-    """The account lacks permissions that the controllers need; ``deltaloop generate rbac`` prints the role.
+    """The account lacks permissions that the controllers need.
+
+    ``deltaloop generate rbac`` prints the role.
 
     Attributes:
-        missing: What is not allowed.
+        missing: Missing rules.
     """
 
     def __init__(self, missing: Sequence[AccessRule]) -> None:
-        """Name every missing verb and resource, several verbs of a resource together."""
+        """Describe all missing verbs, grouped by resource."""
         verbs: dict[tuple[str, str, str, bool], list[str]] = {}
         for rule in missing:
             what = rule.group_resource, rule.name, rule.namespace, rule.namespaced
@@ -232,15 +236,15 @@ def _rank(verb: str) -> tuple[int, str]:
 
 
 def roles(rules: Iterable[AccessRule], *, name: str, namespace: str | None = None) -> list[dict[str, Any]]:
-    """Return the roles that grant the rules: a ClusterRole for what is needed everywhere, and a Role a namespace.
+    """Return roles that grant the rules: a ClusterRole for cluster-wide rules and one Role per namespace.
 
-    Resources of one group that need the same verbs share a rule, and so do objects of one resource; everything is in a
-    fixed order. What is needed for all objects is not repeated for some.
+    Resources of a group with the same verbs share a rule, and so do objects of a resource. The order is deterministic.
+    Rules for single objects are omitted if a rule for all objects exists.
 
     Args:
-        rules: What is needed.
+        rules: Rules to grant.
         name: Name of the roles.
-        namespace: Make Roles of this namespace of rules that name none, where the kind has namespaces.
+        namespace: Namespace for rules of namespaced kinds that specify none.
     """
     places: dict[str, dict[tuple[str, str, str], set[str]]] = {}
     for rule in rules:

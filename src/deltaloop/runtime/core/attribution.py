@@ -1,16 +1,15 @@
-"""Who made a change that comes back as an event: reconciles of this very program are recognised by what they wrote.
+"""Attribution of events to the program's own writes.
 
-A write gives an object a version that nobody else can give it, so ``(uid, version)`` names the write; a deletion is
-named by the uid alone. The events of own writes are labelled and never dropped: an echo may be merged with what
-somebody else did, and whoever swallows the one loses the other.
+A write gives an object a unique version, so ``(uid, version)`` identifies the write. A deletion is identified by the
+UID. The events of own writes are labeled and never dropped, because an event can also include another writer's change.
 
-The label is looked up when a reconcile begins, not when its event comes: the event can be faster than the answer to the
-write, and until the writing reconcile has ended both are here.
+Labels are computed when a reconcile begins, not when the event arrives, because an event can arrive before the response
+to the write.
 
-An event is an *echo* for a key if runs of the key wrote everything between the two versions that the event shows. After
-a new list, one event may stand for several writes; so the versions are followed back from write to write.
+An event is an *echo* for a key if reconciles of the key wrote all versions between the two that it shows. After a
+relist, one event can represent several writes, so the versions are followed back from write to write.
 
-Bounded: the oldest writes are forgotten first; their events are then labelled as anybody's.
+The number of writes is limited. The oldest are forgotten first, and their events are then not labeled.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from deltaloop.api.references import Trigger
 LIMIT: Final = 10_000
 _DELETED: Final = ""
 _CHANGES: Final = ("add", "update", "delete", "delete-missed")
-"""Verbs of events that a write causes; a resync or a first list shows an object that was there before."""
+"""Verbs of events that a write causes. A resync or a first list shows an object that already existed."""
 
 
 class _Write(msgspec.Struct, frozen=True, gc=False):
@@ -37,10 +36,10 @@ class _Write(msgspec.Struct, frozen=True, gc=False):
 
 @final
 class Attribution:
-    """The latest writes of one program."""
+    """Latest writes of one program."""
 
     def __init__(self) -> None:
-        """Begin without writes; at most ``LIMIT`` are kept."""
+        """Create an empty record for at most ``LIMIT`` writes."""
         self._writers: dict[tuple[str, str], _Write] = {}
 
     def __len__(self) -> int:
@@ -49,15 +48,15 @@ class Attribution:
     def wrote(
         self, uid: str, version: str, *, controller: str, number: int, key: str = "", base: str | None = None
     ) -> None:
-        """Remember that a reconcile of a controller gave an object a version.
+        """Record that a reconcile of a controller produced a version of an object.
 
         Args:
             uid: UID of the object.
-            version: The version that it got.
+            version: New version.
             controller: Name of the controller.
-            number: The reconcile's number.
-            key: Key that was reconciled.
-            base: The version before the write; empty if the write created the object, None if it is unknown.
+            number: Number of the reconcile.
+            key: Reconciled key.
+            base: Version before the write. It is empty if the write created the object, and None if it is unknown.
         """
         if not uid:
             return
@@ -66,17 +65,17 @@ class Attribution:
             del self._writers[next(iter(self._writers))]
 
     def deleted(self, uid: str, *, controller: str, number: int, key: str = "") -> None:
-        """Remember that a reconcile of a controller deleted an object."""
+        """Record that a reconcile of a controller deleted an object."""
         self.wrote(uid, _DELETED, controller=controller, number=number, key=key)
 
     def is_echo(self, trigger: Trigger, *, controller: str, key: str, since: int) -> bool:
-        """Tell whether runs of a key caused all that a trigger shows.
+        """Return whether reconciles of a key caused all changes of a trigger.
 
         Args:
-            trigger: The trigger.
+            trigger: Trigger to check.
             controller: Name of the controller.
-            key: Key of the runs.
-            since: Number of the first of these runs.
+            key: Key of the reconciles.
+            since: Number of the first reconcile that counts.
         """
         if trigger.reference is None or trigger.verb not in _CHANGES:
             return False
@@ -93,9 +92,9 @@ class Attribution:
         return False
 
     def labelled(self, triggers: Iterable[object], *, controller: str) -> tuple[Trigger, ...]:
-        """Return triggers with the ``origin`` of own writes: ``self, reconcile 41``, or ``NAME, reconcile 7``.
+        """Set the ``origin`` of triggers from own writes, for example ``self, reconcile 41`` or ``NAME, reconcile 7``.
 
-        Others are as they were; what is no ``Trigger`` is left out.
+        Other triggers stay unchanged, and objects that are not a ``Trigger`` are omitted.
         """
         writers, found = self._writers, list[Trigger]()
         for trigger in triggers:

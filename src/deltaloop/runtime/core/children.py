@@ -1,14 +1,14 @@
-"""The children of an object: what is applied for each, whose an object is, and what is refused.
+"""Desired children of an object, their marks, and the ownership of existing objects.
 
-A child is an object of a declared kind that ``ctx.children`` has applied. Its owner reference names the object that it
-belongs to; a label with the owner's uid, and an annotation with the controller's name, tell it from what others made
-for the same owner. A child that is not in its owner's namespace can have no owner reference: an annotation names the
-owner. The same holds for a child that the garbage collector is not to delete: it stays until the clean-up of the owner
-prunes it, also if the owner is deleted in the foreground. Another annotation has a hash of what was applied: a field
-that is not desired any more shows in nothing else, since caches have no ``managedFields``.
+A child is an object of a declared kind that ``ctx.children`` applied. Its owner reference names its owner. A label with
+the owner's UID and an annotation with the controller's name distinguish it from other objects of the owner. A child in
+another namespace, or one that the garbage collector must not delete, has an annotation with the owner's key instead of
+an owner reference. It stays until the owner's cleanup prunes it, even with foreground deletion. Another annotation has
+a hash of the applied configuration. It reveals fields that are no longer desired, because caches have no
+``managedFields``.
 
-Values of Secrets are no part of that hash: whoever may read annotations could find out a short one by trying. That one
-has changed is found by comparing it with the cache.
+The hash excludes values of Secrets, because readers of annotations could guess short values. Changed values are found
+by comparison with the cache.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from deltaloop.runtime.errors import InvalidChildrenError
 from deltaloop.runtime.objects.ownership import set_controller_reference
 
 OWNER_UID: Final = "deltaloop.dev/owner-uid"
-"""The label with the owner's uid."""
+"""Label with the owner's UID."""
 APPLIED_BY: Final = "deltaloop.dev/applied-by"
-"""The annotation with the name of the controller that applied a child."""
+"""Annotation with the name of the controller that applied a child."""
 APPLIED_HASH: Final = "deltaloop.dev/applied-hash"
-"""The annotation with a hash of what was applied last."""
+"""Annotation with a hash of the last applied configuration."""
 OWNER: Final = "deltaloop.dev/owner"
-"""The annotation with the owner's key, where no owner reference can say it."""
+"""Annotation with the owner's key, for children without an owner reference."""
 OWNER_INDEX: Final = OWNER_UID
-"""The index of the caches of children, by the owner's uid."""
+"""Index of children by the owner's UID."""
 CHILD_VERBS: Final = ("create", "patch", "delete")
-"""What is done to children, beside watching them."""
+"""Verbs for children in addition to watching."""
 _SERVERS: Final = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
-"""What only the server sets; a desired object that was read from it may have that."""
+"""Fields that only the server sets. Desired objects that were read from the server can contain them."""
 
 
 @final
@@ -51,8 +51,8 @@ class ChildKind(msgspec.Struct, frozen=True):
     """A declared kind of children.
 
     Attributes:
-        kind: The kind.
-        namespace: The only namespace of its cache; None if that has all.
+        kind: Resource type of the children.
+        namespace: The only namespace of its cache. None means all namespaces.
     """
 
     kind: ResourceType[Any]
@@ -60,7 +60,7 @@ class ChildKind(msgspec.Struct, frozen=True):
 
 
 class Identity(NamedTuple):
-    """Which object it is, in every version that its kind has."""
+    """Identity of an object across the versions of its kind."""
 
     group: str
     kind: str
@@ -73,11 +73,11 @@ class Child(msgspec.Struct, frozen=True, kw_only=True):
     """A desired child.
 
     Attributes:
-        kind: Its kind.
-        namespace: Its namespace; empty for kinds without.
-        name: Its name.
-        body: What is applied.
-        fingerprint: Hash of that, values of Secrets included; it never leaves the process.
+        kind: Resource type of the child.
+        namespace: Namespace of the child; empty for cluster-scoped kinds.
+        name: Name of the child.
+        body: Configuration to apply.
+        fingerprint: Hash of the configuration including Secret values, which never leaves the process.
     """
 
     kind: ResourceType[Any]
@@ -91,18 +91,18 @@ class Child(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reference(self) -> ObjectReference:
-        """Which object it is."""
+        """Return the reference of the child."""
         kind = self.kind
         return ObjectReference(api_version=kind.api_version, kind=kind.kind, namespace=self.namespace, name=self.name)
 
     @property
     def identity(self) -> Identity:
-        """The same, whatever version it is asked for in."""
+        """Return the version-independent identity of the child."""
         return Identity(self.kind.group, self.kind.kind, self.namespace, self.name)
 
 
 class Standing(StrEnum):
-    """Whose an object is that has the name of a desired child."""
+    """Relation of an existing object to the owner of a desired child with the same name."""
 
     MISSING = "there is none"
     OURS = "it is the owner's"
@@ -113,17 +113,17 @@ class Standing(StrEnum):
 
 
 def owner_uids(obj: Resource) -> tuple[str, ...]:
-    """Return the uids by which an object is filed: of the owner that controls it, and of its label."""
+    """Return the index values of an object: the UID of its controlling owner, and its owner label."""
     found = [reference.uid for reference in obj.owner_references if reference.controller]
     return tuple(dict.fromkeys((*found, *filter(None, [obj.labels.get(OWNER_UID)]))))
 
 
 def child_owner(own: ResourceType[Any], controller: str) -> Mapper:
-    """Make a mapper from a child to the key of its owner.
+    """Return a mapper from a child to the key of its owner.
 
     Args:
-        own: The kind of the owners.
-        controller: Name of the controller whose children count, where no owner reference tells whose they are.
+        own: Kind of the owners.
+        controller: Name of the controller whose children without an owner reference are mapped.
     """
     by_reference = owner_key(own)
 
@@ -137,7 +137,7 @@ def child_owner(own: ResourceType[Any], controller: str) -> Mapper:
 
 
 def controlling_owner(obj: Resource) -> OwnerReference | None:
-    """Return who controls an object: by its owner reference, or by the marks of a child that cannot have one."""
+    """Return the controlling owner from the owner reference, or from the marks of a child without one."""
     found, uid = obj.controller_owner, obj.labels.get(OWNER_UID)
     if found is not None or uid is None:
         return found
@@ -146,12 +146,12 @@ def controlling_owner(obj: Resource) -> OwnerReference | None:
 
 
 def standing(present: Resource | None, *, owner: Resource, own: ResourceType[Any], controller: str) -> Standing:
-    """Tell whose an object is that has the name of a desired child.
+    """Return the relation of an existing object to the owner of a desired child.
 
     Args:
-        present: The object; None if there is none.
-        owner: Whose child is desired.
-        own: The owner's kind.
+        present: Existing object; None if there is none.
+        owner: Owner of the desired child.
+        own: Kind of the owner.
         controller: Name of the controller.
     """
     if present is None:
@@ -164,17 +164,17 @@ def standing(present: Resource | None, *, owner: Resource, own: ResourceType[Any
     group = found.api_version.rpartition("/")[0]
     if (group, found.kind, found.name) == (own.group, own.kind, owner.name):
         return Standing.OF_PREDECESSOR
-    # No garbage collector takes what only marks tell of.
+    # The garbage collector does not delete objects that have only marks.
     return Standing.OURS if (found.kind, found.name) == (controller, owner.key) else Standing.ANOTHERS
 
 
 def identity_of(obj: Resource) -> Identity:
-    """Return which object it is."""
+    """Return the version-independent identity of an object."""
     return Identity(obj.api_version.rpartition("/")[0], obj.kind, obj.namespace, obj.name)
 
 
 def may_be_pruned(present: Resource, owner_uid: str, controller: str) -> bool:
-    """Tell whether an object was applied for an owner by a controller, and is not being deleted already."""
+    """Return whether the controller applied an object for an owner, and the object is not being deleted."""
     controlling = present.controller_owner
     return (
         present.labels.get(OWNER_UID) == owner_uid
@@ -193,18 +193,18 @@ def desired_child(
     controller: str,
     garbage_collected: bool = True,
 ) -> Child:
-    """Return what is applied for a desired object.
+    """Return the child to apply for a desired object.
 
     Args:
-        declared: Its kind.
-        fields: The object, decoded from JSON.
-        owner: Whose child it is.
-        own: The owner's kind.
+        declared: Kind of the child.
+        fields: Object decoded from JSON.
+        owner: Owner of the child.
+        own: Kind of the owner.
         controller: Name of the controller.
-        garbage_collected: Whether it gets an owner reference, if it can have one.
+        garbage_collected: Whether the child gets an owner reference if possible.
 
     Raises:
-        InvalidChildrenError: If it cannot be a child of that owner.
+        InvalidChildrenError: If the object cannot be a child of the owner.
         AlreadyOwnedError: If it names another controlling owner.
     """
     kind = declared.kind
@@ -240,7 +240,7 @@ def desired_child(
         set_controller_reference(body, owner, own)
     _mark(metadata, "labels", OWNER_UID, owner.uid, shown)
     _mark(metadata, "annotations", APPLIED_BY, controller, shown)
-    mapping(metadata["annotations"]).pop(APPLIED_HASH, None)  # of an object that was read from the server
+    mapping(metadata["annotations"]).pop(APPLIED_HASH, None)  # the object may have been read from the server
     shown_hash = _hash({**body, "data": sorted(mapping(body.get("data")))} if _is_secret(kind) else body)
     _mark(metadata, "annotations", APPLIED_HASH, shown_hash, shown)
     fingerprint = _hash(body) if _is_secret(kind) else shown_hash
@@ -248,10 +248,10 @@ def desired_child(
 
 
 def refuse_namesakes(children: Iterable[Child]) -> None:
-    """Refuse two desired children of one kind and name.
+    """Reject two desired children of the same kind and name.
 
     Raises:
-        InvalidChildrenError: Naming them.
+        InvalidChildrenError: If there are two such children.
     """
     seen: set[Identity] = set()
     for child in children:
@@ -265,7 +265,7 @@ def _is_secret(kind: ResourceType[Any]) -> bool:
 
 
 def _store_string_data(body: dict[str, object]) -> None:
-    """Write ``stringData`` as ``data``, which is what is stored: a key that is not desired any more goes then."""
+    """Convert ``stringData`` to the stored field ``data``, so that keys that are no longer desired are removed."""
     sent = body.pop("stringData", None)
     if is_mapping(sent):
         encoded = {name: b64encode(text(value).encode()).decode() for name, value in sent.items()}

@@ -1,7 +1,7 @@
-"""What a controller declares to read and write, asked about before each of its requests.
+"""Check of a controller's requests against its declared access.
 
-Declared are the rules that ``deltaloop generate rbac`` prints, and nothing else, so that what passes here is not
-forbidden by that role. A kind that was not known when the program began is declared by its name.
+Only the rules that ``deltaloop generate rbac`` prints are declared, so that the role allows all requests that pass.
+Kinds that were unknown at the start are declared by name.
 
 Source: apiserver pkg/authorization/authorizer ``Attributes``; plugin/pkg/auth/authorizer/rbac.
 """
@@ -26,11 +26,12 @@ _ANYBODY_MAY: Final = frozenset({
 
 
 class UndeclaredAccess(Enum):
-    """What becomes of a request that a controller does not declare.
+    """Handling of requests that a controller does not declare.
 
     Attributes:
-        WARN: It is sent, and the first of each sort is told of: a role may allow more than what is declared.
-        REJECT: It is not sent; ``UndeclaredAccessError`` says what to declare.
+        WARN: The request is sent, and the first one of each sort is logged. The account's role can allow more than the
+            controller declares.
+        REJECT: The request is not sent, and ``UndeclaredAccessError`` names the missing declaration.
     """
 
     WARN = "warn"
@@ -39,13 +40,13 @@ class UndeclaredAccess(Enum):
 
 @final
 class NeededAccess(msgspec.Struct, frozen=True):
-    """What one request needs to be allowed.
+    """Access that one request needs.
 
     Attributes:
-        verb: Verb of RBAC.
-        kind: The kind, such as ``apps/v1/Deployment``.
-        subresource: Such as ``status``; empty for the object itself.
-        namespace: Where; empty for all namespaces, and for kinds without.
+        verb: RBAC verb.
+        kind: Kind, for example ``apps/v1/Deployment``.
+        subresource: Subresource, for example ``status``. An empty value means the object itself.
+        namespace: Namespace. An empty value means all namespaces, or a cluster-scoped kind.
     """
 
     verb: str
@@ -54,7 +55,7 @@ class NeededAccess(msgspec.Struct, frozen=True):
     namespace: str = ""
 
     def remedy(self) -> str:
-        """Return what to write into the declaration."""
+        """Return the missing declaration."""
         more = f", subresource={self.subresource!r}" if self.subresource else ""
         exact = f"dl.Permission({self.kind!r}, verbs=({self.verb!r},){more})"
         if self.verb in READ_VERBS and not self.subresource:
@@ -71,15 +72,15 @@ class NeededAccess(msgspec.Struct, frozen=True):
 
 @final
 class DeclaredAccess:
-    """What one controller declares."""
+    """Declared access of one controller."""
 
     def __init__(self, rules: Iterable[AccessRule], later: Iterable[tuple[Permission, str | None]] = ()) -> None:
-        """Take the rules.
+        """Index the rules.
 
         Args:
-            rules: What the controller declares of kinds that are known.
-            later: What it declares of kinds that are given by name and not known yet, and in which namespace; None is
-                all.
+            rules: Rules for known kinds.
+            later: Permissions for kinds that are given by name and not known yet, with their namespace (None means
+                all).
         """
         self._places: dict[tuple[str, str, str], set[str]] = {}
         for rule in rules:
@@ -93,7 +94,7 @@ class DeclaredAccess:
     def undeclared(
         self, verb: str, kind: ResourceType[Any], namespace: str | None, subresource: str
     ) -> NeededAccess | None:
-        """Return what a request needs and the controller does not declare; None if it is declared."""
+        """Return the access that a request needs and the controller does not declare; None if it is declared."""
         place = namespace or _EVERYWHERE
         resource = f"{kind.plural}/{subresource}" if subresource else kind.plural
         for asked in (verb, "*"):

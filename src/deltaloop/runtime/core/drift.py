@@ -1,12 +1,12 @@
-"""Whether an object still is as it was applied: the fields that were applied, compared with what is there.
+"""Comparison of applied fields with the present object.
 
-Fields that were not applied do not count: others own them. What the server makes of a field is taken into account as
-far as the type tells (``deltaloop.schemas``): defaults, zeros that are left out, quantities, times, and which lists are
-compared item by item. For a kind without a type, objects are compared field by field, but for label selectors, and all
-else as it is.
+Fields that were not applied do not count, because others own them. The comparison accounts for the server's changes as
+far as the type describes them (``deltaloop.schemas``): defaults, omitted zero values, quantities, times, and lists that
+are merged item by item. Without a type, mappings are compared field by field, except label selectors, and other values
+are compared as a whole.
 
-What still differs in the server's answer to an apply is no drift: a webhook or a default wanted it so. Such differences
-are remembered, and only others count.
+Differences in the response to an apply are not drift, because a webhook or a default caused them. They are remembered,
+and only other differences count.
 
 Source: structured-merge-diff typed/merge.go, what an apply of the same object would change.
 """
@@ -26,36 +26,36 @@ from deltaloop.schemas.types import FREE, TypeNode
 MISSING: Final = object()
 _LIMIT: Final = 10_000
 _SELECTOR: Final = frozenset({"matchLabels", "matchExpressions"})
-"""The fields of a label selector: one value wherever it stands, so that it is taken for one in custom kinds, too."""
+"""Fields of a label selector, which is compared as a whole in custom kinds as well."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A field that is not as it was applied.
+    """A field that differs from the applied value.
 
     Attributes:
-        path: Where, such as ``("spec", "containers", 0, "image")``.
-        live: What is there; ``MISSING`` if nothing is.
+        path: Path of the field, for example ``("spec", "containers", 0, "image")``.
+        live: Present value; ``MISSING`` if there is none.
     """
 
     path: PathParts
     live: object
 
     def __repr__(self) -> str:
-        return f"Difference({self.path})"  # without the value, which may be a secret
+        return f"Difference({self.path})"  # without the value, which can be secret
 
 
 Differences = tuple[Difference, ...]
 
 
 def differences(node: TypeNode, sent: dict[str, object], live: dict[str, object]) -> Differences:
-    """Return where an object is not as it was applied.
+    """Return the fields that differ from the applied configuration.
 
     Args:
-        node: The type of its kind.
-        sent: What was applied.
-        live: The object as it is.
+        node: Type of the kind.
+        sent: Applied configuration.
+        live: Present object.
     """
     found: list[Difference] = []
     _compare(node, sent, _as_stored(node, sent), live, (), found)
@@ -63,7 +63,7 @@ def differences(node: TypeNode, sent: dict[str, object], live: dict[str, object]
 
 
 def _as_stored(node: TypeNode, sent: dict[str, object]) -> dict[str, object]:
-    """Return what the server makes of an object, as far as its type tells; what no server reads stays as it is."""
+    """Return the object as the server stores it, as far as its type describes this; unreadable ones unchanged."""
     stored = copied(sent)
     if read_object(node, stored) is not None:
         return copied(sent)
@@ -78,7 +78,7 @@ def _compare(
         return
     is_whole = node.merging == "scalar" or (node.merging == "free" and is_mapping(sent) and sent.keys() <= _SELECTOR)
     if not is_whole and stored is MISSING and sent in ({}, []):
-        return  # the server does not keep what is empty, and nothing in it was applied
+        return  # the server drops empty values, and nothing in this one was applied
     if is_mapping(sent) and is_mapping(stored) and is_mapping(live) and not is_whole:
         for name, value in sent.items():
             if value is not None:
@@ -94,13 +94,13 @@ def _compare(
 
 
 def _identity(node: TypeNode, item: object) -> tuple[str, ...]:
-    """Return what tells an item of a list from the others."""
+    """Return the identity of a list item."""
     fields = item if is_mapping(item) else {}
     return tuple(repr(fields.get(key)) for key in node.keys)
 
 
 def _same(one: object, other: object) -> bool:
-    """Tell whether two values are the same JSON; 1 and 1.0 are, 1 and true are not."""
+    """Return whether two values are the same JSON. 1 and 1.0 are equal, 1 and true are not."""
     if type(one) is str:
         return one == other
     if is_mapping(one) and is_mapping(other):
@@ -113,12 +113,12 @@ def _same(one: object, other: object) -> bool:
 @final
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a child since it was applied or compared.
+    """Result of the last apply or comparison of a child.
 
     Attributes:
-        fingerprint: Of what was applied.
-        version: Its version then.
-        differences: Which fields the server keeps otherwise than they were applied.
+        fingerprint: Hash of the applied configuration.
+        version: Resource version at that time.
+        differences: Fields that the server keeps with other values than the applied ones.
     """
 
     fingerprint: str
@@ -128,14 +128,15 @@ class Known:
 
 @final
 class KnownChildren:
-    """What is known of the children that were applied or compared last, by their uids."""
+    """Latest results of applies and comparisons, by UID of the child."""
 
     def __init__(self, limit: int = _LIMIT) -> None:
-        """Begin with none.
+        """Create an empty record.
 
         Args:
-            limit: How many are remembered. One that was forgotten is compared again, and applied once more if the
-                server keeps it otherwise.
+            limit: Maximum number of children. A forgotten child is compared again, and applied again if the server
+                keeps other
+                values.
         """
         self._limit = limit
         self._known: OrderedDict[str, Known] = OrderedDict()
@@ -144,7 +145,7 @@ class KnownChildren:
         return len(self._known)
 
     def get(self, uid: str, fingerprint: str) -> Known | None:
-        """Return what is known of a child of which this was applied last."""
+        """Return the result for a child, if this configuration was applied last."""
         known = self._known.get(uid)
         if known is None or known.fingerprint != fingerprint:
             return None
@@ -152,12 +153,12 @@ class KnownChildren:
         return known
 
     def remember(self, uid: str, known: Known) -> None:
-        """Take what was found."""
+        """Record a result."""
         self._known[uid] = known
         self._known.move_to_end(uid)
         if len(self._known) > self._limit:
             self._known.popitem(last=False)
 
     def forget(self, uid: str) -> None:
-        """Forget a child that is gone."""
+        """Forget a deleted child."""
         self._known.pop(uid, None)

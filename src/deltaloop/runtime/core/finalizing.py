@@ -1,24 +1,24 @@
-"""What a controller with a finalizer does with an object: one run, step by step.
+"""Steps of one reconcile of a controller with a finalizer.
 
-    it lives and has the finalizer ──▶ RECONCILE
-    it lives and lacks it ──▶ ADD ──the answer is looked at──▶ RECONCILE
-    it is being deleted and lacks it, or is gone ──▶ DONE
-    it is being deleted and has it ──▶ CLEAN_UP ──▶ DROP ──the answer is looked at──▶ DONE
-                                        ▲    │ failed, "not yet", or told to stop
-                                        │    └──────────────▶ AS_IT_ENDED
-                                        └── ASK (past the deadline) ──give up──▶ DROP
+    object lives and has the finalizer ──▶ RECONCILE
+    object lives and lacks it ──▶ ADD ──check the response──▶ RECONCILE
+    object is being deleted and lacks it, or is gone ──▶ DONE
+    object is being deleted and has it ──▶ CLEAN_UP ──▶ DROP ──check the response──▶ DONE
+                                            ▲    │ failed, "not yet", or told to stop
+                                            │    └──────────────▶ AS_IT_ENDED
+                                            └── ASK (after the deadline) ──give up──▶ DROP
 
-Each run begins with LOOK; so does each DROP, and what comes after a write that had a conflict.
+Each reconcile starts with LOOK. LOOK also precedes each DROP and follows each conflict.
 
-So the finalizer is there before the first write of a reconcile, and goes after a clean-up that has succeeded, from the
-object that was cleaned up: a successor of its name, which its uid tells from it, keeps what it has.
+The finalizer is added before the first write of a reconcile. It is removed after a successful cleanup, and only from
+the object that was cleaned up. The UID protects a successor of the same name.
 
-Nothing runs for an object that is gone: the clean-up was its end, and a reconciler that makes what an object stands for
-without looking at it would make it again.
+Nothing runs for an object that is gone. Its cleanup is complete, and a reconcile function that ignores the object would
+create its resources again.
 
-Past the deadline the author is asked once a run: after a clean-up that failed or is not done, and before one if the run
-before failed, since a clean-up that takes longer than a run may take never comes back. The first try is never left out,
-however long the program was down.
+After the deadline, ``on_deadline`` is called once per reconcile: after a cleanup that failed or is not done, or before
+the cleanup if the previous reconcile failed, because a cleanup can exceed the reconcile timeout each time. The first
+attempt always happens, even after a long downtime of the program.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from deltaloop.runtime.core.predicates import And, Change, Predicate
 
 
 class FinalizerStep(Enum):
-    """What is next."""
+    """Next step of the driver."""
 
     LOOK = "read the object, and look at it"
     RECONCILE = "call the reconciler; that is the end"
@@ -49,15 +49,15 @@ class FinalizerStep(Enum):
 
 @final
 class FinalizerRun:
-    """One run of a controller with a finalizer."""
+    """Decisions of one reconcile of a controller with a finalizer."""
 
     def __init__(self, finalizer: str, *, deadline: float | None, failed_before: bool) -> None:
-        """Begin, with the object still to be looked at.
+        """Start before the object has been read.
 
         Args:
-            finalizer: The controller's.
-            deadline: Seconds from the deletion on after which the author is asked; None never asks.
-            failed_before: Whether the run before this one failed.
+            finalizer: Finalizer of the controller.
+            deadline: Time in seconds after the deletion at which ``on_deadline`` is called. None disables it.
+            failed_before: Whether the previous reconcile failed.
         """
         self._finalizer = finalizer
         self._deadline = deadline
@@ -67,11 +67,11 @@ class FinalizerRun:
         self._uid = self._cleaned_up = ""
 
     def seen(self, obj: Resource | None, now: float) -> FinalizerStep:
-        """Look at the object: as it is when the run begins, and as each write left it.
+        """Process the object's state at the start, and after each write.
 
         Args:
-            obj: The object; None if there is none.
-            now: Seconds since the epoch.
+            obj: Object; None if it does not exist.
+            now: Time in seconds since the epoch.
         """
         has_it = obj is not None and self._finalizer in obj.finalizers
         if self._cleaned_up:
@@ -90,12 +90,12 @@ class FinalizerRun:
         return self._ask() if self._failed_before and self.is_overdue(now) else FinalizerStep.CLEAN_UP
 
     def tried(self, ended: Returned | Raised, now: float, *, stopped: bool) -> FinalizerStep:
-        """Take the end of a clean-up: it is done if it succeeded and asked for no further run.
+        """Process the end of a cleanup, which is done if it succeeded and requested no further reconcile.
 
         Args:
-            ended: How it ended.
-            now: Seconds since the epoch.
-            stopped: Whether the run has been told to stop: then what the clean-up returned does not count.
+            ended: Result of the cleanup.
+            now: Time in seconds since the epoch.
+            stopped: Whether the reconcile was told to stop, which invalidates the result.
         """
         self._tried = True
         if stopped:
@@ -105,7 +105,7 @@ class FinalizerRun:
         return self._ask() if not self._asked and self.is_overdue(now) else FinalizerStep.AS_IT_ENDED
 
     def answered(self, *, give_up: bool, stopped: bool) -> FinalizerStep:
-        """Take the author's answer; it does not count if the run has been told to stop."""
+        """Process the result of ``on_deadline``, which is ignored if the reconcile was told to stop."""
         if stopped:
             return FinalizerStep.AS_IT_ENDED
         if give_up:
@@ -113,11 +113,11 @@ class FinalizerRun:
         return FinalizerStep.AS_IT_ENDED if self._tried else FinalizerStep.CLEAN_UP
 
     def is_overdue(self, now: float) -> bool:
-        """Tell whether the deadline has passed."""
+        """Return whether the deadline has passed."""
         return self._ask_at is not None and now >= self._ask_at
 
     def wait(self, now: float) -> float | None:
-        """Return the seconds until the author is to be asked; None if that is not so: it is over, or asked already."""
+        """Return the seconds until the deadline; None if there is none, if it has passed, or if the cleanup is done."""
         if self._ask_at is None or self._cleaned_up or self.is_overdue(now):
             return None
         return self._ask_at - now
@@ -128,33 +128,33 @@ class FinalizerRun:
 
     def _drop(self) -> FinalizerStep:
         self._cleaned_up = self._uid
-        return FinalizerStep.LOOK  # the clean-up may have written it, and others, too
+        return FinalizerStep.LOOK  # the cleanup or other writers may have changed the object
 
 
 def finalizer_patch(obj: Resource, finalizer: str, step: FinalizerStep) -> dict[str, Any]:
-    """Return the merge patch that adds or drops a finalizer, of this very object in this very state."""
+    """Return the merge patch that adds or removes a finalizer, valid only for this version of the object."""
     others = [name for name in obj.finalizers if name != finalizer]
     finalizers = [*others, finalizer] if step is FinalizerStep.ADD else others
     return {"metadata": {"uid": obj.uid, "resourceVersion": obj.resource_version, "finalizers": finalizers}}
 
 
 def is_finalizer(name: str) -> bool:
-    """Tell whether a name is one that no other program would choose by accident: ``example.com/backup``."""
+    """Return whether a name has a domain, like ``example.com/backup``, so that other programs do not use it."""
     return "/" in name and is_qualified_name(name)
 
 
 @final
 class BeginsDeletion(Predicate):
-    """Passes the change from which on an object is being deleted and has a finalizer."""
+    """Pass the change that marks an object with the finalizer for deletion."""
 
     __slots__ = ("finalizer",)
 
     def __init__(self, finalizer: str) -> None:
-        """Look for ``finalizer``."""
+        """Keep the finalizer."""
         self.finalizer: str = finalizer
 
     def allows(self, change: Change) -> bool:
-        """Tell whether the deletion is new."""
+        """Return whether the deletion is new."""
         old, new = change.old, change.new
         if new is None or not self._waits(new):
             return False
@@ -168,5 +168,5 @@ class BeginsDeletion(Predicate):
 
 
 def with_deletions(predicates: Sequence[Predicate], finalizer: str) -> Sequence[Predicate]:
-    """Return predicates that pass what the given ones pass, and the beginning of deletions that the finalizer holds."""
+    """Extend predicates so that they also pass the start of a deletion that the finalizer blocks."""
     return (BeginsDeletion(finalizer) | And(*predicates),) if predicates and finalizer else predicates

@@ -1,9 +1,9 @@
-"""The last reconciles of each object: why each ran, what it wrote, how it ended. For ``deltaloop why``.
+"""History of the last reconciles of each object, for ``deltaloop why``.
 
-Bounded twice: ``LIMIT`` keys, those that have not run for longest forgotten first, and ``EACH`` reconciles of a key.
-What is told has no data of objects in it: names, versions, times, and the paths of fields that changed. Few ask for
-these paths, and every write would pay for them; so the objects before and after a write are kept, the latest
-``MOST_BYTES`` of them, and compared when somebody asks.
+It keeps at most ``LIMIT`` keys, and ``EACH`` reconciles per key. Keys that have been idle for longest are forgotten
+first. The output contains no object data, only names, versions, times and paths of changed fields. The paths are
+rarely needed and expensive, so the latest ``MOST_BYTES`` of objects before and after writes are kept and compared on
+demand.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ LIMIT: Final = 1000
 EACH: Final = 8
 MOST_ANSWERS: Final = 50
 MOST_BYTES: Final = 2 * 1024 * 1024
-_OVERHEAD: Final = 1024  # of an object beside its JSON
+_OVERHEAD: Final = 1024  # per object in addition to its JSON
 
 
 class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
-    """A reconcile that has ended.
+    """An ended reconcile.
 
     Attributes:
-        controller: Name of the controller that ran.
-        kind: The kind that the controller reconciles: ``apps/v1/Deployment``.
-        key: Of the object that was reconciled.
-        number: Its number in its controller.
-        ended_at: Seconds on the monotonic clock.
-        seconds: How long it took.
-        attempt: Which try it was.
-        result: How it ended, as the metric has it.
-        error: Type of what it raised; empty if nothing. Never its text, which may hold data.
-        triggers: Why it ran.
-        triggers_dropped: How many triggers there were beyond those kept.
-        writes: What it wrote.
-        writes_dropped: How many writes there were beyond those kept.
-        cleanup: Whether it was a clean-up of an object that is being deleted.
+        controller: Name of the controller.
+        kind: Reconciled kind, for example ``apps/v1/Deployment``.
+        key: Key of the reconciled object.
+        number: Number of the reconcile in its controller.
+        ended_at: End in seconds of the monotonic clock.
+        seconds: Duration in seconds.
+        attempt: Number of the attempt.
+        result: Result label of the metric.
+        error: Type of the exception; empty if there was none. The text is omitted because it can contain data.
+        triggers: Causes of the reconcile.
+        triggers_dropped: Number of further triggers that were not kept.
+        writes: Writes of the reconcile.
+        writes_dropped: Number of further writes that were not kept.
+        cleanup: Whether it was a cleanup of an object that is being deleted.
     """
 
     controller: str
@@ -60,7 +60,7 @@ class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
     cleanup: bool = False
 
     def to_dict(self, now: float) -> dict[str, Any]:
-        """Return it as JSON has it; times count back from ``now``."""
+        """Return the JSON form, with times relative to ``now``."""
         return {
             "controller": self.controller,
             "key": self.key,
@@ -89,10 +89,10 @@ class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class History:
-    """The last reconciles of one program."""
+    """Last reconciles of one program."""
 
     def __init__(self) -> None:
-        """Begin without any."""
+        """Create an empty history."""
         self._keys: OrderedDict[tuple[str, str], tuple[Reconciled, ...]] = OrderedDict()
         self._changes: deque[tuple[OwnWrite, int]] = deque()
         self._bytes = 0
@@ -101,10 +101,10 @@ class History:
         return len(self._keys)
 
     def add(self, reconciled: Reconciled) -> None:
-        """Remember a reconcile."""
+        """Add a reconcile."""
         name = (reconciled.controller, reconciled.key)
         if name in self._keys:
-            self._keys[name] = (*self._keys[name], reconciled)[-EACH:]  # an empty deque takes half a KiB
+            self._keys[name] = (*self._keys[name], reconciled)[-EACH:]  # an empty deque needs half a KiB
             self._keys.move_to_end(name)
         else:
             self._keys[name] = (reconciled,)
@@ -123,20 +123,21 @@ class History:
             write.before, write.after, write.forgotten = None, None, True
 
     def latest(self, controller: str, key: str) -> Reconciled | None:
-        """Return the last reconcile of a key by a controller; None if none is remembered."""
+        """Return the last reconcile of a key by a controller; None if it is unknown."""
         runs = self._keys.get((controller, key))
         return runs[-1] if runs else None
 
     def about(self, kind: str, keys: frozenset[str]) -> tuple[Reconciled, ...]:
-        """Return what is known about an object: its own reconciles, and those that it triggered or that wrote it.
+        """Return an object's own reconciles, and those that it triggered or that wrote it.
 
         Args:
-            kind: A controller's name, or a kind as people write it: ``Foo``, ``deployment``, ``apps/v1/Deployment``;
-                empty means the objects that are reconciled, whatever their kind.
-            keys: ``namespace/name`` or the name; several if it is not known whether the kind has namespaces.
+            kind: Name of a controller, or a kind such as ``Foo``, ``deployment`` or ``apps/v1/Deployment``. An empty
+                value
+                means reconciled objects of any kind.
+            keys: ``namespace/name`` or the name. Pass both if the scope of the kind is unknown.
 
         Returns:
-            The latest first, and not more than ``MOST_ANSWERS``.
+            At most ``MOST_ANSWERS`` reconciles, latest first.
         """
         wanted = kind.lower()
         found = [run for runs in self._keys.values() for run in runs if _concerns(run, wanted, keys)]
@@ -159,7 +160,7 @@ def _others(run: Reconciled) -> Iterator[tuple[str, str]]:
 
 
 def _is_kind(kind: str, wanted: str) -> bool:
-    """Tell whether ``deployment``, ``deployments`` or ``apps/v1/deployment`` means a kind."""
+    """Return whether ``deployment``, ``deployments`` or ``apps/v1/deployment`` means the kind."""
     full = kind.lower()
     short = full.rpartition("/")[2]
     return wanted in (full, short, f"{short}s", f"{short}es", f"{short[:-1]}ies")

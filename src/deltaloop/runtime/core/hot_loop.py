@@ -1,30 +1,28 @@
-"""Keys that keep themselves busy: a reconcile whose own write makes it run again, and two writers of one field.
+"""Detection of hot keys: reconciles that trigger themselves, and two writers of one field.
 
-A *strike* of a key against an object is a reconcile that changed the object although nothing else asked for it:
+A *strike* of a key against an object is a reconcile that changed the object without an external cause:
 
-    SELF     every trigger of the reconcile is a write of this very program, and yet it wrote again
-    FIGHT    since the key's last write to the object somebody else changed a field, and the reconcile changed the
-             same field again; or it was deleted, and the reconcile created it again
+    SELF     all triggers are writes of this program, and the reconcile wrote again
+    FIGHT    another writer changed a field after the key's last write, and the reconcile changed the same
+             field again; or the object was deleted, and the reconcile created it again
 
     CALM ── ``threshold`` strikes against one object within ``window`` seconds ──▶ HOT
     HOT  ── SELF: the echo of an own write is reconciled without a write
          ── either: no strike for ``reset_after`` seconds ──▶ CALM
 
-A hot key runs once per ``interval``, which begins at ``min_interval`` and doubles with each further strike, up to
-``max_interval``. It is told of once when it becomes hot, and once when it has cooled down; what it wants is still done,
-only later.
+A hot key runs once per ``interval``, which starts at ``min_interval`` and doubles with each further strike, up to
+``max_interval``. It is reported when it becomes hot and when it cools down. Its reconciles are delayed, never dropped.
 
-A reconcile of many steps, one write each, makes a few strikes and ends; it stays calm. A status that follows what
-others do stays calm, too: those triggers are not this program's, and nobody else writes the field. Objects with
-generated names count as one object, with five times the threshold, because making many of them one by one is no
-mistake.
+A reconcile with many steps and one write per step makes a few strikes and stays calm. A status that follows the changes
+of other writers also stays calm, because other programs cause those triggers and do not write the field. Objects with
+generated names count as one object with five times the threshold, because creating many of them is legitimate.
 
-Who the other writer of a fight is, only the server's ``managedFields`` say, and only until our next write takes the
-field over; caches leave them out by default. So before a fight is told of, at the last strike but one, the object is
-marked: the next reconcile that somebody else's write asks for has the driver read it from the server first
-(``wants_to_see``, ``saw``), one read for one warning.
+Only the server's ``managedFields`` name the other writer of a fight, and only until the next own write takes over the
+field. Caches omit them by default. Therefore the object is marked at the last strike before the report, and the driver
+reads it from the server before the next reconcile that another writer triggers (``wants_to_see``, ``saw``). This costs
+one read per warning.
 
-Bounded: ``limit`` keys, and ``_OBJECTS`` objects of each; those that have not written for longest are forgotten first.
+At most ``limit`` keys and ``_OBJECTS`` objects per key are kept. Those without writes for longest are forgotten first.
 """
 
 from __future__ import annotations
@@ -45,21 +43,21 @@ from deltaloop.runtime.core.own_writes import OwnWrite, PathParts, changed_paths
 
 _OBJECTS: Final = 20
 _GENERATED: Final = 5
-_LOOKS_FROM: Final = 2  # the first strike marks the object then
+_LOOKS_FROM: Final = 2  # with this threshold, the first strike marks the object
 _UID: Final[PathParts] = ("metadata", "uid")
 
 
 @final
 class HotLoopOptions(Options, frozen=True, kw_only=True):
-    """When a key is taken to keep itself busy, and how it is slowed down; times are in seconds.
+    """Thresholds and delays for hot keys; times are in seconds.
 
     Attributes:
-        threshold: So many strikes make a key hot.
-        window: Within this time.
-        min_interval: Time between two reconciles of a hot key, at first.
-        max_interval: The longest that it becomes.
-        reset_after: So long without a strike, and the key is calm again.
-        limit: Most keys that are watched at a time.
+        threshold: Number of strikes that make a key hot.
+        window: Time within which the strikes count.
+        min_interval: Initial time between two reconciles of a hot key.
+        max_interval: Maximum time between two reconciles of a hot key.
+        reset_after: Time without a strike after which the key is calm again.
+        limit: Maximum number of observed keys.
     """
 
     threshold: int = 20
@@ -70,7 +68,7 @@ class HotLoopOptions(Options, frozen=True, kw_only=True):
     limit: int = 1000
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work."""
+        """Check types and values."""
         check_types(self)
         require_positive(
             "HotLoopOptions",
@@ -84,12 +82,12 @@ class HotLoopOptions(Options, frozen=True, kw_only=True):
         if self.min_interval > self.max_interval:
             raise InvalidArgumentError("HotLoopOptions.min_interval is longer than max_interval")
         if self.reset_after <= self.max_interval:
-            # Else slowing a key down would be taken for its recovery.
+            # Otherwise the delay of a hot key would count as its recovery.
             raise InvalidArgumentError("HotLoopOptions.reset_after must be longer than max_interval")
 
 
 class Cause(Enum):
-    """Why a key keeps running; the value is the label of the metric."""
+    """Cause of a hot key; the value is the label of the metric."""
 
     SELF = "self"
     FIGHT = "fight"
@@ -101,14 +99,14 @@ class HotLoop(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         key: Key of the object, ``namespace/name``.
-        cause: What makes it run again and again.
-        kind: Kind of the object that it keeps changing.
+        cause: Cause of the repeated reconciles.
+        kind: Kind of the object that the reconciles keep changing.
         object_key: Key of that object.
-        changes: The fields that the last write changed, or that are fought over; values are redacted.
-        other: Who else writes them, as far as is known; empty for ``SELF``.
-        strikes: How many there were.
-        seconds: Within this time.
-        interval: Seconds between its reconciles from now on.
+        changes: Fields that the last write changed, or that two writers compete for, with redacted values.
+        other: The other writer, if known; empty for ``SELF``.
+        strikes: Number of strikes.
+        seconds: Time in seconds in which the strikes happened.
+        interval: Time in seconds between its reconciles from now on.
     """
 
     key: str
@@ -128,8 +126,8 @@ class Cooled(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         key: Key of the object, ``namespace/name``.
-        cause: Why it was.
-        seconds: For how long.
+        cause: Cause for which it was hot.
+        seconds: Time in seconds for which it was hot.
     """
 
     key: str
@@ -141,12 +139,12 @@ Fact: TypeAlias = HotLoop | Cooled
 
 
 _States: TypeAlias = tuple[Resource | None, Resource, Resource | None]
-"""An object after the last write, before the next one, and after that."""
+"""Object after the last write, before the next write, and after the next write."""
 
 
 @final
 class _Written(msgspec.Struct):
-    """An object that a key wrote, as its last write left it."""
+    """State of an object after the key's last write."""
 
     verb: str = ""
     uid: str = ""
@@ -154,7 +152,7 @@ class _Written(msgspec.Struct):
     after: Resource | None = None
     marked: bool = False
     seen: Sequence[Mapping[str, Any]] = ()
-    strikes: list[float] = msgspec.field(default_factory=list[float])  # a few; an empty deque takes half a KiB
+    strikes: list[float] = msgspec.field(default_factory=list[float])  # only a few, and an empty deque needs half a KiB
     suspected: tuple[float, _States] | None = None
 
 
@@ -175,15 +173,16 @@ class _Key(msgspec.Struct):
 
 @final
 class HotLoops:
-    """The keys of one controller, watched.
+    """Hot-key detection for one controller.
 
     Attributes:
-        watched: Keys that are hot, or marked. Other keys need no ``delay``, no ``wants_to_see``, and no ``observe``
-            when they wrote nothing.
+        watched: Keys that are hot or marked. Other keys need neither ``delay`` nor ``wants_to_see``, and need
+            ``observe``
+            only after writes.
     """
 
     def __init__(self, options: HotLoopOptions) -> None:
-        """Begin with calm keys."""
+        """Start with calm keys."""
         self._options = options
         self._keys: OrderedDict[str, _Key] = OrderedDict()
         self.watched: set[str] = set()
@@ -192,26 +191,27 @@ class HotLoops:
         return len(self._keys)
 
     def is_hot(self, key: str) -> bool:
-        """Tell whether a key is hot."""
+        """Return whether a key is hot."""
         known = self._keys.get(key)
         return known is not None and known.hot is not None
 
     def delay(self, key: str, now: float) -> float:
-        """Return how many seconds the next reconcile of a key has to wait; 0 for a calm one."""
+        """Return the delay in seconds of a key's next reconcile; 0 for a calm key."""
         known = self._keys.get(key)
         if known is None or known.hot is None:
             return 0.0
         return max(0.0, known.hot.next_at - now)
 
     def wants_to_see(self, key: str, *, triggers: Sequence[Trigger]) -> tuple[str, str] | None:
-        """Return kind and key of an object to be read from the server before a reconcile; None for nothing.
+        """Return kind and key of an object to read from the server before a reconcile; None if there is none.
 
-        It is wanted once; the answer goes to ``saw``.
+        The object is requested once. Pass it to ``saw``.
 
         Args:
-            key: Whose reconcile begins.
-            triggers: Why, with their origins: another write than our last one, by nobody of this program, shows that
-                the other writer has written again, and its name is there.
+            key: Key of the beginning reconcile.
+            triggers: Triggers with their origins. A trigger without an origin and with a version other than the last
+                own write
+                shows that the other writer has written again, so ``managedFields`` contain its name.
         """
         known = self._keys.get(key)
         for subject, last in known.objects.items() if known is not None else ():
@@ -225,12 +225,12 @@ class HotLoops:
         return None
 
     def saw(self, key: str, subject: tuple[str, str], obj: Resource) -> None:
-        """Take an object as the server has it; only who owns its fields is kept.
+        """Record the field owners of an object that was read from the server.
 
         Args:
-            key: Whose reconcile begins.
-            subject: What ``wants_to_see`` returned.
-            obj: The object as the event shows it.
+            key: Key of the beginning reconcile.
+            subject: Result of ``wants_to_see``.
+            obj: Object as read from the server.
         """
         known = self._keys.get(key)
         written = None if known is None else known.objects.get(subject)
@@ -240,19 +240,19 @@ class HotLoops:
     def observe(
         self, key: str, *, triggers: Sequence[Trigger], writes: Sequence[OwnWrite], succeeded: bool, now: float
     ) -> tuple[Fact, ...]:
-        """Take a reconcile that has ended; return what is to be told.
+        """Process an ended reconcile, and return the facts to report.
 
         Args:
             key: Key of the object, ``namespace/name``.
-            triggers: Why it ran, with their origins.
-            writes: What it wrote.
-            succeeded: Whether it ended well.
-            now: The monotonic clock, in seconds.
+            triggers: Triggers with their origins.
+            writes: Writes of the reconcile.
+            succeeded: Whether it succeeded.
+            now: Monotonic time in seconds.
         """
         own = bool(triggers)
         for trigger in triggers:
             own = own and trigger.origin != ""
-        # What no cache holds cannot be what triggers: such a write says nothing about a loop.
+        # Objects outside all caches cannot trigger a reconcile, so writes to them do not indicate a loop.
         effective = [write for write in writes if write.is_known_change]
         known = self._keys.get(key)
         facts: list[Fact] = []
@@ -280,7 +280,7 @@ class HotLoops:
         return tuple(facts)
 
     def _has_cooled(self, hot: _Hot, *, quiet_echo: bool, now: float) -> bool:
-        # In a fight the echo of an own write is always quiet; only the other writer can end it.
+        # In a fight, the echo of an own write never causes a write, so only the other writer can end the fight.
         return (hot.cause is Cause.SELF and quiet_echo) or now - hot.struck_at >= self._options.reset_after
 
     def _wrote(
@@ -304,7 +304,7 @@ class HotLoops:
             del strikes[0]
         hot = known.hot
         if hot is not None:
-            if hot.struck_at < now:  # one reconcile doubles it once
+            if hot.struck_at < now:  # double it once per reconcile
                 hot.interval = min(2 * hot.interval, self._options.max_interval)
             hot.struck_at = now
             return None
@@ -334,13 +334,14 @@ class HotLoops:
         )
 
     def _contested(self, last: _Written, write: OwnWrite, *, own: bool, now: float) -> tuple[PathParts, ...]:
-        """Return the fields that somebody else changed since the last write, and this one changed again.
+        """Return the fields that another writer changed after the last write, and this write changed again.
 
-        Fields are compared on suspicion only. One write after one of somebody else is none: it is kept, and compared
-        when there is a second one.
+        Comparing fields is expensive. A single write after another writer's change is only stored, and compared if a
+        second one
+        follows.
         """
         if write.before is None:
-            # It was made before, and others have deleted it: the garbage collector, for example, because of its owner.
+            # This key created the object earlier and another program deleted it, for example the garbage collector.
             again = write.verb == "create" == last.verb and last.uid != write.uid and write.subject[1] == write.key
             contested: tuple[PathParts, ...] = (_UID,) if again else ()
         elif last.uid != write.uid or write.before.resource_version == last.version:
@@ -360,7 +361,7 @@ class HotLoops:
 
 
 def _changed_by_both(states: _States) -> tuple[PathParts, ...]:
-    """Return the fields that were changed before a write, and by it."""
+    """Return the fields that changed before a write and by the write."""
     after_last, before, after = states
     theirs = frozenset(changed_paths(after_last, before))
     return tuple(path for path in changed_paths(before, after) if path in theirs) if theirs else ()
@@ -374,11 +375,11 @@ def _other(
     *,
     seen: Sequence[Mapping[str, Any]],
 ) -> str:
-    """Say who else writes an object: another controller of this program, or the field manager that has the fields.
+    """Return the other writer: another controller of this program, or the field manager that owns the fields.
 
-    Without an answer of the server (``seen``) and without ``managedFields`` in the cache, what the server answers to
-    writes is left: who wrote between two answers is in the second, unless this write took everything over that was
-    theirs. Then nobody is named.
+    Without ``seen`` and without ``managedFields`` in the cache, only the responses to own writes remain. The second of
+    two
+    responses contains the writer, unless this write took over all of its fields. Then the result is empty.
     """
     for trigger in reversed(triggers):
         of_object = trigger.reference is not None and trigger.reference.uid == write.uid
@@ -389,7 +390,7 @@ def _other(
     if entries:
         owners = [entry for entry in entries if _owns_any(entry, contested)]
         ours = [_who(entry) for entry in known if _owns_any(entry, contested)]
-        # Whoever takes a field away owns nothing of it; we did, and are not the other one.
+        # A writer that removed a field owns nothing of it. Entries of this program are excluded.
         return _newest(owners or [entry for entry in entries if entry not in known and _who(entry) not in ours])
     since = max((str(entry.get("time") or "") for entry in known), default="")
     changed = [entry for entry in _managed_fields(write.after) if entry not in known]
@@ -399,7 +400,7 @@ def _other(
 
 
 def _newest(entries: Sequence[Mapping[str, Any]]) -> str:
-    """Return the manager of the newest entry; empty for none."""
+    """Return the manager of the newest entry; empty if there is none."""
     found = [(str(entry.get("time") or ""), str(entry.get("manager") or "")) for entry in entries]
     return max(found, default=("", ""))[1]
 
@@ -414,7 +415,7 @@ def _managed_fields(obj: Resource | None) -> Sequence[Mapping[str, Any]]:
 
 
 def _owns_any(entry: Mapping[str, Any], paths: Sequence[PathParts]) -> bool:
-    """Whether an entry has one of the fields, as far as the path goes by names."""
+    """Return whether an entry owns one of the fields. Paths are compared up to the first list index."""
     return any(_owns(entry.get("fieldsV1"), path) for path in paths)
 
 

@@ -1,9 +1,9 @@
-"""What the reconciles of one controller remember of its objects, from run to run: one dict for each object.
+"""In-memory data of a controller about its objects, one dict per object.
 
-    no memory ──first use──▶ kept ──object deleted, replaced by another of its name, or the term ends──▶ no memory
+    no memory ──first use──▶ kept ──object deleted, replaced by a successor, or the term ends──▶ no memory
 
-A memory belongs to one object, which its uid tells from a successor of the same name. It is kept for objects that are
-in the cache, and dropped by the event that takes them out of it; so there are never more memories than objects.
+A memory belongs to one object, identified by its UID. It is kept while the object is in the cache, and dropped by the
+event that removes the object. There are never more memories than objects.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from typing import Any, final
 
 @final
 class Memories:
-    """The memories of one controller's objects."""
+    """Memories of one controller's objects."""
 
     def __init__(self) -> None:
-        """Begin without memories."""
+        """Create an empty store."""
         self._kept: dict[str, tuple[str, dict[str, Any]]] = {}
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def of(self, key: str, uid: str) -> dict[str, Any]:
-        """Return the memory of an object that is in the cache; of another one of its name nothing is left then."""
+        """Return the memory of a cached object, and drop the memory of a predecessor of the same name."""
         kept = self._kept.get(key)
         if kept is None or kept[0] != uid:
             kept = self._kept[key] = (uid, {})
         return kept[1]
 
     def gone(self, key: str, uid: str) -> None:
-        """Drop the memory of an object that is no longer in the cache; that of a successor stays."""
+        """Drop the memory of an object that left the cache, but not that of its successor."""
         kept = self._kept.get(key)
         if kept is not None and kept[0] == uid:
             del self._kept[key]
 
     def clear(self) -> None:
-        """Drop all: another process may have worked on the objects before they are looked at again."""
+        """Drop all memories, because another process may reconcile the objects before this one continues."""
         self._kept.clear()

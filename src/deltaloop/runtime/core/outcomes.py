@@ -1,8 +1,8 @@
-"""What becomes of a key when its reconcile has ended: one table, from which the code decides.
+"""Table of decisions about a key after its reconcile.
 
-A reconcile ends in one of the cases of ``Case``; ``ROWS`` says for each what happens to the key, whether the failures
-counted so far are forgotten, and under which ``result`` it is counted. In Python a function either returns or raises,
-so upstream's "result and error" pair (where the result loses) cannot occur: what was to be returned is gone.
+``ROWS`` specifies for each ``Case`` what happens to the key, whether its failures are forgotten, and the ``result``
+label of the metric. A Python function either returns or raises, so upstream's combination of result and error cannot
+occur.
 
 Source: controller-runtime pkg/internal/controller/controller.go ``reconcileHandler``, pkg/reconcile/reconcile.go.
 """
@@ -32,16 +32,19 @@ from deltaloop.workqueue.errors import TerminalError, is_terminal
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a reconcile that went well asks for; ``None`` in its place asks for nothing.
+    """Request of a successful reconcile for another reconcile; returning ``None`` requests nothing.
 
     Attributes:
-        requeue_after: Run again so many seconds after the end of this run; zero or less is at once. None is never.
-        requeue: Run again when the rate limiter says so, as after an error but without one. ``requeue_after`` wins.
-        jitter: By which part of itself ``requeue_after`` grows at most, by chance, so that objects that were reconciled
-            together are not all reconciled together again; 0.1 is up to a tenth.
+        requeue_after: Time in seconds from the end of this reconcile to the next one. Zero or less means immediately,
+            None
+            means never.
+        requeue: Whether to reconcile again with the rate limiter's delay, like after an error. ``requeue_after`` takes
+            precedence.
+        jitter: Maximum random increase of ``requeue_after`` as a fraction, for example 0.1 for up to 10 %. It spreads
+            objects that were reconciled together.
 
     Raises:
-        ValueError: If ``requeue_after`` is no finite number, or ``jitter`` is no part of it.
+        ValueError: If ``requeue_after`` is not finite, or if ``jitter`` is not between 0 and 1 or is set without it.
     """
 
     requeue_after: float | None = None
@@ -49,7 +52,7 @@ class Result:
     jitter: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse what is no time."""
+        """Check the values."""
         if self.requeue_after is not None and not math.isfinite(self.requeue_after):
             raise ValueError(f"Result.requeue_after is {self.requeue_after!r}; a finite number of seconds is needed")
         if not 0.0 <= self.jitter <= 1.0:
@@ -60,17 +63,17 @@ class Result:
 
 @final
 class InvalidResultError(TerminalError, TypeError):
-    """A reconciler returned something that is neither None nor a ``Result``; the fault is the reconciler's.
+    """A reconcile function returned a value that is neither None nor a ``Result``.
 
-    Its key is parked: another run would return the same.
+    The key is parked, because a retry would return the same.
 
     Attributes:
-        returned: Name of the class of what came back.
-        where: Where the reconciler is defined, such as ``greeter.py:12 in reconcile``; empty if that is unknown.
+        returned: Class name of the value.
+        where: Location of the function, for example ``greeter.py:12 in reconcile``; empty if unknown.
     """
 
     def __init__(self, returned: str, *, awaitable: bool = False, where: str = "") -> None:
-        """Keep what came back; an awaitable is a call that was not awaited."""
+        """Keep the class name; ``awaitable`` is whether the value is a call that was not awaited."""
         what_to_do = (
             "declare it with `async def` and await the call, or run it by ctx.wait(...)"
             if awaitable
@@ -83,17 +86,17 @@ class InvalidResultError(TerminalError, TypeError):
 
 @final
 class NotAwaitedError(TerminalError):
-    """A reconciler made calls and did not await them, so that they did nothing; the fault is the reconciler's.
+    """A reconcile function did not await calls, so they had no effect.
 
-    Its key is parked: another run would do the same.
+    The key is parked, because a retry would do the same.
 
     Attributes:
-        calls: Which, and where, such as ``ctx.client.patch(...) at greeter.py:12 in reconcile``.
-        where: Place of the first call.
+        calls: Calls with their locations, for example ``ctx.client.patch(...) at greeter.py:12 in reconcile``.
+        where: Location of the first call.
     """
 
     def __init__(self, calls: Sequence[str]) -> None:
-        """Keep which."""
+        """Keep the calls."""
         self.calls: tuple[str, ...] = tuple(calls)
         call, _, where = calls[0].partition(" at ")
         self.where: str = where
@@ -105,26 +108,26 @@ class NotAwaitedError(TerminalError):
 
 @final
 class ReconcileTimeoutError(DeltaloopError, TimeoutError):
-    """A reconcile took longer than its controller's ``timeout``; it is tried again as after any error.
+    """A reconcile exceeded its controller's ``timeout``; it is retried like after other errors.
 
     Attributes:
-        timeout: The limit in seconds.
+        timeout: Timeout in seconds.
     """
 
     def __init__(self, timeout: float) -> None:
-        """Keep the limit."""
+        """Keep the timeout in seconds."""
         super().__init__(f"the reconcile did not end within {timeout:g} s")
         self.timeout = timeout
 
 
 @final
 class Returned(msgspec.Struct, frozen=True):
-    """The reconciler returned a value.
+    """The reconcile function returned a value.
 
     Attributes:
-        value: What it returned.
-        not_awaited: The calls that it made and did not await, and where.
-        where: Where the reconciler is defined, if the value is wrong.
+        value: Returned value.
+        not_awaited: Calls that were not awaited, with their locations.
+        where: Location of the function, if the value is invalid.
     """
 
     value: object
@@ -134,28 +137,28 @@ class Returned(msgspec.Struct, frozen=True):
 
 @final
 class Raised(msgspec.Struct, frozen=True):
-    """The reconciler raised an exception."""
+    """The reconcile function raised an exception."""
 
     error: Exception
 
 
 @final
 class TimedOut(msgspec.Struct, frozen=True):
-    """The reconciler was over its time limit; what it returned or raised after that does not count."""
+    """The reconcile exceeded its timeout in seconds; its result does not count."""
 
     timeout: float
 
 
 @final
 class Stopped(msgspec.Struct, frozen=True):
-    """The reconcile was stopped from outside: leadership was lost, or the program ends."""
+    """The reconcile was stopped, because leadership was lost or the program ends."""
 
 
 Ended: TypeAlias = Returned | Raised | TimedOut | Stopped
 
 
 class Action(Enum):
-    """What is done with the key."""
+    """Action for the key."""
 
     FORGET = "done"
     REQUEUE_AFTER = "again after the requested time"
@@ -165,7 +168,7 @@ class Action(Enum):
 
 
 class Case(Enum):
-    """How a reconcile can end."""
+    """Ways in which a reconcile can end."""
 
     NOTHING = "nothing"
     AFTER = "after"
@@ -179,15 +182,15 @@ class Case(Enum):
 
 @final
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the table.
+    """One row of the table.
 
     Attributes:
-        returned: What the reconciler returned, in words.
-        raised: What it raised, in words.
-        action: What is done with the key.
-        forgets: Whether its failures are forgotten.
-        result: The label of ``controller_runtime_reconcile_total``; empty if it is not counted.
-        counters: Other counters that grow, beside that one.
+        returned: Description of the returned value.
+        raised: Description of the exception.
+        action: Action for the key.
+        forgets: Whether the key's failures are forgotten.
+        result: Label of ``controller_runtime_reconcile_total``; empty if the reconcile is not counted.
+        counters: Additional counters to increment.
     """
 
     returned: str = "–"
@@ -198,7 +201,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     counters: tuple[str, ...] = ()
 
 
-# The server's data can be the cause, or a file that is written later.
+# The server's data can cause these errors, or a file that is written later.
 _CAN_HEAL: Final = (InvalidResourceVersionError, ConfigError)
 _ERRORS: Final = "controller_runtime_reconcile_errors_total"
 _TERMINAL: Final = "controller_runtime_terminal_reconcile_errors_total"
@@ -248,19 +251,19 @@ ROWS: Final[Mapping[Case, Row]] = MappingProxyType(
         ),
     }
 )
-"""What happens in each case."""
+"""Decision for each case."""
 
 
 @final
 class KeyDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """What is done with one key.
+    """Decision about one key.
 
     Attributes:
-        case: How its reconcile ended.
-        row: The line of the table that this is.
-        delay: Seconds until the run that was asked for, if one was.
-        jitter: By which part of itself the delay grows at most.
-        error: Why it failed, if it did.
+        case: Case in which the reconcile ended.
+        row: Row of the table.
+        delay: Requested delay in seconds.
+        jitter: Maximum random increase of the delay as a fraction.
+        error: Error of the reconcile; None if it did not fail.
     """
 
     case: Case
@@ -271,30 +274,32 @@ class KeyDecision(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def action(self) -> Action:
-        """What is done with the key."""
+        """Return the action for the key."""
         return self.row.action
 
     @property
     def terminal(self) -> bool:
-        """Whether it failed for good."""
+        """Return whether the key is parked."""
         return self.action is Action.PARK
 
     @property
     def timed_out(self) -> bool:
-        """Whether it was over its time limit."""
+        """Return whether the reconcile exceeded its timeout."""
         return self.case is Case.TIMEOUT
 
 
 NOTHING: Final = KeyDecision(case=Case.NOTHING, row=ROWS[Case.NOTHING])
-"""Most reconciles end so."""
+"""Decision for the most common case."""
 
 
 def decide(ended: Ended, *, declared: Iterable[str] = ()) -> KeyDecision:
-    """Decide about a key whose reconcile has ended.
+    """Return the decision about a key after its reconcile.
 
     Args:
-        ended: How it has ended.
-        declared: Kinds that the controller declares, such as ``Foo``: the server may serve them later.
+        ended: Result of the reconcile.
+        declared: Kinds that the controller declares, for example ``Foo``. The server can serve them later, so errors
+            about
+            them are retried.
     """
     match ended:
         case Stopped():
@@ -323,7 +328,7 @@ def _is_final(error: BaseException, declared: Iterable[str]) -> bool:
 
 
 def _may_be(name: str, kind: str) -> bool:
-    """Return whether a name such as ``foos.example.com`` can be one of a kind such as ``Foo``."""
+    """Return whether a name such as ``foos.example.com`` can mean a kind such as ``Foo``."""
     return kind.partition(".")[0].lower() in name.lower()
 
 

@@ -1,25 +1,23 @@
-"""Read-your-writes: what this program has written, laid over a cache that has not heard of it yet.
+"""Overlay of a program's own writes over a cache that has not received them yet.
 
-For each key there is at most one entry:
+Each key has at most one entry:
 
-    Written(obj)            the newest answer to a write; shown instead of what the cache has
-    Gone(uid, version)      a tombstone: the object of that uid is not shown; ``version`` is the newest one known of it
+    StoredWrite(obj)        newest response to a write, shown instead of the cached object
+    Gone(uid, version)      tombstone that hides the object with the UID; ``version`` is its newest known version
 
-An entry goes when the cache has come as far: its stream has reached the version, or it holds the object at that version
-or a later one. So what others do after our write is never hidden, and what the cache has of before it never comes back.
+An entry is dropped when the cache has caught up: its stream has reached the version, or it has the object at that
+version or a later one. Later writes of others are therefore never hidden, and older cached states never reappear.
 
-Versions are compared as numbers (KEP-5504). Where they cannot be, an entry goes when the cache shows the very same
-version, or after ``UNCOMPARABLE_AGE`` seconds. After ``MAX_AGE`` it goes in any case, and at once if the version of
-the cache goes back: the server was restored from a backup, and our writes are gone.
+Versions are compared as numbers (KEP-5504). If that is impossible, an entry is dropped when the cache shows the same
+version, or after ``UNCOMPARABLE_AGE`` seconds. All entries are dropped after ``MAX_AGE`` seconds, or when the cache's
+version decreases, because the server was then restored from a backup without the writes.
 
-Writes of unknown outcome (no answer came, and the server may have carried them out) make a key *uncertain*: it is to be
-read from the server. It stays so until what was read proves that the write was, or can no longer be, carried out (for a
-create: until there is such an object; that it goes again before a create that is still on its way is neglected), or
-``UNCERTAIN_FOR`` seconds have passed: the longest time that a server works on one request. Of a create with a generated
-name only the beginning is known: every key that begins so is uncertain, for that long.
+A write has an unknown outcome if no response arrived. It makes its key *uncertain*: the object must be read from the
+server until the read proves that the write was carried out or can no longer be. For a create, the proof is that the
+object exists. Uncertainty ends in any case after ``UNCERTAIN_FOR`` seconds, the longest time that a server works on a
+request. For a create with a generated name, all keys with its prefix are uncertain for that long.
 
-The cache is asked, never told: nothing here has to be registered with an informer, and an entry that nobody reads costs
-its memory until ``prune``.
+The overlay reads the cache and receives no events from it. Unread entries stay in memory until ``prune``.
 """
 
 from __future__ import annotations
@@ -36,14 +34,14 @@ from deltaloop.api.resource_version import is_newer, version_number
 MAX_AGE: Final = 300.0
 UNCOMPARABLE_AGE: Final = 10.0
 UNCERTAIN_FOR: Final = 60.0
-"""The API server's own default limit of a request (``--request-timeout``)."""
+"""The API server's default request timeout in seconds (``--request-timeout``)."""
 
 _PRUNE_FROM: Final = 64
 
 
 @final
 class StoredWrite(msgspec.Struct, frozen=True):
-    """An object as it was stored by a write of ours."""
+    """An object as stored by an own write."""
 
     obj: Resource
     at: float
@@ -52,7 +50,7 @@ class StoredWrite(msgspec.Struct, frozen=True):
 
 @final
 class Gone(msgspec.Struct, frozen=True):
-    """A deletion of ours."""
+    """An own deletion."""
 
     uid: str
     version: str
@@ -64,25 +62,25 @@ Entry: TypeAlias = StoredWrite | Gone
 
 
 class WriteKind(Enum):
-    """What kind of write has an unknown outcome: it decides what proves that it is over."""
+    """Kind of a write with an unknown outcome, which determines how to prove that it is over."""
 
     CREATE = "create"
     UPDATE = "update"
-    """Conditional on a version: an update, or a patch that names one."""
+    """Conditional on a version: an update, or a patch with a version."""
     PATCH = "patch"
-    """Unconditional: nothing proves that it will not be carried out any more."""
+    """Unconditional, so nothing proves that the server will not carry it out later."""
     DELETE = "delete"
 
 
 @final
 class UnknownWrite(msgspec.Struct, frozen=True):
-    """A write of unknown outcome.
+    """A write with an unknown outcome.
 
     Attributes:
-        kind: What kind of write.
-        uid: The uid of the object that it was for, if known.
-        version: The version that it was based on, if known.
-        until: When it cannot be under way any more.
+        kind: Kind of the write.
+        uid: UID of the object; empty if unknown.
+        version: Version on which the write was based; empty if unknown.
+        until: Time after which the write cannot be in progress any more.
     """
 
     kind: WriteKind
@@ -93,14 +91,14 @@ class UnknownWrite(msgspec.Struct, frozen=True):
 
 @final
 class Overlay:
-    """The writes of one program to the objects of one cache."""
+    """Own writes of one program to the objects of one cache."""
 
     def __init__(self) -> None:
-        """Begin without writes."""
+        """Create an empty overlay."""
         self.entries: dict[str, Entry] = {}
-        """Of the keys that ``show`` may say something else of than the cache."""
+        """Entries by key. ``show`` can differ from the cache only for these keys."""
         self.has_unknown = False
-        """Whether a write may have an unknown outcome; if not, no key is uncertain."""
+        """Whether a write may have an unknown outcome. If it is False, no key is uncertain."""
         self._unknown: dict[str, UnknownWrite] = {}
         self._unknown_names: dict[str, float] = {}
         self._prune_from = _PRUNE_FROM
@@ -109,86 +107,86 @@ class Overlay:
         return len(self.entries)
 
     def uid_of_gone(self, key: str) -> str:
-        """Return the uid of the object that a deletion of ours hides; empty if none does."""
+        """Return the UID of the object that an own deletion hides; empty if there is none."""
         entry = self.entries.get(key)
         return entry.uid if isinstance(entry, Gone) else ""
 
     # -- what was written
 
     def wrote(self, obj: Resource, *, reached: str, now: float) -> None:
-        """Take the answer to a write, or to a read from the server.
+        """Record the response to a write, or an object read from the server.
 
         Args:
-            obj: The object as stored.
-            reached: The version that the cache has come to.
-            now: The monotonic clock, in seconds.
+            obj: Stored object.
+            reached: Version that the cache has reached.
+            now: Monotonic time in seconds.
         """
         if obj.resource_version == reached or 0 < obj.version < version_number(reached):
-            return  # the stream was faster than the answer
+            return  # the watch was faster than the response
         present = self.entries.get(obj.key)
         if present is None:
             pass
         elif isinstance(present, StoredWrite):
             if present.obj.version > obj.version > 0:
-                return  # an answer that was overtaken
+                return  # a newer response arrived first
         elif present.uid == obj.uid or is_newer(present.version, obj.resource_version):
-            return  # of before the deletion
+            return  # state before the deletion
         self.entries[obj.key] = StoredWrite(obj, now, reached)
 
     def deleted(self, key: str, *, uid: str, version: str, reached: str, now: float) -> None:
-        """Take a deletion that was carried out.
+        """Record a successful deletion.
 
         Args:
-            key: Of which object.
-            uid: Its uid; never empty.
-            version: The newest version known of it; empty if none is.
-            reached: The version that the cache has come to.
-            now: The monotonic clock, in seconds.
+            key: Key of the object.
+            uid: UID of the object; never empty.
+            version: Newest known version of the object; empty if unknown.
+            reached: Version that the cache has reached.
+            now: Monotonic time in seconds.
         """
         present = self.entries.get(key)
         if isinstance(present, StoredWrite) and is_newer(present.obj.resource_version, version):
             if present.obj.uid != uid:
-                return  # a successor is there already
+                return  # a successor already exists
             version = present.obj.resource_version
         self.entries[key] = Gone(uid, version, now, reached)
         unknown = self._unknown.get(key)
         if unknown is not None and unknown.uid == uid and unknown.kind in (WriteKind.UPDATE, WriteKind.DELETE):
-            del self._unknown[key]  # it was for the object that is gone
+            del self._unknown[key]  # it was for the deleted object
 
     def lost_sight(self, key: str, kind: WriteKind, *, uid: str = "", version: str = "", now: float) -> None:
-        """Take a write that got no answer and may have been carried out.
+        """Record a write without a response that may have been carried out.
 
         Args:
-            key: Of which object.
-            kind: What kind of write.
-            uid: The object's uid, if known.
-            version: The version that the write was based on, if any.
-            now: The monotonic clock, in seconds.
+            key: Key of the object.
+            kind: Kind of the write.
+            uid: UID of the object; empty if unknown.
+            version: Version on which the write was based; empty if there is none.
+            now: Monotonic time in seconds.
         """
         present = self._unknown.get(key)
-        if present is not None and now < present.until:  # two at once: only time proves that both are over
+        if present is not None and now < present.until:  # for two writes at once, only time proves that both are over
             kind, version = WriteKind.PATCH, ""
         self._unknown[key] = UnknownWrite(kind, uid, version, now + UNCERTAIN_FOR)
         self.has_unknown = True
 
     def lost_sight_of_generated(self, beginning: str, *, now: float) -> None:
-        """Take a create with a generated name that got no answer: nobody knows which key it made, if any.
+        """Record a create with a generated name and without a response, whose key is unknown.
 
         Args:
-            beginning: How that key begins: ``namespace/`` and the ``generateName``.
-            now: The monotonic clock, in seconds.
+            beginning: Prefix of the key: ``namespace/`` and the ``generateName``.
+            now: Monotonic time in seconds.
         """
         self._unknown_names[beginning] = now + UNCERTAIN_FOR
         self.has_unknown = True
 
     def has_unknown_names(self, namespace: str | None, *, now: float) -> bool:
-        """Tell whether a namespace, or any if that is None, may have objects of names that nobody knows."""
+        """Return whether a namespace (None means any) may have objects with unknown generated names."""
         for beginning in [name for name, until in self._unknown_names.items() if now >= until]:
             del self._unknown_names[beginning]
         return any(not namespace or beginning.startswith(f"{namespace}/") for beginning in self._unknown_names)
 
     def is_uncertain(self, key: str, *, now: float) -> bool:
-        """Tell whether a key has to be read from the server."""
+        """Return whether a key must be read from the server."""
         if self._unknown_names and any(
             now < until and key.startswith(beginning) for beginning, until in self._unknown_names.items()
         ):
@@ -202,24 +200,25 @@ class Overlay:
         return False
 
     def uncertain(self, *, now: float) -> tuple[str, ...]:
-        """Return the keys that have to be read from the server."""
+        """Return the keys that must be read from the server."""
         return tuple(key for key in [*self._unknown] if self.is_uncertain(key, now=now))
 
     def settle(
         self, key: str, live: Resource | None, *, reached: str, now: float, cached: Resource | None = None
     ) -> bool:
-        """Take what the server said about an uncertain key; None if it has no such object.
+        """Record the server's state of an uncertain key, and return whether it is an unknown successor.
 
-        Return whether it is news: that what was written is gone is all that the program has to know. Another one that
-        somebody has made under its name is shown when the cache brings it, with all else that has happened since: who
-        still sees the reasons for a deletion would delete that one, too.
+        If another writer has created a successor, only the deletion of the known object is recorded. The successor is
+        shown
+        when the cache delivers it together with other changes. A program that still sees the causes of a deletion would
+        otherwise delete the successor as well.
 
         Args:
             key: Key of the object, ``namespace/name``.
-            live: The object as read after the write was sent.
-            reached: The version that the cache has come to.
-            now: The monotonic clock, in seconds.
-            cached: What the cache has.
+            live: Object read after the write was sent; None if it does not exist.
+            reached: Version that the cache has reached.
+            now: Monotonic time in seconds.
+            cached: Cached object; None if there is none.
         """
         unknown = self._unknown.get(key)
         if unknown is not None and _is_over(unknown, live):
@@ -239,7 +238,7 @@ class Overlay:
         return not is_known
 
     def _known(self, key: str, cached: Resource | None) -> list[tuple[str, str]]:
-        """Return uids and versions of what is known of a key."""
+        """Return UIDs and versions of the known objects of a key."""
         found = [] if cached is None else [(cached.uid, cached.resource_version)]
         match self.entries.get(key):
             case StoredWrite(obj):
@@ -253,13 +252,13 @@ class Overlay:
     # -- what is seen
 
     def show(self, key: str, cached: Resource | None, *, reached: str, now: float) -> Resource | None:
-        """Return the object as this program knows it; None if there is none.
+        """Return the object as this program knows it; None if it does not exist.
 
         Args:
             key: Key of the object, ``namespace/name``.
-            cached: What the cache has.
-            reached: The version that the cache has come to.
-            now: The monotonic clock, in seconds.
+            cached: Cached object; None if there is none.
+            reached: Version that the cache has reached.
+            now: Monotonic time in seconds.
         """
         entry = self.entries.get(key)
         if entry is None:
@@ -278,14 +277,14 @@ class Overlay:
         reached: str,
         now: float,
     ) -> list[Resource]:
-        """Return a list or the answer of an index as this program knows it.
+        """Return a list or an index result as this program knows it.
 
         Args:
-            cached: What the cache answers.
-            lookup: From a key to what the cache has.
-            matches: Whether an object belongs into the answer.
-            reached: The version that the cache has come to.
-            now: The monotonic clock, in seconds.
+            cached: Result of the cache.
+            lookup: Function that returns the cached object of a key.
+            matches: Function that returns whether an object belongs to the result.
+            reached: Version that the cache has reached.
+            now: Monotonic time in seconds.
         """
         if not self.entries:
             return [*cached]
@@ -299,7 +298,7 @@ class Overlay:
         return [*answer.values()]
 
     def prune(self, lookup: Callable[[str], Resource | None], *, reached: str, now: float) -> None:
-        """Drop what the cache has caught up with, if much has gathered; for the writing side."""
+        """Drop the entries that the cache has caught up with, if there are many."""
         if len(self.entries) < self._prune_from:
             return
         for key in [*self.entries]:
@@ -321,7 +320,7 @@ class Overlay:
 
 
 def _is_over(unknown: UnknownWrite, live: Resource | None) -> bool:
-    """Tell whether what the server has proves that a write was carried out, or never will be."""
+    """Return whether the server's state proves that a write was carried out or never will be."""
     match unknown.kind:
         case WriteKind.CREATE:
             return live is not None

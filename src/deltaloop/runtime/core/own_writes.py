@@ -1,8 +1,8 @@
-"""What one reconcile wrote, and which fields that changed: for whoever wants to know why things keep moving.
+"""Own writes of reconciles and the fields that they changed.
 
-A path names a field, such as ``spec.replicas``; lists of the same length are compared item by item
-(``spec.containers[0].image``), others as one value. What every write changes by itself (the version, the bookkeeping of
-field managers) is no change.
+A path names a field, for example ``spec.replicas``. Lists of the same length are compared item by item
+(``spec.containers[0].image``), other lists as one value. Changes that each write causes (version, generation,
+``managedFields``) are ignored.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ PathParts: TypeAlias = tuple[str | int, ...]
 
 
 class OwnWrite(msgspec.Struct, kw_only=True):
-    """A write that was carried out.
+    """A successful write.
 
     Attributes:
         verb: ``create``, ``update``, ``patch``, ``apply`` or ``delete``.
-        kind: ``apps/v1/Deployment``.
-        key: Of the object: ``namespace/name``, or the name.
-        uid: Of the object.
-        subresource: Such as ``status``; empty for the object itself.
-        version: The version that it got; empty if it is gone.
-        before: The object as this program knew it before; None if it knew none.
-        after: The object as stored; None if it is gone.
-        forgotten: Whether both objects were dropped to make room.
+        kind: Kind of the object, for example ``apps/v1/Deployment``.
+        key: Key of the object, ``namespace/name`` or the name.
+        uid: UID of the object.
+        subresource: Subresource, for example ``status``. An empty value means the object itself.
+        version: New version; empty if the object is gone.
+        before: Object as this program knew it before; None if it was unknown.
+        after: Stored object; None if it is gone.
+        forgotten: Whether both objects were dropped to save memory.
     """
 
     verb: str
@@ -54,25 +54,25 @@ class OwnWrite(msgspec.Struct, kw_only=True):
 
     @property
     def effective(self) -> bool:
-        """Whether it may have changed something: a write of what is there already gives no new version."""
+        """Return whether the write may have changed the object, because only changes produce a new version."""
         return self.before is None or self.before.resource_version != self.version
 
     @property
     def is_known_change(self) -> bool:
-        """Whether it changed something for certain: a change of what no cache holds may have changed nothing."""
+        """Return whether the write certainly changed the object, which is unknown if no cache has it."""
         before = self.before
         return self.verb in ("create", "delete") if before is None else before.resource_version != self.version
 
     @property
     def paths(self) -> tuple[str, ...] | None:
-        """The fields that it changed, at most a few; None if the objects were forgotten."""
+        """Return the changed fields, at most a few; None if the objects were forgotten."""
         if self.forgotten:
             return None
         return tuple(map(path_text, changed_paths(self.before, self.after, limit=_PATHS))) if self.effective else ()
 
     @property
     def subject(self) -> tuple[str, str]:
-        """Kind and key of what was written; objects with generated names count as one."""
+        """Return kind and key of the object; objects with generated names count as one."""
         if self.verb == "create" and self.after is not None and b'"generateName"' in self.after.raw:
             metadata: Mapping[str, Any] = self.after.get("metadata") or {}
             prefix = metadata.get("generateName")
@@ -82,7 +82,7 @@ class OwnWrite(msgspec.Struct, kw_only=True):
 
 
 def changed_paths(before: Resource | None, after: Resource | None, *, limit: int = MOST_PATHS) -> tuple[PathParts, ...]:
-    """Return the paths of the fields in which two objects differ, at most ``limit``; none if either is missing."""
+    """Return the paths of differing fields, at most ``limit``; empty if an object is missing."""
     if before is None or after is None:
         return ()
     found: list[PathParts] = []
@@ -91,7 +91,7 @@ def changed_paths(before: Resource | None, after: Resource | None, *, limit: int
 
 
 def path_text(path: PathParts) -> str:
-    """Write a path down."""
+    """Format a path."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -104,10 +104,10 @@ def path_text(path: PathParts) -> str:
 
 
 def show_changes(before: Resource | None, after: Resource | None, paths: Sequence[PathParts]) -> tuple[str, ...]:
-    """Say how fields changed, such as ``spec.replicas: 3 -> 5``; values are redacted, those of Secrets left out."""
+    """Describe changes, for example ``spec.replicas: 3 -> 5``. Values are redacted, and those of Secrets omitted."""
     if before is None or after is None or _is_secret(before) or _is_secret(after):
         return tuple(map(path_text, paths))
-    # The whole object is redacted, not the value alone: what stands beside a value says whether it is a secret.
+    # Redact the whole object, because neighboring fields can show that a value is secret.
     old, new = redact(before.to_dict()), redact(after.to_dict())
     return tuple(f"{path_text(path)}: {_short(_at(old, path))} -> {_short(_at(new, path))}" for path in paths)
 
@@ -137,7 +137,7 @@ def _compare(before: object, after: object, path: PathParts, found: list[PathPar
 def _at(value: object, path: PathParts) -> object:
     for part in path:
         if isinstance(value, str):
-            return value  # redacted further up
+            return value  # an ancestor is redacted
         try:
             value = cast("Any", value)[part]
         except (KeyError, IndexError, TypeError):

@@ -1,8 +1,9 @@
-"""What a polling function found, and which keys are new, changed or gone since it found something last.
+"""Comparison of the answers of a polling function.
 
-It names keys and, for each, something to compare: a version, an etag, a hash, or the whole thing. The first answer is
-all new: what changed while nobody polled is not known. An answer that cannot be read changes nothing here, so that the
-next one is compared with the last good one.
+The function returns keys, each with a value to compare: a version, an etag, a hash, or the whole object. All keys of
+the
+first answer are new, because earlier changes are unknown. Invalid answers are ignored, so the next answer is compared
+with the last valid one.
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ from deltaloop.runtime.core.requests import Request
 
 @final
 class Polled:
-    """The last answer of one polling function."""
+    """Last answer of one polling function."""
 
     def __init__(self) -> None:
-        """Begin without an answer."""
+        """Start without an answer."""
         self._found: dict[str, object] = {}
 
     def changes(self, answer: object) -> list[tuple[str, str]]:
-        """Take an answer; return the keys that differ from the last one, and how: ``new``, ``changed`` or ``gone``.
+        """Store an answer, and return the keys that differ from the last one as ``new``, ``changed`` or ``gone``.
 
         Args:
-            answer: A mapping from keys or requests to what is compared by ``==``.
+            answer: Mapping from keys or requests to values, which are compared with ``==``.
 
         Raises:
-            InvalidArgumentError: If it is no such mapping.
-            InvalidKeyError: If a text in it is no key.
+            InvalidArgumentError: If it is not such a mapping.
+            InvalidKeyError: If a string in it is not a key.
         """
         found = dict(_items(answer))
         changes = [
@@ -66,7 +67,7 @@ def _same(old: object, new: object) -> bool:
 
 
 def _kept(value: object) -> object:
-    """Return what a later answer is compared with: a copy of what may change in place, such as a dict."""
+    """Return the value to compare with later: a copy if it can change in place, for example a dict."""
     try:
         hash(value)
     except TypeError:

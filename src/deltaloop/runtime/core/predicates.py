@@ -1,9 +1,9 @@
-"""Predicates: which changes are worth a reconcile, as pure functions of the old and the new object.
+"""Predicates that filter changes before they trigger a reconcile.
 
-Those named ``...Changed`` look at updates only: what is new or gone always passes, because there is nothing to compare
-with. Combine them with ``&``, ``|`` and ``~``; ``~`` turns everything around, also what it says of new objects.
+Predicates named ``...Changed`` filter only updates. New and deleted objects always pass, because there is nothing to
+compare. Combine predicates with ``&``, ``|`` and ``~``. ``~`` inverts the whole result, including new objects.
 
-A path predicate decodes the fields that it names and no others; the rest of the object stays bytes.
+Path predicates decode only the fields that they name.
 
 Source: controller-runtime pkg/predicate.
 """
@@ -24,12 +24,12 @@ from deltaloop.api.selectors import LabelSelector
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened to an object.
+    """A change of an object.
 
     Attributes:
         verb: ``initial``, ``add``, ``update``, ``delete`` or ``delete-missed``.
-        old: The object before; None if it is new.
-        new: The object after; None if it is gone.
+        old: Object before the change; None if it is new.
+        new: Object after the change; None if it is gone.
     """
 
     verb: str
@@ -38,21 +38,21 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> Resource | None:
-        """The object as it is now, or as it was last."""
+        """Return the present object, or its last state."""
         return self.new if self.new is not None else self.old
 
 
 class Predicate(ABC):
-    """Says which changes pass.
+    """Base class for filters of changes.
 
-    Made to be a base class; ``allows`` must be quick and change nothing.
+    You can subclass it. ``allows`` must be fast and must not change anything.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def allows(self, change: Change) -> bool:
-        """Tell whether a change is worth a reconcile."""
+        """Return whether a change can trigger a reconcile."""
 
     def __and__(self, other: Predicate) -> Predicate:
         return And(self, other)
@@ -65,16 +65,16 @@ class Predicate(ABC):
 
 
 class _Compares(Predicate):
-    """Passes everything but updates that leave one aspect of the object as it was."""
+    """Pass all changes except updates that leave one aspect of the object unchanged."""
 
     __slots__ = ()
 
     @abstractmethod
     def aspect(self, obj: Resource) -> Any:
-        """Return what is compared."""
+        """Return the value to compare."""
 
     def allows(self, change: Change) -> bool:
-        """Tell whether an update changed the aspect; what is no update passes."""
+        """Return whether an update changed the aspect; other changes pass."""
         if change.old is None or change.new is None:
             return True
         return bool(self.aspect(change.old) != self.aspect(change.new))
@@ -85,9 +85,9 @@ class _Compares(Predicate):
 
 @final
 class GenerationChanged(_Compares):
-    """Passes updates of what users ask for (``metadata.generation``), not of status, labels or annotations.
+    """Pass updates that change ``metadata.generation``, which status, labels and annotations do not affect.
 
-    Not for kinds whose generation does not grow, such as ConfigMap: their updates would never pass.
+    Do not use it for kinds without a growing generation, such as ConfigMap, because their updates would never pass.
     """
 
     __slots__ = ()
@@ -99,7 +99,7 @@ class GenerationChanged(_Compares):
 
 @final
 class ResourceVersionChanged(_Compares):
-    """Passes every real update, and no resync."""
+    """Pass updates with a new resource version, which excludes resyncs."""
 
     __slots__ = ()
 
@@ -110,7 +110,7 @@ class ResourceVersionChanged(_Compares):
 
 @final
 class LabelsChanged(_Compares):
-    """Passes updates that change a label."""
+    """Pass updates that change a label."""
 
     __slots__ = ()
 
@@ -121,7 +121,7 @@ class LabelsChanged(_Compares):
 
 @final
 class AnnotationsChanged(_Compares):
-    """Passes updates that change an annotation."""
+    """Pass updates that change an annotation."""
 
     __slots__ = ()
 
@@ -132,23 +132,23 @@ class AnnotationsChanged(_Compares):
 
 @final
 class PathChanged(_Compares):
-    """Passes updates that change one of the given fields, such as ``PathChanged("spec.replicas")``."""
+    """Pass updates that change one of the given fields, for example ``PathChanged("spec.replicas")``."""
 
     __slots__ = ("paths",)
 
     def __init__(self, *paths: str | Path) -> None:
-        """Name the fields.
+        """Set the fields.
 
         Raises:
-            InvalidPathError: If a path cannot be read.
-            ValueError: If there is none.
+            InvalidPathError: If a path is invalid.
+            ValueError: If there is no path.
         """
         if not paths:
             raise ValueError("PathChanged needs a path, such as 'spec.replicas'")
         self.paths: tuple[Path, ...] = tuple(path if isinstance(path, Path) else Path(path) for path in paths)
 
     def aspect(self, obj: Resource) -> Any:
-        """Return the fields' values."""
+        """Return the values of the fields."""
         return [path.get(obj) for path in self.paths]
 
     def __repr__(self) -> str:
@@ -157,15 +157,15 @@ class PathChanged(_Compares):
 
 @final
 class HasLabels(Predicate):
-    """Passes changes of objects that a label selector selects, before the change or after it.
+    """Pass changes of objects that match a label selector before or after the change.
 
-    An object that leaves the selection passes once more, so that its controller can let go of it.
+    An object that stops matching passes once more, so that its controller can release it.
     """
 
     __slots__ = ("selector",)
 
     def __init__(self, selector: str | LabelSelector) -> None:
-        """Select, such as by ``app=web,!canary``.
+        """Set the label selector, for example ``app=web,!canary``.
 
         Raises:
             InvalidSelectorError: If the selector cannot be parsed.
@@ -173,7 +173,7 @@ class HasLabels(Predicate):
         self.selector: LabelSelector = LabelSelector.parse(selector) if isinstance(selector, str) else selector
 
     def allows(self, change: Change) -> bool:
-        """Tell whether the object is, or was, selected."""
+        """Return whether the object matches or matched."""
         return any(self.selector.matches(obj.labels) for obj in (change.old, change.new) if obj is not None)
 
     def __repr__(self) -> str:
@@ -187,21 +187,21 @@ def _require_plain(name: str, function: object) -> None:
 
 @final
 class Where(Predicate):
-    """Passes changes of objects for which a function holds, before the change or after it."""
+    """Pass changes of objects for which a function returns True, before or after the change."""
 
     __slots__ = ("function",)
 
     def __init__(self, function: Callable[[Resource], bool]) -> None:
-        """Ask ``function`` about the old and the new object.
+        """Set the function, which is called with the old and the new object.
 
         Raises:
-            InvalidArgumentError: If it is ``async``: what it returns would always be true.
+            InvalidArgumentError: If the function is ``async``, because a coroutine is always true.
         """
         _require_plain("Where", function)
         self.function: Callable[[Resource], bool] = function
 
     def allows(self, change: Change) -> bool:
-        """Tell whether the function holds for one of the two."""
+        """Return whether the function accepts one of the two objects."""
         return any(self.function(obj) for obj in (change.old, change.new) if obj is not None)
 
     def __repr__(self) -> str:
@@ -210,21 +210,21 @@ class Where(Predicate):
 
 @final
 class When(Predicate):
-    """Passes the changes for which a function holds; it gets the whole ``Change``."""
+    """Pass changes for which a function of the whole ``Change`` returns True."""
 
     __slots__ = ("function",)
 
     def __init__(self, function: Callable[[Change], bool]) -> None:
-        """Ask ``function`` about each change.
+        """Set the function, which is called with each change.
 
         Raises:
-            InvalidArgumentError: If it is ``async``: what it returns would always be true.
+            InvalidArgumentError: If the function is ``async``, because a coroutine is always true.
         """
         _require_plain("When", function)
         self.function: Callable[[Change], bool] = function
 
     def allows(self, change: Change) -> bool:
-        """Ask the function."""
+        """Call the function."""
         return self.function(change)
 
     def __repr__(self) -> str:
@@ -233,16 +233,16 @@ class When(Predicate):
 
 @final
 class And(Predicate):
-    """Passes what all of its predicates pass; without any, everything."""
+    """Pass changes that all predicates pass; without predicates, all changes."""
 
     __slots__ = ("predicates",)
 
     def __init__(self, *predicates: Predicate) -> None:
-        """Combine."""
+        """Combine predicates."""
         self.predicates: tuple[Predicate, ...] = predicates
 
     def allows(self, change: Change) -> bool:
-        """Ask one after the other, until one refuses."""
+        """Evaluate the predicates until one rejects the change."""
         return all(predicate.allows(change) for predicate in self.predicates)
 
     def __repr__(self) -> str:
@@ -251,16 +251,16 @@ class And(Predicate):
 
 @final
 class Or(Predicate):
-    """Passes what at least one of its predicates passes; without any, nothing."""
+    """Pass changes that at least one predicate passes; without predicates, none."""
 
     __slots__ = ("predicates",)
 
     def __init__(self, *predicates: Predicate) -> None:
-        """Combine."""
+        """Combine predicates."""
         self.predicates: tuple[Predicate, ...] = predicates
 
     def allows(self, change: Change) -> bool:
-        """Ask one after the other, until one agrees."""
+        """Evaluate the predicates until one passes the change."""
         return any(predicate.allows(change) for predicate in self.predicates)
 
     def __repr__(self) -> str:
@@ -269,16 +269,16 @@ class Or(Predicate):
 
 @final
 class Not(Predicate):
-    """Passes what its predicate does not pass, new and deleted objects included."""
+    """Pass changes that a predicate rejects, including new and deleted objects."""
 
     __slots__ = ("predicate",)
 
     def __init__(self, predicate: Predicate) -> None:
-        """Turn ``predicate`` around."""
+        """Invert ``predicate``."""
         self.predicate: Predicate = predicate
 
     def allows(self, change: Change) -> bool:
-        """Ask, and say the opposite."""
+        """Return the inverted result."""
         return not self.predicate.allows(change)
 
     def __repr__(self) -> str:

@@ -1,8 +1,7 @@
-"""Whether a program may be sent work, and what each check says: pure functions of what its parts say of themselves.
+"""Checks of ``/readyz``.
 
-Ready means: every cache has synced, none has been without a sign of the server for too long, and the program does not
-end. A standby is ready: its caches are warm, and a rollout waits for it. Whoever wants to route to the leader only asks
-for ``leader`` to be part of it (``require_leadership``).
+A program is ready if all caches have synced and are fresh, and it is not shutting down. Standbys are ready because
+their caches are warm and rollouts wait for readiness. To route requests only to the leader, use ``require_leadership``.
 
 Source: controller-runtime pkg/healthz (names of paths and the form of the verbose answer).
 """
@@ -17,7 +16,7 @@ import msgspec
 
 
 class Leadership(Enum):
-    """What this process is in the election."""
+    """Role of this process in the election."""
 
     NONE = "no election"
     STANDBY = "standby"
@@ -26,12 +25,12 @@ class Leadership(Enum):
 
 @final
 class CacheState(msgspec.Struct, frozen=True, kw_only=True):
-    """What one cache says of itself.
+    """State of one cache.
 
     Attributes:
-        name: The kind, and the namespace if there is one.
-        synced: Whether it has held a full list.
-        last_confirmed_at: When the server last gave a sign that it is current; None before the first.
+        name: Kind of the cache, with its namespace if there is one.
+        synced: Whether it has received a full list.
+        last_confirmed_at: Time at which the server last confirmed that it is current; None before the first time.
     """
 
     name: str
@@ -41,12 +40,12 @@ class CacheState(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of one check.
+    """Result of one check.
 
     Attributes:
-        name: Its name, as in ``/readyz/NAME``.
-        ok: Whether it holds.
-        message: More, for people; no data.
+        name: Name of the check, as in ``/readyz/NAME``.
+        ok: Whether the check passed.
+        message: Details for humans, without object data.
     """
 
     name: str
@@ -71,13 +70,13 @@ def readiness(
     """Return the checks of ``/readyz``.
 
     Args:
-        caches: What the caches say.
-        leadership: What this process is in the election.
-        started: Whether the start is over.
-        stopping: Whether the end has begun.
-        now: Seconds on the clock of the caches.
-        max_staleness: Longest time without a sign of the server.
-        require_leadership: Whether a standby is not ready.
+        caches: States of the caches.
+        leadership: Role of this process in the election.
+        started: Whether the start is complete.
+        stopping: Whether the shutdown has begun.
+        now: Time in seconds on the clock of the caches.
+        max_staleness: Maximum time in seconds without a confirmation by the server.
+        require_leadership: Whether standbys are not ready.
     """
     behind: list[str] = []
     stale: list[str] = []
@@ -102,12 +101,12 @@ def readiness(
 
 
 def answer(checks: Iterable[Check], *, verbose: bool, exclude: frozenset[str] = frozenset()) -> tuple[bool, str]:
-    """Return whether all checks hold, and the text that says so.
+    """Return whether all checks passed, and the response text.
 
     Args:
-        checks: Each check with its outcome.
-        verbose: Whether to list those that hold, too.
-        exclude: Names of checks to pass over.
+        checks: Checks with their results.
+        verbose: Whether to list checks that passed.
+        exclude: Names of excluded checks.
     """
     asked = [check for check in checks if check.name not in exclude]
     ok = all(check.ok for check in asked)

@@ -1,9 +1,7 @@
-"""What a run did, as rules: each request that was sent is a verb on a resource, and a role can be made of them.
+"""RBAC rules recorded from the requests of a run.
 
-A run shows what was needed in that run, and no more: what it did not come to is missing.
-
-Where a program watched all namespaces, what it did in one it may have to do in any, so the rules are widened to all;
-the Lease of its leader election, which is in one place, is not.
+The rules cover only the requests of this run. If the program watches all namespaces, its rules are widened to all
+namespaces, except the rule for its leader-election Lease.
 
 Source: apiserver pkg/endpoints/request/requestinfo.go, for paths and verbs.
 """
@@ -27,13 +25,13 @@ _FORMAT: Final = 1
 def rules_of_request(
     method: str, path: str, query: Mapping[str, str], *, content_type: str = ""
 ) -> tuple[AccessRule, ...]:
-    """Return what a request needs to be allowed; nothing for paths of no resource, and for what anybody may.
+    """Return the rules for a request; empty for non-resource paths and for requests that need no permission.
 
     Args:
         method: HTTP method.
         path: URL path.
         query: Query parameters.
-        content_type: Of the body. A server-side apply may create its object, and needs that verb, too.
+        content_type: Content type of the body. Server-side apply also needs ``create``.
     """
     parts = [part for part in path.split("/") if part]
     if parts[:1] == ["api"] and len(parts) >= 3:
@@ -50,7 +48,7 @@ def rules_of_request(
         return ()
     verbs = [_verb(method, query, named=len(rest) > 1)]
     if verbs == ["watch"]:
-        verbs = ["list", "watch"]  # a cache that was filled by a stream needs lists, too, when it falls back
+        verbs = ["list", "watch"]  # a cache that streams its first list falls back to list requests
     if content_type.startswith("application/apply-patch"):
         verbs.append("create")
     shown = f"{resource}/{subresource}" if subresource else resource
@@ -69,27 +67,27 @@ def _verb(method: str, query: Mapping[str, str], *, named: bool) -> str:
 
 @final
 class RecordedAccess:
-    """The rules of one run, each once."""
+    """Distinct rules of one run."""
 
     def __init__(self, *, namespace: str | None = None, rules: Iterable[AccessRule] = ()) -> None:
-        """Begin with rules.
+        """Create a record.
 
         Args:
-            namespace: The only namespace that was watched; None for all.
-            rules: What is known already.
+            namespace: The only watched namespace. None means all namespaces.
+            rules: Initial rules.
         """
         self.namespace = namespace
         self._rules = dict.fromkeys(rules)
 
     def sent(self, method: str, path: str, query: Mapping[str, str], content_type: str) -> None:
-        """Take a request that was sent."""
+        """Record a request."""
         self._rules.update(dict.fromkeys(rules_of_request(method, path, query, content_type=content_type)))
 
     def rules(self) -> tuple[AccessRule, ...]:
-        """Return the rules as a role needs them."""
+        """Return the rules for a role."""
         if self.namespace is not None:
             return tuple(sorted(self._rules))
-        # A list of all namespaces does not say whether its kind has any; another request may.
+        # A list of all namespaces does not show whether the kind is namespaced, but another request may.
         namespaced = {(rule.group, rule.resource.partition("/")[0]) for rule in self._rules if rule.namespaced}
         widened = (
             rule
@@ -102,7 +100,7 @@ class RecordedAccess:
         return tuple(sorted(dict.fromkeys(widened)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as a file has it."""
+        """Return the JSON form for a file."""
         rules = [
             {"group": rule.group, "resource": rule.resource, "verb": rule.verb, "namespace": rule.namespace}
             for rule in sorted(self._rules)
@@ -111,10 +109,10 @@ class RecordedAccess:
 
     @classmethod
     def from_dict(cls, fields: object, *, source: str) -> RecordedAccess:
-        """Read what ``to_dict`` returned.
+        """Read the result of ``to_dict``.
 
         Raises:
-            InvalidArgumentError: If it is something else; ``source`` is named.
+            InvalidArgumentError: If the content has another form. The message names ``source``.
         """
         wrong = f"{source} holds no recorded access; `deltaloop run MODULE --record-access FILE` makes such a file"
         if not isinstance(fields, dict):

@@ -1,10 +1,10 @@
-"""Which keys a change asks to reconcile, and why: one pure function for each kind of handler.
+"""Mapping of changes to keys and triggers.
 
-A mapper takes an object and returns keys. On an update it is asked about the old and the new object, because an object
-that changed its owner concerns both owners. A change whose mapper raises waits (``Unmapped``) until it does not.
+A mapper returns the keys for an object. For updates it is called with the old and the new object, because an object
+that changes its owner affects both owners. If the mapper raises, the change waits in ``Unmapped`` until it succeeds.
 
-A mapper that looks into caches may come too early: the object that it should find is not cached yet. Then the event of
-that object, which comes later, asks for the same reconcile, if its kind is watched as well.
+A mapper that reads caches can run before the referenced object is cached. The later event of that object then triggers
+the same reconcile, if its kind is watched.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _UNMAPPED: Final = 8
 
 @final
 class Request(msgspec.Struct, frozen=True):
-    """Which object to reconcile; not what happened to it, and not its state.
+    """The object to reconcile, without its state and its changes.
 
     Attributes:
-        namespace: Its namespace; empty for kinds without.
-        name: The object's name.
+        namespace: Namespace of the object; empty for cluster-scoped kinds.
+        name: Name of the object.
     """
 
     namespace: str
@@ -42,15 +42,15 @@ class Request(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """``namespace/name``, or the name alone: the item in the work queue."""
+        """Return ``namespace/name`` or the name, which is the item in the work queue."""
         return join_key(self.namespace, self.name)
 
     @classmethod
     def from_key(cls, key: str) -> Self:
-        """Read a key.
+        """Parse a key.
 
         Raises:
-            InvalidKeyError: If it is none, or names nothing.
+            InvalidKeyError: If the key is invalid or has no name.
         """
         found = split_meta_namespace_key(key)
         if not found.name:
@@ -62,36 +62,36 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class ObjectOfClass(Protocol):
-    """An object of a class of ``custom_resource``."""
+    """Object of a class that is decorated with ``custom_resource``."""
 
     @property
     def metadata(self) -> Any:
-        """Its metadata, with its name."""
+        """Return the metadata, which includes the name."""
         ...
 
 
 Mapped: TypeAlias = Iterable[str | Request | Resource | ObjectOfClass]
-"""What is to be reconciled: requests, keys, or the objects themselves, be they of a class or not."""
+"""Objects to reconcile, as requests, keys or objects."""
 
 Mapper: TypeAlias = Callable[[Resource], Mapped]
-"""From an object to what is to be reconciled for it."""
+"""Function from an object to the objects to reconcile for it."""
 
 
 @final
 class InvalidRequestsError(TerminalError, TypeError):
-    """A function said what to reconcile by something else than a list of keys, requests or objects; the fault is its.
+    """A function returned a value that is not a list of keys, requests or objects to reconcile.
 
-    A change whose mapping does so is given up: asked again, it would return the same.
+    The change is not retried, because the result would be the same.
 
     Attributes:
-        returned: Name of the class of what came back.
-        where: Where the function is defined, such as ``greeter.py:12 in map``; empty if that is unknown.
+        returned: Class name of the value.
+        where: Location of the function, for example ``greeter.py:12 in map``; empty if unknown.
     """
 
     where: str = ""
 
     def __init__(self, returned: str) -> None:
-        """Keep what came back."""
+        """Keep the class name."""
         super().__init__(
             f"a {returned} does not say what to reconcile; return a list of keys, requests or objects, or []"
         )
@@ -104,14 +104,14 @@ def own_key(obj: Resource) -> Mapped:
 
 
 def owner_key(owner: TypedKind[Any], *, controller_only: bool = True) -> Mapper:
-    """Make a mapper from an object to the keys of its owners of one type.
+    """Return a mapper from an object to the keys of its owners of one kind.
 
-    Owners are compared by group and kind; the version may differ, as upstream does it. An owner lives in the object's
-    namespace, or in none if its type has none.
+    Owners are compared by group and kind but not by version, like upstream. A namespaced owner is in the object's
+    namespace.
 
     Args:
-        owner: The type of the owners, or their class.
-        controller_only: Whether only the controlling owner counts.
+        owner: Resource type or class of the owners.
+        controller_only: Whether to include only the controlling owner.
 
     Source: controller-runtime pkg/handler/enqueue_owner.go.
     """
@@ -132,13 +132,15 @@ def owner_key(owner: TypedKind[Any], *, controller_only: bool = True) -> Mapper:
 
 
 def keys_by_index(obj: Resource, lookup: Callable[[str], Iterable[Resource]]) -> list[str]:
-    """Return the keys of the objects whose index holds an object's name.
+    """Return the keys of the objects whose index contains an object's name.
 
-    The index holds ``namespace/name``, or the bare name: then both are in one namespace, if both kinds have namespaces.
+    The index contains ``namespace/name`` or the bare name. A bare name matches only in the same namespace, if both
+    kinds
+    are namespaced.
 
     Args:
-        obj: What is referred to.
-        lookup: From an index value to the objects that are filed under it.
+        obj: Referenced object.
+        lookup: Function that returns the objects under an index value.
     """
     keys = [found.key for found in lookup(obj.key)]
     if obj.namespace:
@@ -149,18 +151,18 @@ def keys_by_index(obj: Resource, lookup: Callable[[str], Iterable[Resource]]) ->
 def requests_for(
     mapper: Mapper, source: str, verb: str, old: Resource | None, new: Resource | None, now: float
 ) -> tuple[Iterable[str], Trigger]:
-    """Return the keys that a change concerns, each once, and the trigger that all of them get.
+    """Return the distinct keys that a change affects, and their common trigger.
 
     Args:
-        mapper: From an object to keys.
-        source: Where the change was seen, of low cardinality.
+        mapper: Function from an object to keys.
+        source: Source of the change, with low cardinality.
         verb: ``add``, ``update`` or ``delete``.
-        old: The object before; None if it is new.
-        new: The object after; None if it is gone. One of the two must be there.
-        now: Monotonic seconds.
+        old: Object before the change; None if it is new.
+        new: Object after the change; None if it is gone. ``old`` and ``new`` cannot both be None.
+        now: Monotonic time in seconds.
 
     Raises:
-        InvalidRequestsError: If the mapper returns something else.
+        InvalidRequestsError: If the mapper returns an invalid value.
     """
     subject = old if new is None else new
     assert subject is not None
@@ -189,16 +191,16 @@ def requests_for(
 
 
 def keys_of(mapped: Any) -> Iterable[str]:
-    """Return the keys of what a mapper returned.
+    """Return the keys in a mapper's result.
 
     Raises:
-        InvalidRequestsError: If it is nothing of the kind.
+        InvalidRequestsError: If the result is invalid.
     """
     values: Iterable[Any] = mapped
     if type(mapped) not in (list, tuple) and (
         isinstance(mapped, str | Request | Resource) or not isinstance(mapped, Iterable)
     ):
-        raise InvalidRequestsError(type(mapped).__name__)  # the letters of a text are no keys
+        raise InvalidRequestsError(type(mapped).__name__)  # iterating over a string would return its letters
     keys: list[str] = []
     for each in values:
         if type(each) is str or isinstance(each, str):
@@ -214,23 +216,23 @@ def keys_of(mapped: Any) -> Iterable[str]:
 
 @final
 class Unmapped:
-    """Changes whose mapper failed, by object and in order: they wait until it gives their keys.
+    """Changes whose mapper failed, by object and in order.
 
     Attributes:
-        changes: Those that wait, by key.
+        changes: Waiting changes by key.
     """
 
     def __init__(self, bound: int = _UNMAPPED) -> None:
-        """Begin with none.
+        """Create an empty collection.
 
         Args:
-            bound: Most changes of one object. Beyond that the oldest two become one, of the states at its ends.
+            bound: Maximum number of changes per object. Beyond that, the two oldest are merged into one.
         """
         self._bound = bound
         self.changes: dict[str, deque[Change]] = {}
 
     def add(self, key: str, change: Change) -> None:
-        """Keep a change of an object."""
+        """Add a change of an object."""
         changes = self.changes.setdefault(key, deque())
         changes.append(change)
         if len(changes) > self._bound:
@@ -239,12 +241,12 @@ class Unmapped:
             changes.appendleft(Change(verb=second.verb, old=old, new=second.new))
 
     def first(self, key: str) -> Change | None:
-        """Return the oldest change of an object; None if none waits."""
+        """Return the oldest change of an object; None if there is none."""
         changes = self.changes.get(key)
         return changes[0] if changes else None
 
     def mapped(self, key: str) -> None:
-        """The oldest change of an object has its keys."""
+        """Remove the oldest change of an object, which has been mapped."""
         changes = self.changes[key]
         changes.popleft()
         if not changes:

@@ -1,6 +1,6 @@
-"""What the API server said of tokens, for a few seconds; tokens are kept as digests only.
+"""Cache of token reviews for a few seconds, by token digest.
 
-Bounded: of more than ``LIMIT`` answers the oldest go, so that made-up tokens cost no memory.
+The oldest of more than ``LIMIT`` entries are dropped, so that invented tokens cannot exhaust memory.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ LIMIT: Final = 1000
 
 @final
 class ReviewAnswers:
-    """Answers by digest of the token, and path."""
+    """Review results by token digest and path."""
 
     def __init__(self) -> None:
-        """Begin without answers."""
+        """Create an empty cache."""
         self._answers: OrderedDict[tuple[bytes, str], tuple[bool, float]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._answers)
 
     def get(self, name: tuple[bytes, str], now: float) -> bool | None:
-        """Return what was said; None if nothing was, or too long ago."""
+        """Return the cached result; None if it is missing or expired."""
         found = self._answers.get(name)
         if found is None:
             return None
@@ -34,7 +34,7 @@ class ReviewAnswers:
         return found[0]
 
     def keep(self, name: tuple[bytes, str], allowed: bool, now: float) -> None:
-        """Keep an answer."""
+        """Store a result."""
         self._answers.pop(name, None)
         self._answers[name] = (allowed, now + KEPT_FOR)
         while len(self._answers) > LIMIT:

@@ -1,20 +1,18 @@
-"""The reconciles that run: who may begin, who has to stop, and who does not stop.
-
-States of a run:
+"""State machine of running reconciles.
 
     begin ──▶ RUNNING ──▶ ended
-                 │ time limit passed, or interrupted (leadership lost, program ends)
+                 │ timeout, or interrupted (leadership lost, program ends)
                  ▼
-             STOPPING ──▶ ended          it was told to stop once, and keeps its key and its slot until it has ended
+             STOPPING ──▶ ended          told to stop once, keeps its key and worker until it has ended
                  │ the program cannot wait any longer
                  ▼
-             ABANDONED ──▶ ended         nobody waits for it any more; its key stays its own
+             ABANDONED ──▶ ended         the program no longer waits for it, but it keeps its key
 
-What was told to stop may still run: a thread cannot be cancelled, and a coroutine can swallow its cancellation. So a
-slot and a key are free only when the run has ended, never when it was told to.
+A stopped reconcile can continue, because threads cannot be canceled and a coroutine can suppress its cancellation.
+Therefore worker and key become free only when the reconcile has ended.
 
-Invariants: one key has one run at most; there are never more runs than slots; each run is told to stop once at most; an
-interrupted run stays interrupted although its time limit has passed before.
+Invariants: each key has at most one run. There are never more runs than workers. Each run is told to stop at most once.
+An interrupted run stays interrupted even if its timeout has passed before.
 """
 
 from __future__ import annotations
@@ -26,27 +24,27 @@ from typing import Final, Generic, TypeVar, final
 import msgspec
 
 WARNING_INTERVAL: Final = 10.0
-"""Seconds between two warnings about a run that does not stop."""
+"""Interval in seconds between warnings about a run that does not stop."""
 
 
 class StopReason(Enum):
-    """Why a run was told to stop."""
+    """Reason for stopping a run."""
 
     TIMEOUT = "its time limit has passed"
     INTERRUPTED = "leadership was lost, or the program ends"
 
 
 class Running(msgspec.Struct, eq=False):
-    """One reconcile that runs; a driver may extend it.
+    """One running reconcile, which a driver can extend.
 
     Attributes:
-        key: Key of the object that is reconciled.
-        number: Its number in its controller, from 1 on.
-        started_at: When it began.
-        deadline: When its time limit passes; None without one.
-        reason: Why it has to stop; None while it need not.
-        abandoned: Whether nobody waits for it any more.
-        warn_at: When to warn that it does not stop; None while it was not told to.
+        key: Key of the reconciled object.
+        number: Number of the run in its controller, starting at 1.
+        started_at: Start time in seconds.
+        deadline: Time of its timeout; None if there is none.
+        reason: Reason to stop; None if it was not told to stop.
+        abandoned: Whether the program no longer waits for it.
+        warn_at: Time of the next warning that it does not stop; None before it was told to stop.
     """
 
     key: str
@@ -63,17 +61,17 @@ R = TypeVar("R", bound=Running)
 
 @final
 class Runs(Generic[R]):
-    """The runs of one controller."""
+    """Runs of one controller."""
 
     def __init__(
         self, make: Callable[[str, int, float, float | None], R], *, slots: int, timeout: float | None
     ) -> None:
-        """Begin without runs.
+        """Create an empty collection.
 
         Args:
-            make: Makes a run of its key, number, begin and deadline.
-            slots: Most runs at a time.
-            timeout: Seconds that a run may take; None has no limit.
+            make: Function that creates a run from key, number, start time and deadline.
+            slots: Maximum number of runs at a time.
+            timeout: Timeout of a run in seconds. None means no timeout.
         """
         self.slots = slots
         self.timeout = timeout
@@ -85,10 +83,10 @@ class Runs(Generic[R]):
         return len(self._runs)
 
     def begin(self, key: str, now: float) -> R:
-        """Take a slot for a key.
+        """Start a run for a key.
 
         Raises:
-            RuntimeError: If the key runs already, or no slot is free; a bug of the driver.
+            RuntimeError: If the key already runs, or no worker is free. This is a bug of the driver.
         """
         if key in self._runs:
             raise RuntimeError(f"{key!r} is being reconciled already")
@@ -99,7 +97,7 @@ class Runs(Generic[R]):
         return run
 
     def due(self, now: float) -> tuple[list[R], list[R]]:
-        """Return the runs to be told to stop, each once, and the runs to warn about because they do not stop."""
+        """Return the runs that must be told to stop, each once, and the runs that do not stop and need a warning."""
         stop, warn = list[R](), list[R]()
         for run in self._runs.values():
             if run.abandoned:
@@ -112,19 +110,19 @@ class Runs(Generic[R]):
         return stop, warn
 
     def next_at(self) -> float | None:
-        """Return when to ask for the next ones that are due; None if that is not known yet."""
+        """Return the time of the next due run; None if it is unknown."""
         times = [
             run.deadline if run.reason is None else run.warn_at for run in self._runs.values() if not run.abandoned
         ]
         return min((time for time in times if time is not None), default=None)
 
     def interrupt(self) -> None:
-        """Have all runs stop, because leadership was lost or the program ends."""
+        """Mark all runs to stop, because leadership was lost or the program ends."""
         for run in self._runs.values():
             run.reason = StopReason.INTERRUPTED
 
     def abandon(self) -> tuple[R, ...]:
-        """Wait for no run any longer; return those that were waited for."""
+        """Abandon all runs, and return those that were not abandoned before."""
         left = tuple(run for run in self._runs.values() if not run.abandoned)
         for run in left:
             run.reason = StopReason.INTERRUPTED
@@ -132,17 +130,17 @@ class Runs(Generic[R]):
         return left
 
     def ended(self, run: R) -> None:
-        """Free the slot and the key of a run that has really ended.
+        """Remove a run that has ended.
 
         Raises:
-            RuntimeError: If it had ended before.
+            RuntimeError: If it was removed before.
         """
         if self._runs.get(run.key) is not run:
             raise RuntimeError(f"the run of {run.key!r} has ended before")
         del self._runs[run.key]
 
     def present(self) -> tuple[R, ...]:
-        """Return the runs, the oldest first."""
+        """Return the runs, oldest first."""
         return tuple(self._runs.values())
 
     def lingering(self) -> tuple[R, ...]:

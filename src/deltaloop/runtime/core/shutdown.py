@@ -6,20 +6,20 @@
                          │              │               │          │
                          └─ no reconcile runs ──▶ LINGERING ───────┘
 
-While draining, no key is taken any more and reconciles run to their end; leadership is kept for them. When
-``drain_timeout`` has passed they are cancelled. When ``timeout`` has passed since the beginning, they are left behind.
-A second stop skips to that at once.
+While draining, workers take no more keys, and running reconciles finish. Leadership is kept for them. They are canceled
+after ``drain_timeout``, and abandoned when ``timeout`` has passed since the first stop. A second stop abandons them
+immediately.
 
-A program that serves webhooks lingers until ``grace`` seconds have passed since the beginning: it gives up leadership,
-and answers reviews until the endpoints of its Service have changed. Reconciles and the grace run at the same time, and
-``timeout`` bounds both. A second stop ends the grace.
+A program that serves webhooks lingers until ``grace`` seconds have passed since the first stop. It releases leadership
+and serves reviews until the endpoints of its Service have changed. Reconciles and grace period overlap, and ``timeout``
+limits both. A second stop ends the grace period.
 
-One request may arrive twice: ``timeout`` signals its child and then the child's group, and a terminal and a wrapper
-both pass Ctrl-C on. So a stop from the same source within ``duplicate_signal_window`` seconds of the first is the first
-one again. The window does not move, so a later one counts.
+One request can arrive twice. For example, ``timeout`` signals its child and then the child's group, and a terminal and
+a wrapper both forward Ctrl-C. Therefore a stop from the same source within ``duplicate_signal_window`` seconds of the
+first one is ignored. The window does not move, so later stops count.
 
-The lock may be released only if no reconcile runs: one that was left behind still acts, so its lease has to expire.
-So the end comes when none runs, or after ``Abandon``, which tells the holder of the lock to keep it.
+The lock can be released only if no reconcile runs. An abandoned reconcile can still act, so its lease must expire. The
+program ends when no reconcile runs, or after ``Abandon``, which tells the holder of the lock to keep it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from typing import Final, TypeAlias, final
 import msgspec
 
 REPEAT_WINDOW: Final = 0.5
-"""Seconds: longer than what sends a signal twice takes, shorter than a person who presses Ctrl-C again."""
+"""Time in seconds that is longer than a duplicate signal takes, and shorter than a second Ctrl-C by a person."""
 
 
 class Phase(Enum):
-    """How far the end has come."""
+    """Phase of the shutdown."""
 
     RUNNING = "running"
     DRAINING = "draining"
@@ -46,59 +46,59 @@ class Phase(Enum):
 
 @final
 class Continue(msgspec.Struct, frozen=True):
-    """Go on as ever."""
+    """Continue to run."""
 
 
 @final
 class Drain(msgspec.Struct, frozen=True):
-    """Take no new keys, and wait for what runs until ``until``."""
+    """Take no new keys, and wait for running reconciles until ``until``."""
 
     until: float
 
 
 @final
 class Cancel(msgspec.Struct, frozen=True):
-    """Cancel what runs, and wait for its end until ``until``."""
+    """Cancel running reconciles, and wait for them until ``until``."""
 
     until: float
 
 
 @final
 class Abandon(msgspec.Struct, frozen=True):
-    """Wait for nothing any longer; what still runs is left behind, and the lock must not be given up."""
+    """Stop waiting for running reconciles, and do not release the lock."""
 
 
 @final
 class Linger(msgspec.Struct, frozen=True):
-    """Give up leadership, and answer the API server until ``until``."""
+    """Release leadership, and serve the API server until ``until``."""
 
     until: float
 
 
 @final
 class End(msgspec.Struct, frozen=True):
-    """All is over: nothing runs, or what runs was abandoned."""
+    """End the program, because all reconciles have ended or were abandoned."""
 
 
 Effect: TypeAlias = Continue | Drain | Cancel | Abandon | Linger | End
 
 
 class Heard(Enum):
-    """What a stop was taken for."""
+    """Effect of a stop."""
 
     BEGINS = "begins"
-    """The first: the end begins, in good order."""
+    """The first stop, which begins a graceful shutdown."""
     REPEATED = "repeated"
-    """The first one again: nothing changes."""
+    """A duplicate of the first stop, which changes nothing."""
     AT_ONCE = "at once"
-    """A second one: nothing is waited for any longer."""
+    """A second stop, which ends all waiting."""
     TOO_LATE = "too late"
-    """The end cannot come any sooner."""
+    """A stop that cannot end the program any sooner."""
 
 
 @final
 class Shutdown:
-    """The end of one program."""
+    """Shutdown of one program."""
 
     def __init__(
         self,
@@ -108,13 +108,14 @@ class Shutdown:
         duplicate_signal_window: float = REPEAT_WINDOW,
         grace: float = 0.0,
     ) -> None:
-        """Begin in the middle of life.
+        """Start in the running phase.
 
         Args:
-            drain_timeout: Seconds that runs have to end by themselves; at most ``timeout`` counts.
-            timeout: Seconds for all of it.
-            duplicate_signal_window: Seconds in which a stop from the same source is the same one; 0 for never.
-            grace: Seconds from the first stop until requests are no longer accepted; at most ``timeout`` counts.
+            drain_timeout: Time in seconds for reconciles to end by themselves, limited to ``timeout``.
+            timeout: Time limit in seconds for the whole shutdown.
+            duplicate_signal_window: Time in seconds within which stops from the same source count once. 0 counts each
+                stop.
+            grace: Time in seconds from the first stop for which webhooks are served, limited to ``timeout``.
         """
         self._grace = min(grace, timeout)
         self._drain_timeout = min(drain_timeout, timeout)
@@ -125,11 +126,11 @@ class Shutdown:
         self.phase: Phase = Phase.RUNNING
 
     def stop(self, now: float, *, source: str = "") -> Heard:
-        """Begin to end; a second call ends it at once.
+        """Begin the shutdown; a second call ends it immediately.
 
         Args:
-            now: The monotonic clock, in seconds.
-            source: Where it comes from, such as the name of a signal; without one, each call is another stop.
+            now: Monotonic time in seconds.
+            source: Source of the stop, such as the name of a signal. Calls without a source are never duplicates.
         """
         if self.phase is Phase.RUNNING:
             self.phase = Phase.DRAINING
@@ -148,15 +149,15 @@ class Shutdown:
 
     @property
     def stopping(self) -> bool:
-        """Whether the end has begun."""
+        """Return whether the shutdown has begun."""
         return self.phase is not Phase.RUNNING
 
     def ask(self, now: float, *, running: int) -> Effect:
-        """Say what to do now.
+        """Return the next effect.
 
         Args:
-            now: The monotonic clock, in seconds.
-            running: How many reconciles run, those that were told to stop included.
+            now: Monotonic time in seconds.
+            running: Number of running reconciles, including those that were told to stop.
         """
         if self.phase is Phase.RUNNING:
             return Continue()

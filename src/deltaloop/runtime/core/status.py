@@ -1,17 +1,17 @@
-"""What a reconcile says of an object's status, and the merge patch that this is of the status that is there.
+"""Merge patches for status changes of a reconcile.
 
-Fields are said as a whole, conditions one by one. What is not mentioned stays, also conditions of others and fields of
-a condition that nobody here knows. A patch is due only if something changes by it. Two kinds of differences go along
-with others and are not worth a write by themselves, for they would be one each time:
+Fields are set as a whole, conditions one by one. Other fields, other conditions, and unknown fields of a condition stay
+unchanged. A patch is sent only if it changes something. Two kinds of differences are included in patches but do not
+cause one, because they would cause one each time:
 
-* what the server did not keep, or filled in again, when it was written before: its schema decides that (``Kept``);
-* an ``observedGeneration`` where there was none: the schema may not have it.
+* values that the server dropped or restored after an earlier write, as its schema requires (``Kept``);
+* an ``observedGeneration`` where there was none, because the schema may lack it.
 
-What was found out for an older generation than the status already speaks of is not said: a program that was shown an
-old object would put the status back, and who reads it would not come back to it, as with an object that is deleted.
+Results for a generation older than the one in the present status are not written. A program that was shown an old
+object would otherwise revert the status, possibly permanently, for example if the object is deleted.
 
-Invariants: after the patch, the status holds all that was said; a second patch for the same is none;
-``lastTransitionTime`` changes with a condition's status and never without.
+Invariants: after the patch, the status contains all changes. A second patch for the same changes is empty.
+``lastTransitionTime`` changes exactly when a condition's status changes.
 
 Source: apimachinery pkg/api/meta ``SetStatusCondition``; JSON merge patch (RFC 7386).
 """
@@ -35,7 +35,7 @@ FieldPath: TypeAlias = tuple[str, ...]
 _CONDITIONS: Final = "conditions"
 _OBSERVED: Final = "observedGeneration"
 _EACH: Final = "*"
-"""In a path: each item of a list."""
+"""Path part that stands for each item of a list."""
 _OBSERVING: Final = frozenset[FieldPath]({(_OBSERVED,), (_CONDITIONS, _EACH, _OBSERVED)})
 _OURS: Final = {
     _CONDITIONS: "use set_condition and remove_condition",
@@ -48,24 +48,24 @@ _SCALARS: Final = (str, int, bool)
 
 @final
 class Kept:
-    """What the server makes of the statuses of one kind, as far as its answers have told."""
+    """The server's handling of the statuses of one kind, learned from its responses."""
 
     __slots__ = ("_dropped", "_filled")
 
     def __init__(self) -> None:
-        """Begin with a server that keeps everything."""
+        """Assume that the server keeps all values."""
         self._dropped: set[FieldPath] = set()
         self._filled: set[FieldPath] = set()
 
     def learn(self, sent: Mapping[str, object], stored: Mapping[str, object]) -> list[str]:
-        """Take what a patch has become; return the fields of its author that were not kept, each said once.
+        """Learn from the result of a patch, and return the user's fields that were dropped, each once.
 
         Args:
-            sent: The status in a merge patch.
-            stored: The status that the server answered with.
+            sent: Status in the merge patch.
+            stored: Status in the server's response.
         """
         if not self._dropped and {**stored, **sent} == stored:
-            return []  # nearly always: everything was kept
+            return []  # common case: the server kept all values
         found: list[FieldPath] = []
         self._learn(sent, stored, (), found)
         return [".".join(("status", *path)).replace(".*", "[]") for path in found if path not in _OBSERVING]
@@ -90,7 +90,7 @@ class Kept:
                 self._learn(each, other, (*path, _EACH), found)
 
     def difference(self, wanted: object, present: object, path: FieldPath) -> tuple[object, bool] | None:
-        """Return what a merge patch says to make ``wanted`` of ``present``, and if that is due; None if nothing."""
+        """Return the merge patch from ``present`` to ``wanted`` and whether it must be sent; None if they are equal."""
         kind = type(wanted)
         if kind is not type(present) or kind not in _CONTAINERS:
             same = (kind is bool) == (type(present) is bool) and wanted == present
@@ -117,7 +117,7 @@ class Kept:
         return (patch, due) if patch else None
 
     def difference_of_field(self, value: object, present: Fields, path: FieldPath) -> tuple[object, bool] | None:
-        """Return what a merge patch says of the last field of ``path``, and if that is due; a value of None removes."""
+        """Return the patch for the last field of ``path`` and whether it must be sent; a None value removes it."""
         name = path[-1]
         if value is None:
             return (None, path not in self._filled) if name in present else None
@@ -128,30 +128,30 @@ class Kept:
 
 @final
 class StatusChange:
-    """What a reconcile says of one object's status.
+    """Status changes of a reconcile for one object.
 
     Attributes:
-        conditions: What it says of conditions, by type; if that is nothing, ``patch`` needs no time.
+        conditions: Changed conditions by type; None removes one. If it is empty, ``patch`` needs no time.
     """
 
     __slots__ = ("_fields", "_generation", "conditions")
 
     def __init__(self, generation: int) -> None:
-        """Begin with nothing said.
+        """Start without changes.
 
         Args:
-            generation: That of the object that was looked at; 0 for a kind that has none.
+            generation: Generation of the object that was read; 0 for kinds without generations.
         """
         self._generation = generation
         self._fields: Fields = {}
         self.conditions: dict[str, Fields | None] = {}
 
     def set_field(self, name: str, value: Any) -> None:
-        """Have a field hold this value, as a whole; None removes it.
+        """Set a field, replacing its whole value; None removes it.
 
         Raises:
-            InvalidArgumentError: If it is a field that is set in another way.
-            MalformedObjectError: If JSON cannot say the value.
+            InvalidArgumentError: If the field must be set in another way.
+            MalformedObjectError: If JSON cannot represent the value.
         """
         if name in _OURS:
             raise InvalidArgumentError(f"status.{name} cannot be set: {_OURS[name]}")
@@ -162,10 +162,10 @@ class StatusChange:
             self._fields[name] = _without_nulls(msgspec.json.decode(write_json(value, f"status.{name}")))
 
     def set_condition(self, type_name: str, status: str | bool, *, reason: str, message: str) -> None:
-        """Have a condition say this.
+        """Set a condition.
 
         Raises:
-            InvalidArgumentError: If Kubernetes does not allow such a condition.
+            InvalidArgumentError: If Kubernetes does not allow the condition.
         """
         said = str(status) if isinstance(status, bool) else status
         check_condition(type_name, said, reason=reason, message=message)
@@ -173,40 +173,41 @@ class StatusChange:
         self.conditions[type_name] = entry | ({_OBSERVED: self._generation} if self._generation else {})
 
     def remove_condition(self, type_name: str) -> None:
-        """Have no condition of this type.
+        """Remove a condition.
 
         Raises:
-            InvalidArgumentError: If it is no type of a condition.
+            InvalidArgumentError: If the condition type is invalid.
         """
         check_condition_type(type_name)
         self.conditions[type_name] = None
 
     def of_error(self, type_name: str, error: Exception) -> StatusChange:
-        """Return the change that says of an error, by one condition and nothing else."""
+        """Return a change that contains only the condition for an error."""
         reason, message = describe_error(error)
         change = StatusChange(self._generation)
         change.set_condition(type_name, "False", reason=reason, message=message)
         return change
 
     def shown(self, present: Fields) -> Fields:
-        """Return the fields of a status as they will be; conditions are as they are in ``present``."""
+        """Return the pending fields of a status, with the conditions of ``present``."""
         there = {**present, **self._fields}
         return {name: value for name, value in there.items() if value is not None}
 
     def shown_condition(self, type_name: str, present: Fields) -> Mapping[str, object] | None:
-        """Return a condition as it will be, but for its times; None if there will be none."""
+        """Return a pending condition without its times; None if there is none."""
         if type_name in self.conditions:
             return self.conditions[type_name]
         entries = map(mapping, items(present.get(_CONDITIONS)))
         return next((entry for entry in entries if entry.get("type") == type_name), None)
 
     def is_outdated(self, present: Fields, *, generation: int, observing: bool) -> bool:
-        """Tell whether the status that is there says the same of a newer generation than this was found out for.
+        """Return whether the present status already reports the same for a newer generation.
 
         Args:
-            present: The status that the object has.
-            generation: Of the object as it is now; what is said of later ones comes from elsewhere, such as a backup.
-            observing: Whether ``status.observedGeneration`` is ours to set.
+            present: Present status of the object.
+            generation: Present generation of the object. Higher numbers in the status are ignored; they can come from a
+                backup.
+            observing: Whether ``status.observedGeneration`` belongs to this controller.
         """
         if not 0 < self._generation < generation:
             return False
@@ -216,13 +217,13 @@ class StatusChange:
         return self._generation < max(said, default=0) <= generation
 
     def patch(self, present: Fields, *, kept: Kept, now: str, observing: bool) -> Fields | None:
-        """Return the status of a merge patch; None if nothing changes.
+        """Return the status part of a merge patch; None if nothing changes.
 
         Args:
-            present: The status that the object has.
-            kept: What the server makes of such statuses.
-            now: The wall clock, for conditions whose status changes.
-            observing: Whether ``status.observedGeneration`` is ours to set.
+            present: Present status of the object.
+            kept: The server's handling of such statuses.
+            now: Wall-clock time for conditions whose status changes.
+            observing: Whether ``status.observedGeneration`` belongs to this controller.
         """
         wanted = dict(self._fields)
         if self.conditions:
@@ -245,7 +246,7 @@ class StatusChange:
         return patch if due else None
 
     def _merged_conditions(self, present: list[object], now: str) -> list[object]:
-        """Return all conditions: those of others as they are, ours in their places, new ones at the end."""
+        """Return all conditions in their order: those of others unchanged, own ones updated, new ones last."""
         merged: list[object] = []
         seen: set[str] = set()
         for entry in present:
@@ -268,9 +269,9 @@ def _merged(present: Fields, wanted: Fields, now: str) -> Fields:
 
 
 def describe_error(error: Exception) -> tuple[str, str]:
-    """Return reason and message of a condition that says of an error: its type, and its text, redacted and short.
+    """Return reason and message of a condition for an error: its type, and its redacted and shortened text.
 
-    Of a group with one error in it, that one is meant; of others, the message has all.
+    A group with one error is replaced by that error. For other groups, the message contains all errors.
     """
     errors = _leaves(error)
     first = errors[0] if len(errors) == 1 else error

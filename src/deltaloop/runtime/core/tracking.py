@@ -1,15 +1,15 @@
-"""Which foreign objects the keys of one controller track, and which watches that takes.
+"""State of the objects that a controller's keys track, and of the watches for them.
 
-    not tracked ──a run tracks it──▶ tracked ──the last key releases it──▶ not tracked, its watch ends
+    not tracked ──a reconcile tracks it──▶ tracked ──the last key releases it──▶ not tracked, its watch ends
 
-A key releases what its latest successful run did not track again, and everything once its own object is gone; a failed
-run releases nothing, since it may have ended before it came to track. An object that goes while its key runs releases
-at the end of that run, so that no watch ends under a run that waits for it.
+A successful reconcile releases the objects that it did not track again, and a key without its own object releases all.
+A failed reconcile releases nothing, because it may have ended before it tracked its objects. If the key's own object
+disappears during a reconcile, the release happens at its end, so that no watch ends while a reconcile waits for it.
 
-Each object has a watch of its own until ``shared_from`` objects of one kind and namespace are tracked: from then on one
-watch of that namespace serves what is tracked anew. Those that run go on until their objects are released, so nothing
-moves and no change can be missed; and the shared one goes on until nothing is tracked there, so that a number of
-objects about the bound does not start and stop it.
+Each object has its own watch until ``shared_from`` objects of one kind and namespace are tracked. Objects that are
+tracked afterwards share a watch of the namespace. Existing watches continue until their objects are released, so no
+change is missed. The shared watch continues until nothing is tracked in the namespace, so that it does not start and
+stop repeatedly.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import Final, final
 import msgspec
 
 SHARED_FROM: Final = 20
-"""From so many tracked objects of one kind and namespace on, one watch of the namespace is cheaper."""
+"""Number of tracked objects of one kind and namespace from which one shared watch is cheaper."""
 
 
 @final
 class Tracked(msgspec.Struct, frozen=True):
-    """A foreign object, or a watch: of one object, or of all that there are of a kind in a namespace.
+    """A tracked object, or a watch of one object or of all objects of a kind in a namespace.
 
     Attributes:
-        kind: The kind, such as ``v1/Secret``.
-        namespace: Its namespace; empty for kinds without.
-        name: The object's name; empty for all.
+        kind: Kind, for example ``v1/Secret``.
+        namespace: Namespace; empty for cluster-scoped kinds.
+        name: Name of the object. An empty name means all objects.
     """
 
     kind: str
@@ -38,19 +38,19 @@ class Tracked(msgspec.Struct, frozen=True):
 
     @property
     def everything(self) -> Tracked:
-        """What there is of the kind in the namespace."""
+        """Return the watch of all objects of the kind in the namespace."""
         return Tracked(self.kind, self.namespace)
 
 
 @final
 class Tracking:
-    """What the keys of one controller track."""
+    """Tracked objects of one controller's keys."""
 
     def __init__(self, shared_from: int = SHARED_FROM) -> None:
-        """Begin without tracked objects.
+        """Start without tracked objects.
 
         Args:
-            shared_from: From how many objects of one kind and namespace on new ones share a watch.
+            shared_from: Number of objects of one kind and namespace from which new ones share a watch.
         """
         self._shared_from = shared_from
         self._held: dict[str, set[Tracked]] = {}
@@ -65,7 +65,7 @@ class Tracking:
         return len(self._keys)
 
     def track(self, key: str, tracked: Tracked) -> Tracked:
-        """Take that the run of a key tracks an object; return the watch that serves it, to be started if it is new."""
+        """Record that a key's reconcile tracks an object, and return the watch to use or start."""
         self._latest.setdefault(key, set()).add(tracked)
         self._held.setdefault(key, set()).add(tracked)
         self._keys.setdefault(tracked, set()).add(key)
@@ -82,16 +82,16 @@ class Tracking:
         return place if place in self._shared else tracked
 
     def keys_of(self, tracked: Tracked) -> tuple[str, ...]:
-        """Return the keys that a change of an object concerns."""
+        """Return the keys that a change of an object affects."""
         return tuple(self._keys.get(tracked, ()))
 
     def ended(self, key: str, *, succeeded: bool, exists: bool) -> tuple[Tracked, ...]:
-        """Take the end of a key's run; return the watches to end.
+        """Record the end of a key's reconcile, and return the watches to end.
 
         Args:
-            key: Which key.
-            succeeded: Whether it ended as it should.
-            exists: Whether the key's own object is there.
+            key: Key of the reconcile.
+            succeeded: Whether the reconcile succeeded.
+            exists: Whether the key's own object exists.
         """
         latest = self._latest.pop(key, set[Tracked]())
         if key in self._gone or not exists:
@@ -100,7 +100,7 @@ class Tracking:
         return self._release(key, self._held.get(key, set()) - latest) if succeeded else ()
 
     def gone(self, key: str) -> tuple[Tracked, ...]:
-        """Take that the key's own object is gone, or another one; return the watches to end."""
+        """Record that the key's own object is gone or replaced, and return the watches to end."""
         if key in self._latest:
             self._gone.add(key)
             return ()

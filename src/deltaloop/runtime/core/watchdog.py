@@ -1,14 +1,14 @@
-"""When an event loop that does not answer is blocked, and how often that is said.
+"""Detection of blocked event loops.
 
-    idle ──a quarter of the limit after the last answer──▶ asked ──answer──▶ idle
-                                                             │
-                                  three quarters of the limit without an answer: blocked, said at once,
-                                  and every ``AGAIN`` seconds until the answer comes: free again
+    idle ──a quarter of the limit after the last response──▶ pinged ──response──▶ idle
+                                                              │
+                                  three quarters of the limit without a response: blocked, reported immediately
+                                  and every ``AGAIN`` seconds until the response arrives
 
-So every block that is longer than the limit is found, whenever it begins, and none that is shorter than three quarters
-of it. A loop also does not answer while the whole process stands still: stopped, throttled, on a machine that sleeps.
-Then the watchdog itself comes too late, and the loop has used no processor time; that is no block, and asking begins
-anew. A loop that holds Python's global lock delays the watchdog too, but it works meanwhile.
+This finds all blocks longer than the limit, and none shorter than three quarters of it. A loop also does not respond
+while the whole process is stopped, throttled or suspended. In this case the watchdog itself is late, and the loop has
+used no processor time. That is not a block, and the watchdog starts again. A loop that holds Python's global lock also
+delays the watchdog, but it uses processor time.
 
 Source: none upstream; Go's scheduler needs no such thing.
 """
@@ -28,7 +28,7 @@ _BUSY_PART: Final = 0.5
 
 @final
 class Ping(msgspec.Struct, frozen=True):
-    """Ask the loop for a sign of life; feed ``answered`` when it comes."""
+    """Ping the loop, and call ``answered`` when it responds."""
 
 
 @final
@@ -36,7 +36,7 @@ class Blocked(msgspec.Struct, frozen=True):
     """The loop is blocked.
 
     Attributes:
-        seconds: Since it was asked.
+        seconds: Time in seconds since the ping.
     """
 
     seconds: float
@@ -47,14 +47,14 @@ WatchdogEffect: TypeAlias = Ping | Blocked | Wait
 
 @final
 class Watchdog:
-    """Watches one event loop from outside; not safe for several threads."""
+    """Decisions about one event loop, not thread-safe."""
 
     def __init__(self, now: float, *, limit: float) -> None:
-        """Begin to watch.
+        """Start to watch.
 
         Args:
-            now: The monotonic clock, in seconds.
-            limit: How long the loop may be blocked, in seconds; greater than 0.
+            now: Monotonic time in seconds.
+            limit: Time in seconds for which the loop can block; greater than 0.
         """
         self._interval = limit * _ASKING_PART
         self._patience = limit - self._interval
@@ -64,11 +64,11 @@ class Watchdog:
         self._said = False
 
     def ask(self, now: float, used: float) -> WatchdogEffect:
-        """Return what to do now.
+        """Return the next effect.
 
         Args:
-            now: The monotonic clock, in seconds.
-            used: Seconds of processor time that the loop's thread has used.
+            now: Monotonic time in seconds.
+            used: Processor time in seconds that the loop's thread has used.
         """
         if now < self._due_at:
             return Wait(self._due_at)
@@ -84,10 +84,10 @@ class Watchdog:
         return Blocked(silent)
 
     def answered(self, now: float) -> float | None:
-        """Take the loop's answer; return for how long it was blocked, if that had been said.
+        """Record the loop's response, and return the duration of a reported block in seconds; None otherwise.
 
         Args:
-            now: When it answered, in seconds.
+            now: Time of the response in seconds.
         """
         if self._asked_at is None:
             return None

@@ -1,1 +1,1 @@
-"""Objects that a reconciler reads and writes: caches, children, status, tracked kinds."""
+"""Objects that a reconcile reads and writes: caches, children, status and tracked objects."""

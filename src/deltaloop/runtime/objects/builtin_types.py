@@ -1,7 +1,7 @@
-"""The types of the built-in kinds, of which children are compared with what was applied.
+"""Types of built-in kinds, for comparing children with the applied configuration.
 
-They come from the data file of the embedded server, and no code of it does, so defaults that depend on other fields are
-missing but for one. It is read when the first child of a built-in kind is compared: some milliseconds and a megabyte.
+The types come from the embedded server's data file without its code, so defaults that depend on other fields are
+missing, except one. The file is read when the first built-in child is compared, and costs milliseconds and 1 MB.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Tables(msgspec.Struct, frozen=True):
 
 
 def type_of(kind: ResourceType[Any]) -> TypeNode:
-    """Return the type of a kind; of one that is not built in, that of its metadata only."""
+    """Return the type of a kind. For kinds that are not built in, it covers only the metadata."""
     names, table = _tables() if _is_built_in(str(kind)) else ({}, None)
     name = names.get((kind.group, kind.version, kind.kind))
     return UNTYPED.tree if name is None or table is None else table.struct(name)
@@ -54,6 +54,6 @@ def _tables() -> tuple[dict[tuple[str, str, str], str], TypeTable]:
 
 
 def _name_claims(spec: dict[str, object]) -> None:
-    """Say the kind of a StatefulSet's claims: the list of them is compared as a whole."""
+    """Set the kind of a StatefulSet's claims, because their list is compared as a whole."""
     for claim in map(mapping, items(spec.get("volumeClaimTemplates"))):
         claim.update({"kind": "PersistentVolumeClaim", "apiVersion": "v1"})

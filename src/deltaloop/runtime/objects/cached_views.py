@@ -1,7 +1,7 @@
-"""The caches of a program as its reconcilers see them, own writes included.
+"""Views of a program's caches with its own writes.
 
-A view belongs to one informer without selectors. Everything here runs on the event loop, in one step each, so that the
-cache and what lies over it are of the same moment.
+A view belongs to one informer without selectors. Use it only on the event loop. Each method is one synchronous step, so
+cache and overlay are consistent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_BOUND: Final = 1000
 
 
 class Unsure(Enum):
-    """Why a view returns no object and no None."""
+    """Marker for results that a view cannot determine."""
 
     UNSURE = "the server may have to be asked"
 
@@ -34,7 +34,7 @@ UNSURE: Final = Unsure.UNSURE
 
 @final
 class CacheView:
-    """One cache, with this program's writes laid over it."""
+    """One cache with the program's own writes on top."""
 
     def __init__(
         self,
@@ -45,29 +45,29 @@ class CacheView:
         transform: Callable[[Resource], Resource] | None,
         clock: Callable[[], float],
     ) -> None:
-        """Look at a cache.
+        """Create a view.
 
         Args:
-            informer: The informer whose cache is read.
-            namespace: The only one that it holds; None if it holds all.
-            name: Of the only object that it holds; empty if it holds all.
-            transform: What the informer makes of objects before it caches them; done to own writes, too.
-            clock: Seconds of the event loop.
+            informer: Informer whose cache is read.
+            namespace: The only namespace of the cache. None means all namespaces.
+            name: Name of the only object of the cache. An empty name means all objects.
+            transform: Transformation of the informer, applied to own writes as well. None means no transformation.
+            clock: Clock of the event loop in seconds.
         """
         self.informer = informer
         self.namespace = namespace
         self.name = name
         self.overlay: Overlay = Overlay()
         self.is_whole = transform in (None, strip_managed_fields)
-        """Whether objects are here as the server has them, but for their managed fields."""
+        """Whether objects are complete except for their managed fields."""
         self._transform = transform
         self._clock = clock
         self._lookup: Callable[[str], Resource | None] = informer.indexer.get_by_key
         self._has_synced = False
 
     def is_fresh(self, max_staleness: float | None) -> bool:
-        """Tell whether the server has confirmed the cache within the last seconds; None asks only if it has synced."""
-        if not self._has_synced:  # a cache that has synced stays so
+        """Return whether the server confirmed the cache within ``max_staleness`` seconds; None requires only a sync."""
+        if not self._has_synced:  # a synced cache stays synced
             self._has_synced = self.informer.has_synced
             if not self._has_synced:
                 return False
@@ -77,13 +77,13 @@ class CacheView:
         return confirmed_at is not None and self._clock() - confirmed_at <= max_staleness
 
     def read(self, key: str) -> Resource | Unsure | None:
-        """Return one object for a reconcile; ``UNSURE`` if the server may have to be asked."""
+        """Return one object for a reconcile, or ``UNSURE`` if the server may have to be asked."""
         if self.overlay.has_unknown or not (self._has_synced or self.is_fresh(None)):
             return UNSURE
         return self._lookup(key) if key not in self.overlay.entries else self.get(key)
 
     def get(self, key: str) -> Resource | None:
-        """Return one object; None if there is none."""
+        """Return one object; None if it does not exist."""
         cached, entries = self._lookup(key), self.overlay.entries
         entry = entries.get(key)
         if entry is None:
@@ -94,17 +94,17 @@ class CacheView:
         return self.overlay.show(key, cached, reached=self.informer.resource_version, now=self._clock())
 
     def newest_whole(self, key: str) -> Resource | None:
-        """Return the newest state of an object that is known, as the server has it; None if the server has to say."""
+        """Return the newest complete state of an object, or None if only the server knows it."""
         if not self.is_whole or not (self._has_synced or self.is_fresh(None)):
             return None
         return None if self.overlay.has_unknown and self.is_uncertain(key) else self.get(key)
 
     def newest(self, key: str) -> Resource | None:
-        """Return one object as it was before a write; None if there is none, or nobody knows."""
+        """Return an object's state before a write; None if it does not exist or is unknown."""
         return None if self.overlay.has_unknown and self.is_uncertain(key) else self.get(key)
 
     def list(self, namespace: str | None, selector: LabelSelector | None) -> builtins.list[Resource]:
-        """Return the objects of a namespace, or all of them, that a selector selects."""
+        """Return the objects of a namespace (None means all) that a selector matches."""
         indexer = self.informer.indexer
         cached = indexer.by_index(NAMESPACE_INDEX, namespace) if namespace else indexer.list()
 
@@ -116,7 +116,7 @@ class CacheView:
         return self._merge(cached, matches)
 
     def by_index(self, name: str, value: str) -> builtins.list[Resource]:
-        """Return the objects filed under an index value.
+        """Return the objects under an index value.
 
         Raises:
             UnknownIndexError: If the cache has no such index.
@@ -126,55 +126,55 @@ class CacheView:
         return self._merge(cached, lambda obj: value in values_of(obj))
 
     def has_index(self, name: str) -> bool:
-        """Tell whether the cache has an index of a name."""
+        """Return whether the cache has an index of this name."""
         return name in self.informer.indexer.get_indexers()
 
     def index_values(self, name: str, obj: Resource) -> tuple[str, ...]:
-        """Return the values that an index files an object under.
+        """Return the values of an object in an index.
 
         Raises:
             UnknownIndexError: If the cache has no such index.
         """
-        self.informer.indexer.index_keys(name, "")  # says which index is missing
+        self.informer.indexer.index_keys(name, "")  # raises UnknownIndexError
         return tuple(self.informer.indexer.get_indexers()[name](obj))
 
     # -- own writes
 
     def wrote(self, obj: Resource) -> None:
-        """Take the answer to a write, or what was read from the server."""
+        """Record the response to a write, or an object read from the server."""
         shown = obj if self._transform is None else self._transform(obj)
         reached, now = self.informer.resource_version, self._clock()
         self.overlay.wrote(shown, reached=reached, now=now)
         self.overlay.prune(self._lookup, reached=reached, now=now)
 
     def deleted(self, key: str, *, uid: str, version: str) -> None:
-        """Take a deletion that was carried out."""
+        """Record a successful deletion."""
         now = self._clock()
         self.overlay.deleted(key, uid=uid, version=version, reached=self.informer.resource_version, now=now)
 
     def lost_sight(self, key: str, kind: WriteKind, *, uid: str, version: str) -> None:
-        """Take a write whose outcome is unknown."""
+        """Record a write with an unknown outcome."""
         self.overlay.lost_sight(key, kind, uid=uid, version=version, now=self._clock())
 
     def lost_sight_of_generated(self, beginning: str) -> None:
-        """Take a create with a generated name whose outcome is unknown."""
+        """Record a create with a generated name and an unknown outcome."""
         self.overlay.lost_sight_of_generated(beginning, now=self._clock())
 
     def has_unknown_names(self, namespace: str | None) -> bool:
-        """Tell whether lists of a namespace, or of all, have to be asked of the server."""
+        """Return whether lists of a namespace (None means all) must be read from the server."""
         return self.overlay.has_unknown_names(namespace, now=self._clock())
 
     def is_uncertain(self, key: str) -> bool:
-        """Tell whether an object has to be read from the server."""
+        """Return whether an object must be read from the server."""
         return self.overlay.has_unknown and self.overlay.is_uncertain(key, now=self._clock())
 
     def uncertain(self, namespace: str | None) -> builtins.list[str]:
-        """Return the keys of a namespace, or of all, that have to be read from the server."""
+        """Return the keys of a namespace (None means all) that must be read from the server."""
         keys = self.overlay.uncertain(now=self._clock())
         return [key for key in keys if not namespace or key.startswith(f"{namespace}/")]
 
     def settle(self, key: str, live: Resource | None) -> Resource | None:
-        """Take what the server said about an uncertain object, and return what the program is to see of it."""
+        """Record the server's state of an uncertain object, and return the state that the program sees."""
         shown = live if live is None or self._transform is None else self._transform(live)
         reached, cached = self.informer.resource_version, self._lookup(key)
         is_news = self.overlay.settle(key, shown, reached=reached, now=self._clock(), cached=cached)
@@ -188,37 +188,37 @@ class CacheView:
 
 @final
 class KindViews:
-    """The views of one kind.
+    """Views of one kind.
 
     Attributes:
-        views: Those that reads use, in the order of their declaration.
-        whole: The first of them, if it has all namespaces.
-        tracked: Those of watches that come and go: they see own writes, and nothing but their tracker reads them.
+        views: Views for reads, in declaration order.
+        whole: The first view, if it has all namespaces.
+        tracked: Views of temporary watches. They receive own writes, and only their tracker reads them.
     """
 
     __slots__ = ("tracked", "views", "whole")
 
     def __init__(self) -> None:
-        """Begin without views."""
+        """Create an empty set of views."""
         self.views: builtins.list[CacheView] = []
         self.whole: CacheView | None = None
         self.tracked: builtins.list[CacheView] = []
 
     def find(self, namespace: str | None) -> CacheView | None:
-        """Return a view that holds a namespace, or all of them if that is None; None if there is none."""
+        """Return a view that has a namespace (None means all); None if there is none."""
         for view in self.views:
             if view.namespace is None or view.namespace == namespace:
                 return view
         return None
 
     def written(self, namespace: str | None, name: str) -> builtins.list[CacheView]:
-        """Return all views that a write concerns; without a name it concerns all objects of the namespace."""
+        """Return the views that a write affects. Without a name, it affects all objects of the namespace."""
         tracked = [view for view in self.tracked if not name or view.name in ("", name)]
         return [view for view in (*self.views, *tracked) if view.namespace is None or view.namespace == namespace]
 
 
 class _BoundViews(dict[BoundKind, KindViews]):
-    """Views by kinds as verbs know them: one look for each read and write, and found when they are first asked for."""
+    """Views by bound kind, so that each read and write needs one lookup."""
 
     def __init__(self, find: Callable[[ResourceType[Any]], KindViews]) -> None:
         super().__init__()
@@ -233,14 +233,14 @@ class _BoundViews(dict[BoundKind, KindViews]):
 
 @final
 class Views:
-    """The views of a program, by kind.
+    """Views of a program by kind.
 
     Attributes:
-        bound: The same, by kinds as verbs know them.
+        bound: The same views by bound kind.
     """
 
     def __init__(self) -> None:
-        """Begin without views."""
+        """Create an empty registry."""
         self._kinds: dict[ResourceType[Any], KindViews] = {}
         self.bound: dict[BoundKind, KindViews] = _BoundViews(self.of)
 
@@ -249,7 +249,7 @@ class Views:
         return self._kinds.setdefault(kind, KindViews())
 
     def add(self, resource_type: ResourceType[Any], view: CacheView) -> CacheView:
-        """Add the view of one informer, and return it; if there is one of the same informer, return that."""
+        """Add the view of an informer and return it, or return the existing view of the same informer."""
         kind = self.of(resource_type)
         for known in kind.views:
             if known.informer is view.informer:

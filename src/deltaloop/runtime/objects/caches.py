@@ -1,7 +1,7 @@
-"""The caches of one controller as its mappings see them: read at once, own writes included.
+"""Caches of one controller for its mappings.
 
-A mapping is a plain function on the event loop and must not wait, so nothing here asks the server. An object whose last
-write got no answer is shown as it was before; its own event, which comes if the write was carried out, is mapped, too.
+Mappings are plain functions on the event loop and must not wait, so these caches never read from the server. After a
+write with an unknown outcome, they show the object's previous state. If the write succeeded, its event is mapped later.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ T = TypeVar("T")
 
 @final
 class Caches:
-    """The caches of a controller: of its own kind, and of ``owns``, ``watches`` and ``reads``; made by a manager.
+    """Caches of the controller's own kind and of ``owns``, ``watches`` and ``reads``; a manager creates them.
 
-    Caches with selectors are left out: they cannot tell what is missing. On the event loop only.
+    They show own writes. Caches with selectors are excluded because they are incomplete. Use them on the event loop
+    only.
     """
 
     def __init__(self, controller: str) -> None:
-        """Begin without caches.
+        """Create an empty registry.
 
         Args:
             controller: Name of the controller, for errors.
@@ -44,9 +45,9 @@ class Caches:
         """Add a cache.
 
         Args:
-            name: The kind as it was declared.
-            kind: The kind.
-            view: Its cache.
+            name: Declared kind.
+            kind: Resource type of the kind.
+            view: View of the cache.
         """
         self._kinds[str(name)] = self._kinds[str(kind)] = untyped(kind)
         views = self._views.setdefault(str(kind), [])
@@ -58,12 +59,12 @@ class Caches:
     @overload
     def find(self, kind: str, name: str, *, namespace: str | None = None) -> Resource | None: ...
     def find(self, kind: Kind, name: str, *, namespace: str | None = None) -> Any:
-        """Return one object; None if there is none.
+        """Return one object; None if it does not exist.
 
         Args:
-            kind: What kind of object.
-            name: Its name.
-            namespace: Its namespace; needed for kinds that have some.
+            kind: Kind of the object.
+            name: Name of the object.
+            namespace: Namespace of the object. Required for namespaced kinds.
 
         Raises:
             InvalidControllerError: If the controller declares no such cache.
@@ -89,9 +90,9 @@ class Caches:
         """Return the objects of a kind.
 
         Args:
-            kind: What kind of objects.
-            namespace: Only those of this namespace; None for all that are cached.
-            selector: Only those with such labels.
+            kind: Kind of the objects.
+            namespace: Namespace of the objects. None means all cached namespaces.
+            selector: Label selector. None means all objects.
 
         Raises:
             InvalidControllerError: If the controller declares no such cache.
@@ -106,12 +107,12 @@ class Caches:
     @overload
     def by_index(self, kind: str, index: str, value: str) -> builtins.list[Resource]: ...
     def by_index(self, kind: Kind, index: str, value: str) -> builtins.list[Any]:
-        """Return the objects that an index files under a value, of all namespaces.
+        """Return the objects of all namespaces that an index contains under a value.
 
         Args:
-            kind: What kind of objects.
-            index: The index's name, as given to the controller or to the ``Watch``.
-            value: The value that the index files objects under.
+            kind: Kind of the objects.
+            index: Name of the index, as given to the controller or to the ``Watch``.
+            value: Index value.
 
         Raises:
             InvalidControllerError: If the controller declares no such cache.
@@ -139,5 +140,5 @@ class Caches:
 
 
 def _decoded(known: ResourceType[Any], found: Iterable[Iterable[Resource]]) -> builtins.list[Any]:
-    """Return what several caches have, once each: one may hold all namespaces, and another one of them."""
+    """Decode the objects of several caches without duplicates, because caches can overlap."""
     return [*map(decoder(known), {obj.key: obj for objects in found for obj in objects}.values())]

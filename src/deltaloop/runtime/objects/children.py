@@ -1,6 +1,6 @@
-"""The children of the object that a reconcile is about: applied, and pruned.
+"""Children of the reconciled object: server-side apply and pruning.
 
-What is there is read from the caches, own writes included. An apply that would change nothing is not sent.
+The current state is read from the caches, with own writes. An apply that would change nothing is not sent.
 """
 
 from __future__ import annotations
@@ -47,19 +47,22 @@ from deltaloop.runtime.reconcile.client import ReconcileClient
 _There: TypeAlias = tuple[Standing, Resource | None]
 
 _VERSION_OF_NONE: Final = "1"
-"""With a version, an apply makes what is not there, and conflicts with what has another one. None has this one: etcd's
-first write is its second revision. There is no other way to say that an apply is to make an object, or to fail."""
+"""Resource version for applies that must create the object.
+
+With a version, an apply creates a missing object, and conflicts if the object has another version. No object has this
+version, because etcd's first write has revision 2. The API has no other way to request "create or fail".
+"""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class DeclaredChildren:
-    """What a controller declares of its children, and what this program knows of them.
+    """Children that a controller declares, and this program's knowledge about them.
 
     Attributes:
-        own: The kind that the controller reconciles.
-        kinds: The kinds of children.
-        known: What the server made of those that were applied.
+        own: Kind that the controller reconciles.
+        kinds: Kinds of children.
+        known: Results of earlier applies.
     """
 
     own: ResourceType[Any]
@@ -70,14 +73,14 @@ class DeclaredChildren:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedChildren:
-    """What ``ctx.children.apply`` did.
+    """Result of ``ctx.children.apply``.
 
     Attributes:
-        written: What was created or changed.
-        unchanged: What was as desired.
-        pruned: What is not desired any more, and was deleted.
-        not_ready: What is not ready, and why.
-        waiting: What was not applied, because a group before it is not ready.
+        written: Children that were created or changed.
+        unchanged: Children that already matched the desired state.
+        pruned: Children that were deleted because they are no longer desired.
+        not_ready: Children that are not ready, with the reason.
+        waiting: Children that were not applied because an earlier group is not ready.
     """
 
     written: tuple[ObjectReference, ...] = ()
@@ -95,7 +98,7 @@ class AppliedChildren:
 @final
 @names_calls("ctx.children")
 class Children:
-    """The children of the object that a reconcile is about; ``ctx.children``."""
+    """Children of the reconciled object, available as ``ctx.children``."""
 
     def __init__(
         self,
@@ -106,7 +109,7 @@ class Children:
         controller: str,
         logger: logging.LoggerAdapter[logging.Logger],
     ) -> None:
-        """Made by a context."""
+        """Create the children of a context."""
         self._request = request
         self._declared = declared
         self._client = client
@@ -123,34 +126,43 @@ class Children:
         prune_all: bool = False,
         garbage_collected: bool = True,
     ) -> AppliedChildren:
-        """Make the children of the object what they are to be: all of them, in one call.
+        """Apply the desired children of the object, all in one call.
 
-        Each is applied (server-side apply, forced) if that would change something; the object becomes its controlling
-        owner. Children of this controller that are not among them are deleted, once all have been applied.
+        Each child is applied with forced server-side apply if that changes it. The reconciled object becomes its
+        controlling
+        owner. After all children have been applied, other children of this controller are deleted.
 
-        Everything is checked before the first write. If the server refuses some, the others of the group are tried, and
-        nothing is deleted. After a cancellation the next reconcile goes on where this one was.
+        All children are checked before the first write. If the server rejects some of a group, the rest of the group is
+        still
+        applied, and nothing is deleted. After a cancellation, the next reconcile continues.
 
         Args:
             *desired: All children: mappings or resources with ``apiVersion``, ``kind`` and a name, or objects of the
-                class of a declared kind. Their namespace is the owner's by default.
-                Lists of them are groups: the next one is applied once all of those before are ready. This does not
-                wait: a change of a child reconciles its owner.
-            adopt: Take over objects of these names that nothing controls.
-            prune_all: Delete all children if there are none among ``desired``.
-            garbage_collected: Whether the garbage collector deletes the children when the object goes. False makes them
-                without an owner reference: they stay until the clean-up of the object calls ``apply(prune_all=True)``,
-                also if the object is deleted in the foreground. The object needs a finalizer then.
+                class of a
+                declared kind. Their namespace is the owner's by default. Lists are groups: a group is applied when the
+                groups
+                before it are ready. This call does not wait for readiness, because a change of a child reconciles its
+                owner.
+            adopt: Whether to take over existing objects of these names that have no controlling owner.
+            prune_all: Whether to delete all children if ``desired`` is empty.
+            garbage_collected: Whether the garbage collector deletes the children with the object. If False, they have
+                no owner
+                reference and stay until the object's cleanup calls ``apply(prune_all=True)``, even with foreground
+                deletion.
+                The object then needs a finalizer.
 
         Raises:
-            InvalidChildrenError: If the children cannot be applied: an undeclared kind, a name twice, another
-                namespace than the owner's, or not garbage collected, without a finalizer of it, none although there
-                are some, a second call.
-            AlreadyOwnedError: If something else controls an object of that name.
-            NotOwnedError: If an object of that name is there that nothing controls, without ``adopt``.
-            OwnerGoneError: If the object is gone or being deleted, or has become another one of the same name. Before
-                something is made the server is asked, once.
-            ApiError: What the server refused; an ``ExceptionGroup`` of those if there are several.
+            InvalidChildrenError: If the children cannot be applied. Reasons are an undeclared kind, a duplicate name, a
+                child
+                without a finalizer on its owner although it is in another namespace or not garbage collected, an empty
+                list
+                while children exist, or a second call.
+            AlreadyOwnedError: If an object of that name has another controlling owner.
+            NotOwnedError: If an object of that name has no controlling owner and ``adopt`` is not set.
+            OwnerGoneError: If the object is gone, being deleted, or replaced by another one of the same name. Before
+                the first
+                creation, this is checked once with the server.
+            ApiError: If the server rejects a child; several errors are raised as an ``ExceptionGroup``.
         """
         groups = [[*map(self._plain, group)] for group in _groups(desired)]
         if self._applied:
@@ -178,7 +190,7 @@ class Children:
     # -- what is desired
 
     def _plain(self, obj: object) -> tuple[ChildKind, dict[str, object]]:
-        """Return the kind of a desired object, and the object as JSON has it."""
+        """Return the kind of a desired object, and the object as decoded JSON."""
         declared = self._kind_of(obj)
         return declared, msgspec.json.decode(encode_object(declared.kind, obj).body, type=dict[str, object])
 
@@ -216,7 +228,7 @@ class Children:
     # -- what is there
 
     async def _owner(self, *, may_go: bool = False, uid: str = "", live: bool = False) -> Resource:
-        """Return the object, as the caches have it now, or as the server has it."""
+        """Return the reconciled object from the caches or, if ``live``, from the server."""
         name, namespace, own = self._request.name, self._request.namespace, self._declared.own
         way = self._client.way
         known = way.kinds.get(id(own)) or await way.bind(own)
@@ -227,7 +239,7 @@ class Children:
         return found
 
     async def _there(self, children: Sequence[Child], owner: Resource, *, adopt: bool) -> dict[ObjectReference, _There]:
-        """Return what is there under the names of the desired children; refuse what is not the owner's."""
+        """Return the present objects under the desired names, and reject those that belong to others."""
         own, controller, way = self._declared.own, self._controller, self._client.way
         found: dict[ObjectReference, _There] = {}
         for child in children:
@@ -243,7 +255,7 @@ class Children:
         return found
 
     async def _not_desired(self, owner: Resource, desired: set[Identity]) -> list[Resource]:
-        """Return the children of the owner that are not desired."""
+        """Return the owner's children that are not desired."""
         found: list[Resource] = []
         for declared in self._declared.kinds:
             kind, place = untyped(declared.kind), declared.namespace
@@ -280,7 +292,7 @@ class Children:
             raise ExceptionGroup(f"{len(failed)} children of {run.owner.key} could not be applied", failed)
 
     def _is_as_applied(self, child: Child, present: Resource) -> bool:
-        """Tell whether an apply would change nothing."""
+        """Return whether an apply would change nothing."""
         known = self._declared.known.get(present.uid, child.fingerprint)
         if known is not None and known.version == present.resource_version:
             return True
@@ -295,11 +307,12 @@ class Children:
         await self._owner(uid=owner.uid)
         metadata = mapping(child.body["metadata"])
         if present is not None:
-            # What is changed is the object that was looked at, and no successor.
+            # Change only the object that was checked, not a successor of the same name.
             metadata = {**metadata, "uid": present.uid}
         else:
             await self._ask_for_owner(run)
-            # What no cache shows may be there all the same, made by this very controller for a successor of the owner.
+            # An object can exist although no cache shows it, for example one that this controller made for the owner's
+            # successor.
             metadata = {**metadata, "resourceVersion": _VERSION_OF_NONE}
         try:
             stored = await self._client.apply(
@@ -317,17 +330,18 @@ class Children:
         return stored
 
     async def _ask_for_owner(self, run: _Run) -> None:
-        """Ask the server, once, whether the owner is still there.
+        """Check with the server, once per call, that the owner still exists.
 
-        Caches may be as old as a restart finds them. What is made for an owner that is gone the garbage collector takes
-        away: that would bring the next reconcile about, which made it again, and so on until the caches are current.
+        Caches can be stale after a restart. The garbage collector deletes children of a missing owner, and that
+        deletion would
+        trigger the next reconcile, which would create them again until the caches are current.
         """
         if not run.asked:
             await self._owner(uid=run.owner.uid, live=True)
             run.asked = True
 
     def _take_answer(self, child: Child, stored: Resource) -> None:
-        """Remember what the server made of a child."""
+        """Remember the server's result of an apply."""
         known = self._declared.known
         before = known.get(stored.uid, child.fingerprint)
         found = differences(type_of(child.kind), child.body, stored.to_dict())
@@ -341,14 +355,14 @@ class Children:
         for obj in dropped:
             await self._owner(may_go=run.may_go, uid=run.owner.uid)
             reference = _name_of(obj)
-            # Jobs would leave their pods behind otherwise.
+            # With the default policy, Jobs would leave their pods behind.
             options = DeleteOptions(propagation_policy="Background", uid=obj.uid)
             kind, place = cast("ResourceType[Resource]", obj.resource_type), obj.namespace or None
             try:
                 await self._client.delete(kind, obj.name, namespace=place, options=options)
             except NotFoundError:
                 pass
-            except ConflictError:  # unless another object has its name now, nothing else would delete it
+            except ConflictError:  # raise unless another object has this name now
                 present = await self._client.live.find(kind, obj.name, namespace=place)
                 if present is not None and present.uid == obj.uid:
                     raise
@@ -358,7 +372,7 @@ class Children:
 
 @dataclass(slots=True)
 class _Run:
-    """What one call has done so far."""
+    """State of one ``apply`` call."""
 
     owner: Resource
     may_go: bool
@@ -379,7 +393,7 @@ class _Run:
 
 
 def _served(named: str) -> str:
-    """Return the kind of today if a built-in kind is named with an API version that is not served any more."""
+    """Return the current kind if a built-in kind is named with an API version that is no longer served."""
     rest, _, kind = named.rpartition("/")
     group = rest.rpartition("/")[0]
     found = [known for known in BUILT_IN if known.kind == kind and group in (known.group, "extensions")]
@@ -387,7 +401,7 @@ def _served(named: str) -> str:
 
 
 def _groups(desired: Sequence[object]) -> list[list[object]]:
-    """Return the groups: objects are one, lists are one each."""
+    """Return the groups. Plain objects form one group, and each list is a group."""
     lists = [cast("Sequence[object]", given) for given in desired if isinstance(given, list | tuple)]
     if not lists:
         return [[*desired]] if desired else []
@@ -400,6 +414,6 @@ def _groups(desired: Sequence[object]) -> list[list[object]]:
 
 
 def _name_of(obj: Resource) -> ObjectReference:
-    """Return which object it is, by its names alone."""
+    """Return the object's reference without its UID."""
     found = reference_to(obj)
     return ObjectReference(api_version=found.api_version, kind=found.kind, namespace=found.namespace, name=found.name)

@@ -1,7 +1,7 @@
-"""Owner references on objects that are to be written: pure functions of an object's fields.
+"""Owner references of objects that you are about to write.
 
-They change a mutable object (``Resource.edit()``, a dict that is to be created, or an object of a class whose
-``metadata`` is an ``ObjectMeta``) and send nothing.
+The functions change a mutable object and send nothing. It can be the result of ``Resource.edit()``, a dict, or an
+object of a class whose ``metadata`` is an ``ObjectMeta``.
 
 Source: controller-runtime pkg/controller/controllerutil/controllerutil.go.
 """
@@ -30,15 +30,15 @@ MutableObject: TypeAlias = MutableMapping[str, Any]
 
 @final
 class AlreadyOwnedError(DeltaloopError):
-    """An object has another controller already, and can have one only.
+    """The object already has another controlling owner, and it can have only one.
 
     Attributes:
-        object: The object that has another controller already.
-        owner: Who controls it.
+        object: Key of the object.
+        owner: Its controlling owner.
     """
 
     def __init__(self, obj: str, owner: OwnerReference) -> None:
-        """Keep the two."""
+        """Keep the object and its owner."""
         super().__init__(f"object {obj} is already owned by another {owner.kind} controller {owner.name}")
         self.object = obj
         self.owner = owner
@@ -47,19 +47,23 @@ class AlreadyOwnedError(DeltaloopError):
 def set_controller_reference(
     obj: MutableObject | object, owner: object, resource_type: TypedKind[Any] | str | None = None
 ) -> None:
-    """Make ``owner`` the controller of ``obj``: it goes when the owner goes, and its changes reconcile the owner.
+    """Make ``owner`` the controlling owner of ``obj``.
+
+    The object is deleted with its owner, and its changes reconcile the owner.
 
     Args:
-        obj: The object to write, a dict or an object of a class; changed in place.
-        owner: Its owner to be, as a client has read it: a ``Resource``, or an object of a class.
-        resource_type: The owner's kind or class, or its name (``apps/v1/Deployment``), if the owner does not say it
-            itself.
+        obj: Object to write, a dict or an object of a class. It is changed in place.
+        owner: Owner that a client has read, a ``Resource`` or an object of a class.
+        resource_type: Kind, class or name (``apps/v1/Deployment``) of the owner's kind, if the owner does not specify
+            it.
 
     Raises:
-        AlreadyOwnedError: If something else controls it.
-        InvalidArgumentError: If the owner lives in another namespace (an object without ``metadata.namespace`` has
-            none), has no uid, or its kind is named wrongly; or if ``obj`` cannot be changed.
-        OwnerGoneError: If the owner is being deleted in the foreground: the object would be deleted at once.
+        AlreadyOwnedError: If the object has another controlling owner.
+        InvalidArgumentError: If the owner is in another namespace (an object without ``metadata.namespace`` has none)
+            or
+            has no UID, if its kind is invalid, or if ``obj`` cannot be changed.
+        OwnerGoneError: If the owner is being deleted in the foreground, because the object would be deleted
+            immediately.
     """
     _set(obj, owner, resource_type, {"controller": True, "blockOwnerDeletion": True})
 
@@ -67,14 +71,16 @@ def set_controller_reference(
 def set_owner_reference(
     obj: MutableObject | object, owner: object, resource_type: TypedKind[Any] | str | None = None
 ) -> None:
-    """Make ``owner`` an owner of ``obj``, one of several perhaps: the object goes when all of them are gone.
+    """Add ``owner`` to the owners of ``obj``, which is deleted when all of its owners are gone.
 
     The arguments are those of ``set_controller_reference``.
 
     Raises:
-        InvalidArgumentError: If the owner lives in another namespace (an object without ``metadata.namespace`` has
-            none), has no uid, or its kind is named wrongly; or if ``obj`` cannot be changed.
-        OwnerGoneError: If the owner is being deleted in the foreground: the object would be deleted at once.
+        InvalidArgumentError: If the owner is in another namespace (an object without ``metadata.namespace`` has none)
+            or
+            has no UID, if its kind is invalid, or if ``obj`` cannot be changed.
+        OwnerGoneError: If the owner is being deleted in the foreground, because the object would be deleted
+            immediately.
     """
     _set(obj, owner, resource_type, {})
 
@@ -126,7 +132,6 @@ def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, mo
 
 
 def _kind_of(owner: Resource, resource_type: TypedKind[Any] | str | None) -> tuple[str, str]:
-    """Return ``apiVersion`` and ``kind`` of an owner."""
     if type(resource_type) is ResourceType:
         return resource_type.api_version, resource_type.kind
     if isinstance(resource_type, str):
@@ -139,7 +144,7 @@ def _kind_of(owner: Resource, resource_type: TypedKind[Any] | str | None) -> tup
 
 
 def _is_same(known: Mapping[str, Any], reference: Mapping[str, Any]) -> bool:
-    """Tell whether two references name the same owner: group, kind and name, as upstream; the version may differ."""
+    """Compare group, kind, name and UID, but not the version, like upstream."""
     if any(known.get(field) != reference[field] for field in ("uid", "kind", "name")):
         return False
     group = str(reference["apiVersion"]).rpartition("/")[0]

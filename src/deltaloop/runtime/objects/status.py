@@ -1,8 +1,8 @@
-"""Writes what a reconcile says of an object's status: once, and only if something changes.
+"""Status writes of a reconcile, sent once and only if they change something.
 
-The patch is made of the newest state that is known, and holds for that version only: the API server does not compare
-the uid in a patch of a custom resource's status, but it does compare the version, and no version belongs to two
-objects. After a conflict the object is read from the server.
+The patch is computed from the newest known state and is valid only for its version. The version also protects a
+successor of the same name, because no version belongs to two objects. The API server does not compare the UID in a
+status patch of a custom resource. After a conflict, the object is read from the server.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from deltaloop.runtime.reconcile.client import CachedWay, ReconcileClient
 _logger: Final = logging.getLogger("deltaloop.runtime.status")
 _STATUS: Final = Path("status")
 _TRIES: Final = 5
-# What the schema does not have is found in the answer, and said once for each field.
+# Fields that the schema lacks are found in the response and reported once for each field.
 _QUERY: Final = {"fieldValidation": "Ignore"}
 _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 
@@ -54,29 +54,29 @@ Wait: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
 
 @final
 class Statuses:
-    """What the statuses of one controller's reconciles share: its kind, and what servers make of statuses."""
+    """Shared status state of one controller's reconciles: its kind, and the server's handling of statuses."""
 
     __slots__ = ("_kept", "about", "kind", "views", "wall_clock")
 
     def __init__(
         self, kind: ResourceType[Any] | str, views: Views, *, wall_clock: Callable[[], WallTime] = utc_now
     ) -> None:
-        """Begin with nothing known.
+        """Create the shared state.
 
         Args:
-            kind: The kind of objects that do not say their own.
-            views: Where the newest state of an object is known.
-            wall_clock: The time that is written into conditions.
+            kind: Kind for objects that do not specify their own.
+            views: Views with the newest state of objects.
+            wall_clock: Clock for the times in conditions.
         """
         self.kind: ResourceType[Any] | str = kind
         self.views: Views = views
         self.wall_clock: Callable[[], WallTime] = wall_clock
         self._kept: dict[ResourceType[Any], Kept] = {}
         self.about: dict[BoundKind, tuple[Kept, bool]] = {}
-        """Of each kind that was met, what the server makes of its statuses, and whether the controller is of it."""
+        """For each kind, the server's handling of its statuses, and whether it is the controller's own kind."""
 
     async def meet(self, known: BoundKind, way: CachedWay) -> tuple[Kept, bool]:
-        """Return what ``about`` is to say of a kind."""
+        """Compute and store the entry of a kind in ``about``."""
         kind, own = known.type, (await way.bind(self.kind)).type
         is_own = (kind.group, kind.kind) == (own.group, own.kind)
         found = self.about[known] = self._kept.setdefault(kind, Kept()), is_own
@@ -85,10 +85,11 @@ class Statuses:
 
 @final
 class StatusWriter:
-    """The status of one object, to be said and written; made by ``ctx.status``.
+    """Status of one object, created by ``ctx.status``.
 
-    ``async with`` writes at its end: nothing if nothing has changed, or if the block was cancelled; after an exception
-    only the condition that was declared for it. In a plain function it is ``with``.
+    ``async with`` writes at the end of the block, except if nothing has changed or the block was canceled. After
+    another
+    exception it writes only the ``on_error`` condition. Plain functions use ``with``.
     """
 
     __slots__ = ("_change", "_client", "_given", "_kind", "_on_error", "_statuses", "_uid", "_wait")
@@ -96,14 +97,14 @@ class StatusWriter:
     def __init__(
         self, obj: object, *, client: ReconcileClient, statuses: Statuses, on_error: str | None, wait: Wait
     ) -> None:
-        """Made by ``ctx.status``, which see.
+        """Create the writer; see ``ctx.status``.
 
         Args:
-            obj: The object as it was read.
-            client: The reconcile's client.
-            statuses: What reconciles share.
-            on_error: Type of the condition that says of an exception.
-            wait: Runs a coroutine on the event loop, for plain functions.
+            obj: Object that was read.
+            client: Client of the reconcile.
+            statuses: Shared state of the controller.
+            on_error: Type of the condition that reports exceptions; None for no condition.
+            wait: Function that runs a coroutine on the event loop, for plain functions.
         """
         self._client = client
         self._statuses = statuses
@@ -113,7 +114,7 @@ class StatusWriter:
         else:
             self._kind, self._given = _as_resource(obj, statuses.kind)
         looked_at: Resource | None = self._given
-        if not self._given.uid and isinstance(self._kind, ResourceType):  # a class that has no place for it
+        if not self._given.uid and isinstance(self._kind, ResourceType):  # its class has no field for the UID
             view = statuses.views.of(self._kind).find(self._given.namespace)
             looked_at = None if view is None else view.newest_whole(self._given.key)
         self._uid = "" if looked_at is None else looked_at.uid
@@ -124,77 +125,77 @@ class StatusWriter:
             check_condition_type(on_error)
 
     def __setitem__(self, field: str, value: object) -> None:
-        """Have a field of the status hold this value, as a whole; None removes it.
+        """Set a field of the status, replacing its whole value; None removes it.
 
         Raises:
-            InvalidArgumentError: If it is ``conditions`` or ``observedGeneration``.
-            MalformedObjectError: If JSON cannot say the value.
+            InvalidArgumentError: If the field is ``conditions`` or ``observedGeneration``.
+            MalformedObjectError: If JSON cannot represent the value.
         """
         self._change.set_field(field, value)
 
     def __getitem__(self, field: str) -> Any:
-        """Return a field as it will be; to read only."""
+        """Return the pending value of a field, which you must not change."""
         return freeze(self._change.shown(_status_of(self._given))[field])
 
     def get(self, field: str, default: Any = None) -> Any:
-        """Return a field as it will be, or ``default``; to read only."""
+        """Return the pending value of a field, or ``default``; you must not change it."""
         return freeze(self._change.shown(_status_of(self._given)).get(field, default))
 
     def remove(self, field: str) -> None:
-        """Have the status lack a field.
+        """Remove a field from the status.
 
         Raises:
-            InvalidArgumentError: If it is ``conditions`` or ``observedGeneration``.
+            InvalidArgumentError: If the field is ``conditions`` or ``observedGeneration``.
         """
         self._change.set_field(field, None)
 
     def set_condition(self, type: str, status: str | bool, *, reason: str, message: str = "") -> None:  # noqa: A002
-        """Have a condition say this; ``lastTransitionTime`` changes only if its status does.
+        """Set a condition; ``lastTransitionTime`` changes only with its status.
 
         Args:
-            type: Such as ``Ready``.
+            type: Condition type, for example ``Ready``.
             status: ``"True"``, ``"False"`` or ``"Unknown"``, or a bool.
-            reason: One word such as ``MinimumReplicasAvailable``.
-            message: For people.
+            reason: One word, for example ``MinimumReplicasAvailable``.
+            message: Text for humans.
 
         Raises:
-            InvalidArgumentError: If Kubernetes does not allow such a condition.
+            InvalidArgumentError: If Kubernetes does not allow the condition.
         """
         self._change.set_condition(type, status, reason=reason, message=message)
 
     def remove_condition(self, type: str) -> None:  # noqa: A002 - the wire name
-        """Have no condition of a type.
+        """Remove a condition.
 
         Raises:
-            InvalidArgumentError: If it is no type of a condition.
+            InvalidArgumentError: If the condition type is invalid.
         """
         self._change.remove_condition(type)
 
     def condition(self, type: str) -> Mapping[str, Any] | None:  # noqa: A002 - the wire name
-        """Return a condition as it will be, but for its times; None if there will be none; to read only."""
+        """Return a pending condition without its times; None if it does not exist; you must not change it."""
         return cast("Mapping[str, Any] | None", freeze(self._change.shown_condition(type, _status_of(self._given))))
 
     async def write(self) -> None:
-        """Write what was said so far, if anything changes by it; the end of the block writes what is said after it.
+        """Write the pending changes now, if there are any; the end of the block writes later changes.
 
-        If the object is gone, or another one has its name, nothing is written.
+        Nothing is written if the object is gone or replaced by another one of the same name.
 
         Raises:
             NoStatusSubresourceError: If the kind has no status subresource.
-            ConflictError: If others change the object all the time.
+            ConflictError: If other writers keep changing the object.
             ReconcileStoppedError: If the reconcile was told to stop.
-            ApiError: If the server refuses, such as ``InvalidError`` for what the schema forbids.
+            ApiError: If the server rejects the write, for example ``InvalidError`` for a schema violation.
         """
         await self._write(self._change, observing=True)
 
     async def __aenter__(self) -> Self:
-        """Begin."""
+        """Open the status."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Write; an exception goes on, whatever becomes of the write.
+        """Write the status; the block's exception is raised again even if this write fails.
 
         Raises:
             ApiError: See ``write``.
@@ -211,10 +212,10 @@ class StatusWriter:
                 _logger.warning("an error could not be written into the status", extra=extra)
 
     def __enter__(self) -> Self:
-        """Begin, in a plain function.
+        """Open the status in a plain function.
 
         Raises:
-            WaitOnLoopError: If this is an ``async def`` function.
+            WaitOnLoopError: If it is used in an ``async def`` function.
         """
         try:
             return cast("Self", self._wait(self.__aenter__()))
@@ -224,7 +225,7 @@ class StatusWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Write; an exception goes on, whatever becomes of the write.
+        """Write the status; the block's exception is raised again even if this write fails.
 
         Raises:
             ApiError: See ``write``.
@@ -235,7 +236,7 @@ class StatusWriter:
         way = self._client.way
         known = way.kinds.get(id(self._kind)) or await way.bind(self._kind)
         kept, is_own = self._statuses.about.get(known) or await self._statuses.meet(known, way)
-        # That of a Deployment says what its own controller has seen, and nobody else.
+        # The observedGeneration of another kind, such as a Deployment, belongs to that kind's own controller.
         observing = observing and is_own
         name, place = self._given.name, self._given.namespace or place_of(way, known, None)
         present = way.newest(known, place, self._given.key)
@@ -246,7 +247,7 @@ class StatusWriter:
                 return
             there = _status_of(present)
             if change.is_outdated(there, generation=present.generation, observing=observing):
-                return  # who wrote it has seen a newer object, which is on its way to this program's cache
+                return  # its writer has seen a newer object, which this program's cache will receive
             now = format_time(self._statuses.wall_clock()) if change.conditions else ""
             patch = change.patch(there, kept=kept, now=now, observing=observing)
             if patch is None:
@@ -284,11 +285,11 @@ class StatusWriter:
 
 
 def _as_resource(obj: object, own: ResourceType[Any] | str) -> tuple[ResourceType[Any] | str, Resource]:
-    """Return the kind of an object as a client gave it, and the object as it came."""
+    """Return the kind of an object, and the object as a resource."""
     if obj is None:
         raise InvalidArgumentError("ctx.status was given None: return before it where there is no object")
     if not isinstance(obj, Resource):
-        with suppress(InvalidArgumentError):  # else of a class that a resource type names, a dict or JSON: of our kind
+        with suppress(InvalidArgumentError):  # objects of other classes have the controller's kind
             own = ResourceType.of(type(obj))
         raw = obj if isinstance(obj, bytes) else write_json(obj, "the object of ctx.status")
         obj = Resource.from_json(raw)
@@ -302,5 +303,5 @@ def _status_of(obj: Resource) -> Fields:
     try:
         found = _decode(obj.stored if type(obj.stored) is bytes else obj.raw).status
     except DECODE_ERRORS:
-        found = _STATUS.get(obj)  # which says what is wrong
+        found = _STATUS.get(obj)  # raises an error that explains the problem
     return found if type(found) is dict else {}

@@ -1,8 +1,8 @@
-"""Watches of foreign objects for as long as reconciled objects need them: ``ctx.track``.
+"""Temporary watches of single objects for ``ctx.track``.
 
-Each watch is an informer with a cache of its own, and ends with the last key that tracks its object, or with the term
-of the workers. What this program writes to a tracked object lies over that cache as over any other. What was written
-before is not known there, so an object's first state is read from the server.
+Each watch is an informer with its own cache. It ends with the last key that tracks its object, or with the term of the
+workers. Own writes overlay this cache like others, but earlier writes are unknown to it, so the object's first state is
+read from the server.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _logger: Final = logging.getLogger("deltaloop.runtime")
 
 @final
 class _Watch(msgspec.Struct, frozen=True):
-    """A watch that runs, and what is to be undone when it ends."""
+    """Running watch of one object."""
 
     kind: ResourceType[Any]
     informer: Informer[Any]
@@ -46,7 +46,7 @@ class _Watch(msgspec.Struct, frozen=True):
 
 @final
 class Tracker:
-    """What the reconciles of one controller track; made by a manager, used on its event loop."""
+    """Tracked objects of one controller; a manager creates it and uses it on its event loop."""
 
     def __init__(
         self,
@@ -63,20 +63,20 @@ class Tracker:
         transform: Callable[[Resource], Resource] | None,
         clock: Callable[[], float],
     ) -> None:
-        """Begin without watches.
+        """Create a tracker without watches.
 
         Args:
             controller: Name of the controller.
-            kinds: What may be tracked, by name.
-            client: Lists and watches.
-            queue: Gets the keys that a change concerns.
-            on_trigger: Told source and verb for each of them.
-            views: Gets the caches, for own writes.
-            namespace: The only one in which the controller may track; None for all.
-            sync_timeout: Seconds that the first list of a watch may take.
-            options: Of the informers. Metrics are left out: their names would be as many as objects were ever tracked.
-            transform: What informers make of objects before they cache them, taking managed fields off included.
-            clock: Seconds of the event loop.
+            kinds: Kinds that can be tracked, by name.
+            client: Client for lists and watches.
+            queue: Queue that receives the keys that a change affects.
+            on_trigger: Function called with source and verb for each key. None means no call.
+            views: Registry that forwards own writes to the caches.
+            namespace: The only namespace in which objects can be tracked. None means all namespaces.
+            sync_timeout: Time limit in seconds for the first list of a watch.
+            options: Informer options. Metrics are disabled, because each tracked object would add labels.
+            transform: Transformation that informers apply before caching, including the removal of managed fields.
+            clock: Clock of the event loop in seconds.
         """
         self._controller = controller
         self._kinds = kinds
@@ -94,31 +94,31 @@ class Tracker:
         self._ending: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
-        """Return how many objects are tracked."""
+        """Return the number of tracked objects."""
         return len(self._tracking)
 
     @property
     def informers(self) -> tuple[Informer[Any], ...]:
-        """The informers of the watches that run."""
+        """Return the informers of the running watches."""
         return tuple(watch.informer for watch in self._watches.values())
 
     async def track(
         self, kind: Kind, name: str, namespace: str, *, key: str, client: Client, check: Callable[[str], None]
     ) -> Any:
-        """Track an object for a key, and return it as it is now; None if there is none.
+        """Track an object for a key, and return its current state; None if it does not exist.
 
         Args:
-            kind: What kind of object.
-            name: Its name.
-            namespace: Its namespace; not looked at for kinds without.
-            key: Whose run tracks it.
-            client: Asks the server, in the manner of that run.
-            check: Raises if that run is to stop; given what it wants to do.
+            kind: Kind of the object.
+            name: Name of the object.
+            namespace: Namespace of the object; ignored for cluster-scoped kinds.
+            key: Key whose reconcile tracks the object.
+            client: Client of that reconcile.
+            check: Function that is called with a description of the action, and raises if the reconcile must stop.
 
         Raises:
-            InvalidControllerError: If the controller does not declare the kind.
-            InvalidArgumentError: If there is no name, or the namespace is missing or not the controller's.
-            CacheSyncError: If the first list takes too long, or the server refuses it.
+            InvalidControllerError: If the controller does not declare the kind, or is limited to another namespace.
+            InvalidArgumentError: If the name is empty, or the namespace of a namespaced kind is missing.
+            CacheSyncError: If the first list takes too long or is rejected.
             ApiError, TransportError: If the object's first state cannot be read.
         """
         kind = as_kind(kind)
@@ -141,22 +141,22 @@ class Tracker:
         return None if found is None else decoder(kind if isinstance(kind, ResourceType) else watch.kind)(found)
 
     def ended(self, key: str, *, succeeded: bool, exists: bool) -> None:
-        """Take the end of a key's run; ``exists`` is whether the key's own object is there."""
+        """Record the end of a key's reconcile; ``exists`` is whether the key's own object exists."""
         self._stop(self._tracking.ended(key, succeeded=succeeded, exists=exists))
 
     def gone(self, key: str) -> None:
-        """Take that the key's own object is gone, or another one."""
+        """Record that the key's own object is gone or replaced."""
         self._stop(self._tracking.gone(key))
 
     async def close(self) -> None:
-        """End all watches, and wait for their end; the next runs begin anew."""
+        """End all watches and wait for them. Later reconciles start without tracked objects."""
         self._stop([*self._watches])
         self._tracking = Tracking()
         cancelled: asyncio.CancelledError | None = None
         while self._ending:
             try:
                 await asyncio.wait([*self._ending])
-            except asyncio.CancelledError as error:  # they end at once; nothing else would wait for them
+            except asyncio.CancelledError as error:  # the watches end soon, and nothing else would wait for them
                 cancelled = error
         if cancelled is not None:
             raise cancelled
@@ -236,10 +236,10 @@ async def _run(informer: Informer[Any]) -> None:
     try:
         await informer.run()
     except Exception:
-        # Nothing that a server or a handler does comes here; it would be a fault of ours, and must not stay silent.
+        # Server and handler errors do not arrive here, so this is a bug that must be logged.
         _logger.exception("the watch of a tracked object has failed", extra={"resource": informer.name})
 
 
 def _is_news(change: Change) -> bool:
-    """Tell whether a change is not only what the first list brought: who tracks the object waits for that."""
+    """Ignore the first list, because the reconcile that tracks the object waits for it."""
     return change.verb != "initial"

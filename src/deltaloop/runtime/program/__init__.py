@@ -1,1 +1,1 @@
-"""The program: ``dl.run``, the manager, health, webhooks, the embedded server, and an orderly end."""
+"""Programs: ``dl.run``, the manager, health, webhooks, the embedded server and shutdown."""

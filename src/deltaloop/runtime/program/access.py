@@ -1,8 +1,4 @@
-"""What a whole program needs to be allowed: its controllers, and the election, Events and metrics around them.
-
-``deltaloop generate rbac`` prints it, the preflight of ``run`` asks about its part, and an account for development is
-granted it.
-"""
+"""Permissions of a whole program: its controllers, leader election, Events, metrics and webhooks."""
 
 from __future__ import annotations
 
@@ -38,22 +34,21 @@ _SELF_REVIEW: Final = ResourceType[Resource](
     "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
 )
 _NOBODYS: Final = AccessRule("deltaloop.dev", "nothings", "get", namespaced=False)
-"""What no role of a program grants: who may do it may do everything."""
+"""Rule that no program's role grants. An account that is allowed to do this is allowed to do everything."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """What the program around the controllers does, which needs rights of its own.
+    """Permissions that a program needs in addition to those of its controllers.
 
     Attributes:
-        namespace: The only namespace that is watched; None for all.
-        lease_namespace: Where the Lease of leader election is; None without one.
-        event_api: What Events are written in.
-        token_review: Whether the API server is asked who may get the metrics.
-        certificates: What it does for the certificates of its webhooks, if it keeps them itself; see
-            ``certificate_access``.
-        reads: Kinds whose caches its webhooks read.
+        namespace: The only watched namespace. None means all namespaces.
+        lease_namespace: Namespace of the Lease. None means no leader election.
+        event_api: API that Events are written in.
+        token_review: Whether the API server reviews the tokens of clients that request the metrics.
+        certificates: Permissions for managed webhook certificates; see ``certificate_access``.
+        reads: Kinds whose caches the webhooks read.
     """
 
     namespace: str | None = None
@@ -64,10 +59,10 @@ class Program:
     reads: tuple[ResourceType[Any], ...] = ()
 
     def rules(self, *, cluster_kinds: bool) -> list[AccessRule]:
-        """Return what it needs.
+        """Return the rules that the program needs.
 
         Args:
-            cluster_kinds: Whether kinds without namespaces are reconciled, whose Events are in ``default``.
+            cluster_kinds: Whether cluster-scoped kinds are reconciled. Their Events are in ``default``.
         """
         places = {"default", self.namespace} if self.namespace and cluster_kinds else {self.namespace or ""}
         needed = event_access(self.event_api, namespaces=tuple(sorted(places)))
@@ -78,12 +73,7 @@ class Program:
 
 
 def rules_of(controllers: Sequence[Controller], *, program: Program) -> tuple[list[AccessRule], list[str]]:
-    """Return what controllers need, with what the program around them needs, and the names whose plural was guessed.
-
-    Args:
-        controllers: The controllers as they were declared.
-        program: What is around them.
-    """
+    """Return the rules of controllers and program, and the kind names whose plural was guessed."""
     known: dict[str, ResourceType[Any]] = {}
     guessed: list[str] = []
     for name in sorted({name for controller in controllers for name in kinds_named(controller, writes=True)}):
@@ -99,10 +89,10 @@ def rules_of(controllers: Sequence[Controller], *, program: Program) -> tuple[li
 
 
 def guess(name: str) -> ResourceType[Any]:
-    """Make a resource type from a name such as ``example.com/v1/Widget`` by the rules that Kubernetes' tools guess by.
+    """Guess a resource type from a name such as ``example.com/v1/Widget`` with the rules of Kubernetes' tools.
 
     Raises:
-        UnknownResourceError: If the name is not of that form.
+        UnknownResourceError: If the name has another form.
 
     Source: apimachinery pkg/api/meta/restmapper.go ``UnsafeGuessKindToResource``.
     """
@@ -120,11 +110,11 @@ def guess(name: str) -> ResourceType[Any]:
 
 
 def program_access(*, lease_namespace: str | None, token_review: bool) -> tuple[Permission, ...]:
-    """Return what a program cannot do without.
+    """Return the permissions that a program needs for leader election and token reviews.
 
     Args:
-        lease_namespace: Where the Lease of leader election is; None without one.
-        token_review: Whether the API server is asked who may get the metrics.
+        lease_namespace: Namespace of the Lease. None means no leader election.
+        token_review: Whether the API server reviews the tokens of clients that request the metrics.
     """
     needed: list[Permission] = []
     if lease_namespace is not None:
@@ -135,11 +125,11 @@ def program_access(*, lease_namespace: str | None, token_review: bool) -> tuple[
 
 
 def event_access(api: EventApi, *, namespaces: tuple[str, ...] = ("",)) -> tuple[Permission, ...]:
-    """Return what recording Events takes.
+    """Return the permissions for recording Events.
 
     Args:
-        api: What they are written in. Where ``events.k8s.io`` is not served, the recorder writes ``v1``.
-        namespaces: Where the objects are that they are about; empty for all.
+        api: API that Events are written in. The recorder falls back to ``v1`` if ``events.k8s.io`` is not served.
+        namespaces: Namespaces of the objects that the Events are about. An empty name means all namespaces.
     """
     kinds = (EVENT,) if api is EventApi.CORE_V1 else (EVENT, EVENTS_V1_EVENT)
     return tuple(
@@ -148,14 +138,11 @@ def event_access(api: EventApi, *, namespaces: tuple[str, ...] = ("",)) -> tuple
 
 
 def certificate_access(*, namespace: str, secret: str, targets: Iterable[WebhookTarget]) -> tuple[Permission, ...]:
-    """Return what keeping the certificates of webhooks takes: one Secret, and ``caBundle`` in configurations, by name.
+    """Return the permissions for managed webhook certificates: one Secret, and the configurations by name.
 
-    The right to create Secrets, which cannot be limited to a name, is not among it: the Secret is there before, empty.
-
-    Args:
-        namespace: Where the Secret is.
-        secret: Its name.
-        targets: The configurations.
+    The permission to create Secrets is not included because it cannot be limited to a name. The Secret must already
+    exist,
+    and can be empty.
     """
     needed = [Permission(SECRET, verbs=(*READ_VERBS, "update"), namespace=namespace, names=(secret,))]
     names: dict[TargetKind, list[str]] = {}
@@ -169,18 +156,19 @@ def certificate_access(*, namespace: str, secret: str, targets: Iterable[Webhook
 
 
 async def restricted(client: Client, rules: Iterable[AccessRule], *, name: str) -> ClientConfig:
-    """Grant rules, as the roles that are printed, to a user of their own; return how to connect as that user.
+    """Grant rules to a separate user, and return the configuration to connect as that user.
 
-    The client's user asks in the other's name (impersonation), so there is no token. Namespaces that roles are in are
-    created if they are missing. What is there of that name already is replaced.
+    The client impersonates the user, so there is no token. Missing namespaces are created, and existing roles and
+    bindings
+    of the same name are replaced.
 
     Args:
-        client: May write roles and bindings, and impersonate.
-        rules: What is granted.
-        name: Of the program; user, roles and bindings are called ``deltaloop:NAME``, as nobody's own are.
+        client: Client that may write roles and bindings, and impersonate users.
+        rules: Rules to grant.
+        name: Name of the program. User, roles and bindings are called ``deltaloop:NAME``.
 
     Raises:
-        InvalidArgumentError: If the server lets everybody do everything, so that roles mean nothing.
+        InvalidArgumentError: If the server allows everything, so that roles have no effect.
     """
     user = _user(name)
     subjects = [{"kind": "User", "name": user, "apiGroup": _GROUP}]
@@ -210,7 +198,7 @@ def _user(name: str) -> str:
 
 
 def granting(rules: Iterable[AccessRule], *, name: str) -> list[tuple[ResourceType[Resource], str, str]]:
-    """Return kinds, names and namespaces of what ``restricted`` makes; a namespace may be empty."""
+    """Return kind, name and namespace (can be empty) of the objects that ``restricted`` writes."""
     made: list[tuple[ResourceType[Resource], str, str]] = []
     for role in roles(rules, name=_user(name)):
         namespace = str(role["metadata"].get("namespace", ""))

@@ -11,7 +11,7 @@ from deltaloop.runtime.program.private_file import write_whole
 
 
 def save_access(path: Path, recorded: RecordedAccess) -> None:
-    """Write what a run did, for its owner to read; a symbolic link is replaced.
+    """Write recorded requests to a file that only its owner can read. A symbolic link is replaced.
 
     Raises:
         InvalidArgumentError: If the file cannot be written.
@@ -23,10 +23,10 @@ def save_access(path: Path, recorded: RecordedAccess) -> None:
 
 
 def read_access(path: Path) -> RecordedAccess:
-    """Read what a run did.
+    """Read recorded requests.
 
     Raises:
-        InvalidArgumentError: If the file cannot be read, or holds something else.
+        InvalidArgumentError: If the file cannot be read or has other content.
     """
     try:
         fields = json.loads(path.read_text())

@@ -1,4 +1,4 @@
-"""Kinds of a program: the classes of its modules whose groups it reconciles or serves webhooks for."""
+"""Definitions of a program's own kinds."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from deltaloop.webhooks.declaring import AdmissionWebhook, Webhook
 
 
 def kinds_in(module: ModuleType) -> list[list[type]]:
-    """Return the classes of a module that are kinds: the versions of a kind together, in their order."""
+    """Return the classes of a module that declare kinds, grouped by kind, with the versions in order."""
     return by_kind(value for value in vars(module).values() if is_kind(value))
 
 
 def program_definitions(
     modules: Iterable[ModuleType], controllers: Sequence[Controller], webhooks: Sequence[Webhook] = ()
 ) -> list[dict[str, Any]]:
-    """Return the definitions of the kinds of a program. Classes of other groups describe the kinds of others.
+    """Return the CRDs of a program's kinds. Classes of other API groups are skipped because others define them.
 
     Args:
-        modules: Modules that are searched, in addition to those of the classes that are reconciled.
+        modules: Modules to search in addition to those of the reconciled classes.
         controllers: Controllers of the program.
-        webhooks: Webhooks of the program; the classes that they check, complete or convert belong to it.
+        webhooks: Webhooks of the program. The classes that they validate, mutate or convert belong to the program.
     """
     reconciled = [*map(kind_reconciled, controllers)]
     sides = [each for hook in webhooks for each in kinds_of(hook) if is_kind(each.model)]
@@ -42,13 +42,13 @@ def program_definitions(
         kind = declared_kind(classes[0]).type
         if kind.group in groups:
             found.setdefault(kind.group_resource, []).extend(classes)
-    for model in filter(is_kind, models):  # a class that no module has by a name
+    for model in filter(is_kind, models):  # include classes that are not module attributes
         found.setdefault(declared_kind(model).type.group_resource, []).append(model)
     return [generate_crd(*dict.fromkeys(classes)) for classes in found.values()]
 
 
 def kinds_of(webhook: Webhook) -> tuple[ResourceType[Any], ...]:
-    """Return the kinds of a webhook: two of a conversion, and the class that it may name in addition."""
+    """Return the kinds of a webhook. A conversion has two, and optionally the class that it names."""
     if isinstance(webhook, AdmissionWebhook):
         return (webhook.type,)
     named = () if webhook.kind is None else (webhook.kind,)

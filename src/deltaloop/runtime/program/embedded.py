@@ -1,4 +1,4 @@
-"""Embedded API server of a program: manifests at the start, a kubeconfig, roles, and objects created later."""
+"""Embedded API server of a program, with its manifests, kubeconfig and roles."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ async def embedded_cluster(
     definitions: Sequence[dict[str, Any]],
     client_options: ClientOptions,
 ) -> AsyncGenerator[tuple[Client, Callable[[], Awaitable[None]]]]:
-    """Run a server; yield the program's client, and a function that creates the objects that wait for webhooks.
+    """Run a server, and yield the client and a function that creates the objects that need running webhooks.
 
     Args:
         options: Options of the program.
-        controllers: Controllers of the program, whose roles it gets.
+        controllers: Controllers whose roles the program gets.
         webhooks: Webhooks of the program.
-        definitions: Definitions of its kinds, unless the files of the options have them.
-        client_options: Options of its client.
+        definitions: Definitions of the program's kinds. Those that the loaded files contain are skipped.
+        client_options: Options of the client.
     """
     file = options.write_kubeconfig
     if file is not None:
@@ -78,7 +78,7 @@ async def embedded_cluster(
 
 
 def split(manifests: Sequence[Manifest], *, served: bool) -> tuple[list[Manifest], list[Manifest]]:
-    """Return the manifests to load at the start, and those to create once webhooks are served."""
+    """Return the manifests to load at the start, and those to create when the webhooks are served."""
     early = [each for each in manifests if not served or each.fields["kind"] in _FIRST]
     return early, [each for each in manifests if served and each.fields["kind"] not in _FIRST]
 
@@ -87,7 +87,7 @@ async def create_all(client: Client, manifests: Sequence[Manifest]) -> None:
     """Create objects, or merge manifests into objects that exist.
 
     Raises:
-        ManifestError: If the server or a webhook rejects an object; the error names its file and document.
+        ManifestError: If the server or a webhook rejects an object. The error names its file and document.
     """
     for manifest in manifests:
         fields = manifest.fields
@@ -103,7 +103,7 @@ async def create_all(client: Client, manifests: Sequence[Manifest]) -> None:
 
 
 def _unless_loaded(definitions: Sequence[dict[str, Any]], loaded: Sequence[Manifest]) -> list[Manifest]:
-    """Return definitions without those that files have."""
+    """Return the definitions that no loaded file contains."""
 
     def name(fields: Mapping[str, object]) -> tuple[object, object]:
         return fields.get("kind"), at(fields, "metadata", "name")

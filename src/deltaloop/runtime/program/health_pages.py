@@ -1,4 +1,4 @@
-"""The pages of a health server."""
+"""Pages of the health server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXPLAIN_PATH: Final = "/explain"
 
 
 def probe(checks: Callable[[], tuple[Check, ...]]) -> Route:
-    """Make the route of a probe: all checks, or the one that is named behind the path; ``?verbose``, ``?exclude=``."""
+    """Make the route of a probe. A path suffix selects one check; the query can have ``?verbose`` and ``?exclude=``."""
 
     async def route(rest: str, query: Mapping[str, list[str]]) -> HttpPage:
         found = checks()
@@ -43,15 +43,16 @@ def metrics_page(render: Callable[[], tuple[bytes, str]]) -> Route:
 
 
 def explanation(history: History, *, clock: Callable[[], float], standby_of: Callable[[], str | None]) -> Route:
-    """Make the route of ``deltaloop why``: the last reconciles of an object, as JSON without data of objects.
+    """Make the route of ``deltaloop why``, which returns the last reconciles of an object as JSON.
 
-    The query names the object: ``kind`` (may be missing), ``namespace`` and ``name``.
+    The page contains no object data. The query has ``name``, ``namespace`` and, optionally, ``kind``.
 
     Args:
-        history: What is known.
-        clock: Seconds, as in the history.
-        standby_of: Returns who leads while this replica does not, "" if that is not known, and None if it leads, or
-            there is no election.
+        history: Recorded reconciles.
+        clock: Clock of the history, in seconds.
+        standby_of: Function that returns the leader while this replica is a standby, "" if the leader is unknown, and
+            None
+            if this replica leads or there is no election.
     """
 
     async def route(rest: str, query: Mapping[str, list[str]]) -> HttpPage:

@@ -1,15 +1,15 @@
-"""Serve health, readiness, metrics and explanations over HTTP. The pages are in ``health_pages.py``.
+"""HTTP server for health, readiness, metrics and explanations.
 
-By default it listens on loopback. With a certificate it speaks TLS; with ``token_review`` it answers only clients whose
-bearer token the API server knows and allows to get the path, as controller-runtime's metrics filter does.
+By default it listens on loopback. With a certificate it uses TLS. With ``token_review`` it serves only clients whose
+bearer token the API server accepts and authorizes for the path, like controller-runtime's metrics filter.
 
-Anyone who reaches the port can send requests. Only GET and HEAD of known paths are answered. Bodies are neither read
-nor unpacked, headers are bounded in size and number, and responses contain no data of objects. There are at most 100
-connections: a new one takes the place of the one that has waited longest for a request, so that idle connections keep
-no probe away. A connection without a request ends after 10 s, one that is kept after 60, one that does not read its
-response after 30. All responses that are being sent have at most 16 MiB together.
+Anyone who can reach the port can send requests, so resources are limited. The server accepts GET and HEAD of known
+paths, ignores bodies, limits headers, and returns no object data. It keeps at most 100 connections. A new connection
+replaces the one that has been idle for longest, so idle connections cannot block probes. A connection is closed after
+10 s without a first request, 60 s between requests, or 30 s without reading its response. The responses in progress
+have at most 16 MiB together.
 
-This module is the only one of its package that may import aiohttp. A manager imports it only if it listens.
+Only this module of the package can import aiohttp. The manager imports it only if it listens.
 
 Source: controller-runtime pkg/healthz, pkg/metrics/server, pkg/metrics/filters.
 """
@@ -42,15 +42,15 @@ _STOP_PATIENCE: Final = 1.0
 
 @final
 class HealthServer:
-    """An HTTP server of a few pages, running while it is entered."""
+    """HTTP server for a few pages, which runs while its context is entered."""
 
     def __init__(self, listen: BindAddress, routes: Mapping[str, Route], *, may_get: MayGet | None = None) -> None:
-        """Make a server that does not run yet.
+        """Create a server that is not running yet.
 
         Args:
             listen: Address and port to listen on.
-            routes: Pages by path, such as ``/healthz``; what is below a path belongs to it.
-            may_get: Checks tokens, if ``listen`` asks for that.
+            routes: Pages by path, such as ``/healthz``. A route also receives the paths below its own.
+            may_get: Function that checks tokens. Required if ``listen.token_review`` is set.
         """
         self._listen = listen
         self._routes = dict(routes)
@@ -64,10 +64,10 @@ class HealthServer:
 
     @property
     def url(self) -> str:
-        """Where it answers, such as ``http://127.0.0.1:8080``.
+        """Return the URL of the running server, such as ``http://127.0.0.1:8080``.
 
         Raises:
-            RuntimeError: If it does not run.
+            RuntimeError: If the server is not running.
         """
         if self._listener is None:
             raise RuntimeError("the server has no address before it is entered")
@@ -79,7 +79,7 @@ class HealthServer:
         """Start to listen.
 
         Raises:
-            HealthServerError: If the address cannot be used, or the certificate cannot be read.
+            HealthServerError: If the address cannot be used or the certificate cannot be read.
         """
         listen = self._listen
         context = self._tls()

@@ -1,6 +1,6 @@
-"""Writing a kubeconfig: at once or not at all, readable by its owner only, and never over somebody else's.
+"""Kubeconfig files that are written atomically, are readable only by their owner, and never replace other files.
 
-A file that we wrote begins with a comment that says so; any other file that exists is left alone.
+The first line of the file marks it as written by deltaloop.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _MARK = "# Written by deltaloop; it is overwritten when the server starts again.
 
 
 class KubeconfigExistsError(DeltaloopError):
-    """A kubeconfig that we did not write stands where ours should go; name another file or move it away."""
+    """A kubeconfig that deltaloop did not write exists at the path; use another path, or move the file."""
 
 
 def check_may_write(path: Path) -> None:
-    """Refuse a path whose file is not ours.
+    """Check that no other program's file exists at a path.
 
     Raises:
-        KubeconfigExistsError: If there is a file that we did not write.
+        KubeconfigExistsError: If deltaloop did not write the file.
     """
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
@@ -43,8 +43,8 @@ def write_kubeconfig(path: Path, config: Mapping[str, Any]) -> None:
     """Write a kubeconfig atomically with mode 0600.
 
     Raises:
-        KubeconfigExistsError: If there is a file that we did not write.
-        DeltaloopError: If it cannot be written.
+        KubeconfigExistsError: If a file exists that deltaloop did not write.
+        DeltaloopError: If the file cannot be written.
     """
     check_may_write(path)
     try:
@@ -54,7 +54,7 @@ def write_kubeconfig(path: Path, config: Mapping[str, Any]) -> None:
 
 
 def remove_kubeconfig(path: Path) -> None:
-    """Remove a kubeconfig that we wrote; anything else is left alone."""
+    """Remove a kubeconfig if deltaloop wrote it."""
     try:
         check_may_write(path)
     except KubeconfigExistsError:

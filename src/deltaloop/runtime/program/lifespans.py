@@ -1,4 +1,4 @@
-"""Declares what lives as long as the program, such as an HTTP session or a database pool."""
+"""Resources that are open as long as the program runs, such as an HTTP session or a database pool."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ T = TypeVar("T")
 
 @final
 class Lifespan(Generic[T]):
-    """Something that a program opens before its first reconcile and closes after its last one; see ``lifespan``.
+    """Resource that a program opens before its first reconcile and closes after its last one; see ``lifespan``.
 
     Attributes:
         name: Name of the function, for errors.
     """
 
     def __init__(self, function: Callable[[], AbstractAsyncContextManager[T]], name: str) -> None:
-        """Made by ``lifespan``."""
+        """Keep the function; ``lifespan`` creates instances."""
         self._function = function
         self.name = name
 
     @asynccontextmanager
     async def entered(self, end_timeout: float) -> AsyncGenerator[T]:
-        """Enter a context manager of its own for one program.
+        """Enter a new context manager for one program.
 
-        The end of the block exits it without an exception, whatever ends the program: code after a ``yield`` runs.
+        The context manager always exits without an exception, so that the code after ``yield`` runs.
 
         Args:
-            end_timeout: Seconds that the exit may take.
+            end_timeout: Time limit for the exit in seconds.
 
         Raises:
             LifespanError: If entering or exiting fails.
@@ -65,16 +65,20 @@ def lifespan(function: Callable[[], AbstractAsyncContextManager[T]], /) -> Lifes
 def lifespan(function: Callable[[], Any], /) -> Lifespan[Any]:
     """Declare the decorated function as the lifespan of a program.
 
-    Give it to ``@dl.controller(..., lifespan=session)``. The manager enters it when it starts, on each replica, and
-    exits it after the last reconcile; ``ctx.lifespan(session)`` returns its value. A harness and a simulation enter one
-    for each program that they start.
+    Pass it as ``@dl.controller(..., lifespan=session)``. On each replica, the manager enters it at the start and exits
+    it
+    after the last reconcile. ``ctx.lifespan(session)`` returns its value. A harness or a simulation enters it once for
+    each
+    program that it starts.
 
     Args:
-        function: Async generator function that yields once, or function that returns an async context manager; called
-            without arguments, on the event loop, once for each program.
+        function: Async generator function that yields once, or function that returns an async context manager. It is
+            called
+            without arguments on the event loop, once for each program.
 
     Raises:
-        InvalidArgumentError: If it cannot be called, needs arguments, or is a coroutine or plain generator function.
+        InvalidArgumentError: If the function is not callable, requires arguments, or is a coroutine or plain generator
+            function.
     """
     name = str(getattr(function, "__name__", None) or type(function).__name__)
     wanted = f"lifespan {name} must be an async generator function, or return an async context manager"
@@ -85,7 +89,7 @@ def lifespan(function: Callable[[], Any], /) -> Lifespan[Any]:
         raise InvalidArgumentError(f"{wanted}; got {got}. Write `async def` and `yield` the value")
     try:
         inspect.signature(function).bind()
-    except ValueError:  # built in, without a signature
+    except ValueError:  # built-in function without a signature
         pass
     except TypeError as error:
         raise InvalidArgumentError(f"lifespan {name} must take no arguments: {error}") from None

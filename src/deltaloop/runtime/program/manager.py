@@ -1,11 +1,11 @@
-"""Runs controllers as one program: health, caches, leadership, workers, and a good end.
+"""Manager, which runs controllers as one program.
 
     health, metrics, webhooks ──▶ lifespans ──▶ preflight ──▶ caches ──▶ leadership ──▶ workers
-                                                                 ▲            ▲           │ lost: workers end, then the
-                                                                 │            └───────────┘ lock is free
-                                              standbys wait here, with caches that are kept up
+                                                                 ▲            ▲           │ lost: workers end, then
+                                                                 │            └───────────┘ the lock is released
+                                              standbys wait here with warm caches
 
-The end goes the other way round. Controllers of one manager share informers, and one election.
+The shutdown happens in reverse order. All controllers of a manager share informers and one election.
 
 Source: controller-runtime pkg/manager/internal.go.
 """
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
 _STANDBY_PERIOD: Final = 300.0
-"""Seconds between two looks at what waits while another process leads."""
+"""Seconds between two cleanups of a standby's queues."""
 
 _SIGNALLED: Final[Mapping[Heard, tuple[int, str]]] = {
     Heard.BEGINS: (logging.INFO, "ending in good order: a signal came"),
@@ -74,9 +74,9 @@ _SIGNALLED: Final[Mapping[Heard, tuple[int, str]]] = {
 
 @final
 class Manager:
-    """Runs controllers until it is stopped.
+    """Run controllers until the manager is stopped.
 
-    Used once, on one event loop.
+    A manager can be used once, on one event loop.
     """
 
     def __init__(
@@ -93,27 +93,29 @@ class Manager:
         webhook_metrics: WebhookMetrics | None = None,
         options: ManagerOptions | None = None,
     ) -> None:
-        """Make a manager; nothing runs yet.
+        """Create a manager that is not running yet.
 
         Args:
-            client: Client of the cluster; the manager does not close it.
-            controllers: What it runs.
-            elector: Whose leadership the workers need; None runs them at once. It must contend by a lock of the same
-                cluster, and contend again after a loss (its default), or the manager ends then.
-            recorder: What ``ctx.recorder`` reports through, as the controller whose reconcile it is; whoever made it
-                opens and closes it.
-            metrics: Hooks of controllers and their queues.
-            metrics_page: Returns the page of ``/metrics`` and its content type.
-            webhooks: What it serves to the API server, on every replica, from its start on.
-            certificates: Where their server has its certificate from.
-            webhook_metrics: Hooks of their server.
-            options: How long to wait, what to listen on, and whether to elect a leader.
+            client: Client of the cluster. The manager does not close it.
+            controllers: Controllers to run.
+            elector: Elector whose leadership the workers need. None means that the workers start without an election.
+                Its lock
+                must be in the same cluster. If it does not contend again after a loss, the manager ends then.
+            recorder: Recorder for ``ctx.recorder``, which reports as the reconciling controller. The caller opens and
+                closes it.
+            metrics: Metrics of controllers and queues.
+            metrics_page: Function that returns the body of ``/metrics`` and its content type.
+            webhooks: Webhooks to serve on every replica, from the start on.
+            certificates: Source of the webhook server's certificate.
+            webhook_metrics: Metrics of the webhook server.
+            options: Manager options, such as timeouts and addresses.
 
         Raises:
-            InvalidControllerError: If two controllers have the same name, or a finalizer that nothing drops, or that
-                two would drop.
-            InvalidArgumentError: If metrics are to be served, and there is no page of them; if webhooks are, and there
-                is no certificate; or if the name of a controller cannot be the component of Events.
+            InvalidControllerError: If two controllers have the same name, or if no controller or several controllers
+                remove a
+                finalizer.
+            InvalidArgumentError: If ``options.metrics`` is set without ``metrics_page``, if webhooks are served without
+                ``certificates``, or if a controller's name cannot be the component of Events.
             InvalidWebhookError: If the webhooks do not fit together.
         """
         if isinstance(controllers, Controller):
@@ -171,35 +173,35 @@ class Manager:
 
     @property
     def leadership(self) -> Leadership:
-        """What this process is in the election."""
+        """Return whether this process leads, stands by, or needs no election."""
         if self._elector is None:
             return Leadership.NONE
         return Leadership.LEADING if self._elector.is_leader else Leadership.STANDBY
 
     @property
     def loops(self) -> tuple[ReconcileLoop, ...]:
-        """The controllers at work, with their queues; empty before the start."""
+        """Return the reconcile loops of the controllers, with their queues; empty before the start."""
         return tuple(self._loops)
 
     @property
     def informers(self) -> tuple[Informer[Any], ...]:
-        """The caches, each once, whichever controllers share it; empty before the start."""
+        """Return the informers, each once even if controllers share it; empty before the start."""
         return tuple(self._informers)
 
     @property
     def webhook_server(self) -> WebhookServer | None:
-        """The server of webhooks while it runs; None if there is none."""
+        """Return the running webhook server; None if there is none."""
         return self._webhooks.server
 
     @property
     def servers(self) -> Mapping[str, HealthServer]:
-        """The HTTP servers that run, under ``health`` and ``metrics``; their ``url`` says where."""
+        """Return the running HTTP servers under the names ``health`` and ``metrics``."""
         return MappingProxyType(self._servers)
 
     def readiness(self) -> tuple[Check, ...]:
         """Return the checks of ``/readyz``.
 
-        On the event loop.
+        Call it on the event loop.
         """
         caches = [
             CacheState(
@@ -221,9 +223,9 @@ class Manager:
         return (*checks, *self._webhooks.checks())
 
     def health(self) -> tuple[Check, ...]:
-        """Return the checks of ``/healthz``: whether restarting the process would help.
+        """Return the checks of ``/healthz``, which fail if a restart would help.
 
-        On the event loop.
+        Call it on the event loop.
         """
         message = ""
         if self._elector is not None:
@@ -236,38 +238,39 @@ class Manager:
     # -- running
 
     def stop(self) -> None:
-        """Begin to end in good order; a second call ends at once, without what still runs.
+        """Begin a graceful shutdown; a second call ends immediately and abandons running reconciles.
 
-        On the event loop.
+        Call it on the event loop.
         """
         self._shutdown.stop(self._clock())
         self._changed.set()
 
     async def run(self, *, handle_signals: bool = False) -> None:
-        """Run until ``stop``, or until something that cannot be mended goes wrong.
+        """Run until ``stop`` is called or an unrecoverable error occurs.
 
-        Cancellation is as good as ``stop``: reconciles that run may end in good order, within the times of the
-        options; a second one is the second stop. It goes on at the end.
+        Cancellation starts the same graceful shutdown as ``stop``, and is raised again at the end. A second
+        cancellation ends
+        immediately.
 
         Args:
-            handle_signals: Whether SIGINT and SIGTERM do what ``stop`` does. A second one ends at once; the same one
-                within ``duplicate_signal_window`` of the options is no second one: ``timeout`` and terminals send it
-                twice.
+            handle_signals: Whether SIGINT and SIGTERM call ``stop``. A second signal ends immediately. The same signal
+                within
+                ``duplicate_signal_window`` does not count, because ``timeout`` and terminals send it twice.
 
         Raises:
             LifespanError: If a lifespan fails to begin or to end.
             HealthServerError: If an address for health or metrics cannot be used.
-            PreflightError: If the account may not do what is needed.
-            CacheSyncError: If the caches do not fill in time; it names kinds and reasons.
+            PreflightError: If the account lacks permissions.
+            CacheSyncError: If the caches do not fill in time. The error names kinds and reasons.
             UnknownResourceError: If the server does not know a kind.
-            ShutdownTimeoutError: If reconciles did not end in time and were left behind.
+            ShutdownTimeoutError: If reconciles did not end in time and were abandoned.
             LeadershipLostError: If leadership was lost and the elector does not contend again.
         """
         if self._used:
             raise RuntimeError("a manager runs once; make a new one")
         self._used = True
         running = asyncio.get_running_loop()
-        # Asyncio's own clock, without a call in between.
+        # Use asyncio's own clock without an intermediate call.
         self._clock = time.monotonic if type(running).time is asyncio.BaseEventLoop.time else running.time
         async with self._signals(enabled=handle_signals), LoopWatchdog(self.options.loop_block_threshold):
             life = asyncio.create_task(self._live(), name="manager")
@@ -300,7 +303,7 @@ class Manager:
         self._changed.set()
 
     async def _supervise(self, life: asyncio.Task[None]) -> asyncio.CancelledError | None:
-        """Do what the shutdown says until everything has ended; return the cancellation that came meanwhile."""
+        """Apply the shutdown's decisions until the manager has ended, and return a cancellation that arrived."""
         cancelled: asyncio.CancelledError | None = None
         cancelled_life = False
         until: float | None
@@ -363,7 +366,7 @@ class Manager:
         try:
             async with AsyncExitStack() as stack:
                 await self._start_servers(stack)
-                await self._webhooks.start(stack)  # before caches: to list a kind may take its conversion
+                await self._webhooks.start(stack)  # before the caches, whose lists can require conversion webhooks
                 await self._begin_lifespans(stack)
                 try:
                     if self.options.warm_standbys or self._elector is None:
@@ -375,18 +378,18 @@ class Manager:
             _logger.info("the manager has stopped")
 
     async def _linger(self) -> None:
-        """Serve webhooks until the API server does not send reviews here any more, however the work has ended."""
+        """Serve webhooks until the API server stops sending reviews here, even after a failure."""
         if not self._webhooks.grace or not self._synced or not all(each.ok for each in self._webhooks.checks()):
-            return  # no Service leads here
+            return  # no endpoint of a Service leads to this process
         self._lingers = True
         if not self._shutdown.stopping:
-            self.stop()  # it failed: not ready from now on
+            self.stop()  # the manager failed, so it must not be ready any more
         self._changed.set()
         _logger.info("serving webhooks until endpoints have changed", extra={"grace": self._webhooks.grace})
         await self._over.wait()
 
     async def _begin_lifespans(self, stack: AsyncExitStack) -> None:
-        """Enter what the controllers declare, each once; on standbys as well, so that a mistake shows at the start."""
+        """Enter each declared lifespan once. Standbys enter them as well, so that mistakes appear at the start."""
         for controller in self.controllers:
             declared = controller.lifespan
             if declared is not None and declared not in self._lifespans:
@@ -394,7 +397,7 @@ class Manager:
                 self._lifespans[declared] = await stack.enter_async_context(entered)
 
     def _standby_of(self) -> str | None:
-        """Return who leads while this one does not, as far as is known; None if it leads, or there is no election."""
+        """Return the leader's identity ("" if unknown), or None if this replica leads or there is no election."""
         if self._elector is None or self._elector.is_leader:
             return None
         leader = self._elector.leader
@@ -421,10 +424,11 @@ class Manager:
             await stack.enter_async_context(server)
 
     async def _start_caches(self, stack: AsyncExitStack) -> None:
-        """Make the caches and wait until they are full.
+        """Create the caches and wait until they are filled.
 
-        A lease that is lost cancels this at any await; what was made by then is kept and goes on filling. Called again
-        for the next term, it goes on from there.
+        A lost lease can cancel this method at any await. Caches that exist by then are kept and continue to fill. A
+        call in the
+        next term continues from there.
         """
         if self._factory is None:
             await self._make_caches(stack)
@@ -447,7 +451,7 @@ class Manager:
             for kind in self._webhooks.reads:
                 rules += rules_for(kind, CACHE_VERBS, namespace=options.namespace)
             await check_access(self._client, rules)
-        # From here on nothing waits for anything: cancelled, there is all of it or nothing.
+        # No await follows until all caches are made, so a cancellation leaves either all of them or none.
         self._factory = factory = InformerFactory(self._client, namespace=options.namespace, options=options.informers)
         views, attribution, tracing = Views(), Attribution(), Tracing()
         for plan in plans:
@@ -497,7 +501,7 @@ class Manager:
 
     @asynccontextmanager
     async def _sources(self) -> AsyncGenerator[None, None]:
-        """Run the sources that are no caches."""
+        """Run the sources that are not caches."""
         tasks = [
             asyncio.create_task(_run_source(source, loop), name=f"source {source.name}")
             for loop in self._loops
@@ -532,7 +536,7 @@ class Manager:
 
     @asynccontextmanager
     async def _standing_by(self) -> AsyncGenerator[None, None]:
-        """Keep the queues of a standby from holding the keys of all objects that there ever were."""
+        """Periodically drop keys of deleted objects from a standby's queues, which would otherwise keep growing."""
 
         async def tend() -> None:
             while True:
@@ -551,7 +555,7 @@ class Manager:
         async with asyncio.TaskGroup() as group:
             for loop in self._loops:
                 group.create_task(loop.run(client), name=f"controller {loop.controller.name}")
-            if not self._loops and self._webhooks.server is not None:  # webhooks alone are a program, too
+            if not self._loops and self._webhooks.server is not None:  # a program can consist of webhooks only
                 await asyncio.Event().wait()
 
     def __repr__(self) -> str:

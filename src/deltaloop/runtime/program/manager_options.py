@@ -1,4 +1,4 @@
-"""What a ``Manager`` is told."""
+"""Options for the manager."""
 
 from __future__ import annotations
 
@@ -22,30 +22,29 @@ from deltaloop.webhooks.server_options import WebhookServerOptions
 
 @final
 class ManagerOptions(Options, frozen=True, kw_only=True):
-    """Options of a ``Manager``; times are in seconds.
+    """Options for a ``Manager``; times are in seconds.
 
     Attributes:
-        namespace: Watch this namespace only; None means all.
-        warm_standbys: Whether a process that does not lead keeps its caches and queues up, so that it takes over at
-            once. False starts the caches when leadership is first won; they stay up from then on.
-        preflight: Whether to ask the server first if this account may do what is needed.
-        undeclared_access: What becomes of requests of reconciles that their controller does not declare (``writes``,
-            ``reads`` and the like): a warning in a cluster, refused where controllers are developed.
-        permissions: What the program itself does beside its controllers, of built-in kinds, for the preflight.
-        sync_timeout: How long the first lists may take (controller-runtime's ``CacheSyncTimeout``).
-        drain_timeout: How long reconciles may go on by themselves when the program ends; then they are cancelled.
-        shutdown_timeout: How long the whole end may take; then it goes without what still runs.
-        duplicate_signal_window: A signal that comes again within so long is the same request to end, not a second one;
-            0 counts each.
-        max_staleness: How long a cache may be without a sign of the server before ``/readyz`` says no.
-        require_leadership: Whether ``/readyz`` says no on standbys.
-        loop_block_threshold: How long a call may block the event loop before a warning names it; None never warns.
-        health: Where ``/healthz`` and ``/readyz`` are served; None nowhere.
-        metrics: Where ``/metrics`` is served; None nowhere.
-        webhooks: Where webhooks are served, if the manager has some; None nowhere.
-        informers: Options of all informers.
-        random: Draws the numbers in [0, 1) that spread runs which are asked for after a time (``Result.jitter``).
-        wall_clock: Aware time; the deadlines of clean-ups count from the server's ``deletionTimestamp``.
+        namespace: The only namespace to watch. None means all namespaces.
+        warm_standbys: Whether standbys keep caches and queues warm for a fast takeover. Otherwise the caches start when
+            leadership is first acquired, and stay up afterwards.
+        preflight: Whether to check the account's permissions first.
+        undeclared_access: Handling of requests that a reconcile sends and its controller does not declare (``writes``,
+            ``reads`` and so on), warn or reject.
+        permissions: Permissions of the program itself for built-in kinds, which the preflight checks as well.
+        sync_timeout: Time limit for the first lists (controller-runtime's ``CacheSyncTimeout``).
+        drain_timeout: Time for reconciles to end by themselves at shutdown before they are canceled.
+        shutdown_timeout: Time limit for the whole shutdown. Reconciles that still run are abandoned.
+        duplicate_signal_window: Time within which a repeated signal counts as the same request. 0 counts each signal.
+        max_staleness: Time without a sign of the server after which a cache fails ``/readyz``.
+        require_leadership: Whether ``/readyz`` fails on standbys.
+        loop_block_threshold: Time for which a call can block the event loop before a warning. None disables warnings.
+        health: Address of ``/healthz`` and ``/readyz``. None disables them.
+        metrics: Address of ``/metrics``. None disables it.
+        webhooks: Address and options of the webhook server. None disables it.
+        informers: Options for all informers.
+        random: Source of numbers in [0, 1) for ``Result.jitter``.
+        wall_clock: Clock that returns aware times. Cleanup deadlines start at the server's ``deletionTimestamp``.
     """
 
     namespace: str | None = None
@@ -68,7 +67,7 @@ class ManagerOptions(Options, frozen=True, kw_only=True):
     wall_clock: Callable[[], datetime] = utc_now
 
     def __post_init__(self) -> None:
-        """Refuse what is no time."""
+        """Check types and times."""
         check_types(self)
         require_positive("ManagerOptions", sync_timeout=self.sync_timeout, max_staleness=self.max_staleness)
         if self.loop_block_threshold is not None:

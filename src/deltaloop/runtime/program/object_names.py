@@ -1,4 +1,4 @@
-"""Rules for names and URLs given as options, which a server would reject again and again."""
+"""Checks of names and URLs in options, before a server rejects them repeatedly."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ WEBHOOK_URL_RULE: Final = "https://HOST:PORT"
 
 
 def is_namespace(name: str) -> bool:
-    """Tell whether a namespace can have a name."""
+    """Return whether a namespace can have this name."""
     return not numbered_label_problems(name)
 
 
 def is_name(name: str) -> bool:
-    """Tell whether an object can have a name."""
+    """Return whether an object can have this name."""
     return not subdomain_problems(name)
 
 
 def is_webhook_url(url: str) -> bool:
-    """Tell whether an API server can call webhooks at a URL."""
+    """Return whether an API server can call webhooks at this URL."""
     parts = urlsplit(url)
     return parts.scheme == "https" and bool(parts.hostname) and not (parts.query or parts.fragment or parts.username)
 
 
 def check_namespace(option: str, name: str) -> None:
-    """Reject names that no namespace can have. An empty name is valid.
+    """Reject names that are invalid for namespaces. An empty name is valid.
 
     Raises:
-        InvalidArgumentError: With the name of the option.
+        InvalidArgumentError: If the name is invalid. The message names the option.
     """
     if name and not is_namespace(name):
         raise InvalidArgumentError(f"{option} must be {NAMESPACE_RULE}, got {name!r}.")
 
 
 def check_name(option: str, name: str) -> None:
-    """Reject names that no object can have.
+    """Reject names that are invalid for objects.
 
     Raises:
-        InvalidArgumentError: With the name of the option.
+        InvalidArgumentError: If the name is invalid. The message names the option.
     """
     if not is_name(name):
         raise InvalidArgumentError(f"{option} must be {NAME_RULE}, got {name!r}.")

@@ -1,4 +1,4 @@
-"""Where the health server listens, and what its pages are; what serves them is in ``health_server.py``."""
+"""Addresses and pages of the health server."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ _TEXT: Final = "text/plain; charset=utf-8"
 
 @final
 class BindAddress(Options, frozen=True, kw_only=True):
-    """Where a server listens, and to whom it answers.
+    """Address of a server, and access to it.
 
     Attributes:
-        host: Address; loopback by default.
-        port: TCP port; 0 takes a free one.
-        certificate: PEM file of the certificate, with what leads to its authority; None speaks plain HTTP.
-        key: PEM file of its key.
-        token_review: Whether a request needs a bearer token that the API server knows, and allows to get the path. The
-            program itself must be allowed to create ``tokenreviews`` and ``subjectaccessreviews``.
+        host: Address, by default loopback.
+        port: TCP port. 0 selects a free port.
+        certificate: PEM file of the certificate and its intermediate certificates. None means plain HTTP.
+        key: PEM file of the private key.
+        token_review: Whether a request needs a bearer token that the API server accepts and authorizes for the path.
+            The
+            program must be allowed to create ``tokenreviews`` and ``subjectaccessreviews``.
     """
 
     host: str = "127.0.0.1"
@@ -34,7 +35,7 @@ class BindAddress(Options, frozen=True, kw_only=True):
     token_review: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, or would show tokens to everybody on the way."""
+        """Reject invalid combinations, and token reviews without TLS."""
         check_types(self)
         if not 0 <= self.port <= 65535:
             raise InvalidArgumentError(f"port {self.port!r} is none; 0 to 65535 is needed")
@@ -45,10 +46,12 @@ class BindAddress(Options, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, address: str, **options: Any) -> Self | None:
-        """Read an address such as ``127.0.0.1:8080``, ``:8080`` (all interfaces), ``[::1]:0``; ``0`` or empty is None.
+        """Parse an address such as ``127.0.0.1:8080``, ``:8080`` (all interfaces) or ``[::1]:0``.
+
+        ``0`` and an empty address return None.
 
         Raises:
-            InvalidArgumentError: If it is none.
+            InvalidArgumentError: If the address is invalid.
         """
         if address in ("", "0"):
             return None
@@ -62,7 +65,7 @@ class BindAddress(Options, frozen=True, kw_only=True):
 
 @final
 class HttpPage(msgspec.Struct, frozen=True):
-    """What is answered."""
+    """Response of a page."""
 
     body: bytes
     content_type: str = _TEXT
@@ -70,32 +73,31 @@ class HttpPage(msgspec.Struct, frozen=True):
 
 
 Route = Callable[[str, Mapping[str, list[str]]], Awaitable[HttpPage]]
-"""Called with what follows the route's path, without slashes around it, and the query."""
+"""Page function, called with the path below the route (without slashes around it) and the query."""
 
 
 class MayGet(Protocol):
-    """Says whether the bearer of a token may get a path."""
+    """Function that returns whether the bearer of a token may get a path."""
 
     async def __call__(self, token: str, path: str) -> bool:
-        """Tell; False for a token that nobody knows."""
+        """Return whether access is allowed; False for an unknown token."""
         ...
 
 
 def only_local(route: Route) -> Route:
-    """Mark a route as one for people on this machine: it answers loopback addresses only, whatever is listened on.
+    """Restrict a route to clients on this machine, even if the server listens on other addresses.
 
-    The name that the request asks for must be one of loopback, too, so that no page in somebody's browser can read it
-    by a name that leads here.
+    The Host header must also name loopback. This protects against DNS rebinding from a page in a browser.
     """
     return LocalRoute(route)
 
 
 @final
 class LocalRoute(msgspec.Struct, frozen=True):
-    """A route that answers loopback addresses only; made by ``only_local``."""
+    """Route that only serves loopback addresses; made by ``only_local``."""
 
     route: Route
 
     async def __call__(self, rest: str, query: Mapping[str, list[str]]) -> HttpPage:
-        """Answer as the route does."""
+        """Call the route."""
         return await self.route(rest, query)

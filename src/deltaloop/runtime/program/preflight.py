@@ -1,4 +1,4 @@
-"""Asks the server whether this program may do what its controllers need."""
+"""Preflight, which checks the permissions of the program's account."""
 
 from __future__ import annotations
 
@@ -22,14 +22,10 @@ _AT_ONCE: Final = 10
 
 
 async def check_access(client: Client, rules: Iterable[AccessRule]) -> None:
-    """Ask about each rule, once; a server that answers no such question is taken to allow everything.
-
-    Args:
-        client: Who asks, and about whom.
-        rules: What is needed.
+    """Check each rule once with the server, or log a warning if the server does not support access reviews.
 
     Raises:
-        PreflightError: If something is not allowed; it names every missing verb and resource.
+        PreflightError: If a permission is missing. The error names all missing verbs and resources.
         TransportError: If the server cannot be reached.
     """
     wanted = list(dict.fromkeys(rules))
@@ -52,7 +48,7 @@ async def check_access(client: Client, rules: Iterable[AccessRule]) -> None:
         if isinstance(answer, BaseException):
             raise answer
     if unanswered:
-        # Not served (404, 405), not allowed (403), or broken: the caches will say what they miss.
+        # The review is not served (404, 405), not allowed (403), or broken. The caches will report missing permissions.
         status = unanswered[0].status
         _logger.warning(
             "the server does not tell what this account may do; going on without knowing",

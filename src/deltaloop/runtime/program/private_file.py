@@ -1,4 +1,4 @@
-"""Files that a command writes for its user: no link leads elsewhere, and others cannot read what is new."""
+"""Files that a command writes for its user: private and safe against symbolic links."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ _DEVICES: Final = Path("/dev")
 
 
 def open_to_append(path: Path) -> int:
-    """Return the descriptor of a file that is appended to; a new one is readable by its owner only.
+    """Open a file for appending and return its descriptor. A new file is readable only by its owner.
 
-    Devices, such as ``/dev/stderr``, are links by nature and are followed.
+    Devices such as ``/dev/stderr`` are links by nature and are followed.
 
     Raises:
-        OSError: If it cannot be opened; ELOOP for a symbolic link, which may lead to a file that is not meant.
+        OSError: If the file cannot be opened. ELOOP means that it is a symbolic link, which could lead to another file.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
     return os.open(path, flags if path.parent == _DEVICES else flags | os.O_NOFOLLOW, 0o600)
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file at once or not at all, readable by its owner only; a symbolic link is replaced, not followed.
+    """Write a file atomically with mode 0600. A symbolic link is replaced, not followed.
 
     Raises:
-        OSError: If it cannot be written.
+        OSError: If the file cannot be written.
     """
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:

@@ -49,25 +49,25 @@ _POLL: Final = 0.05
 async def run(
     *declared: Controller | Webhook, options: RunOptions | None = None, modules: Iterable[ModuleType] = ()
 ) -> None:
-    """Run controllers and webhooks until SIGINT or SIGTERM: the program's ``main``.
+    """Run controllers and webhooks until SIGINT or SIGTERM.
 
-    It connects, serves health, metrics and webhooks, checks the permissions of the account, takes part in the leader
-    election and shuts down gracefully, also if it is canceled. It does not configure logging: call
-    ``dl.configure_logging()`` first. In another thread than the main one it handles no signals: cancel it.
+    Use it as the program's ``main``. It connects, serves health, metrics and webhooks, checks the permissions of the
+    account, takes part in the leader election and shuts down gracefully, also if it is canceled. It does not configure
+    logging, so call ``dl.configure_logging()`` first. Outside the main thread it handles no signals; cancel it instead.
 
-    If reconciles do not end within ``shutdown_timeout``, or a second signal comes, the process exits with code 1,
-    because threads that still run would keep it alive.
+    If reconciles do not end within ``shutdown_timeout``, or a second signal arrives, the process exits with code 1,
+    because
+    threads that still run would keep it alive.
 
     Args:
         declared: Controllers and webhooks, at least one.
         options: Options of the program.
-        modules: Modules with classes of kinds, in addition to those of ``declared``, whose definitions an embedded
-            server starts with.
+        modules: Additional modules whose kinds an embedded server defines at the start.
 
     Raises:
         InvalidArgumentError: If an argument is neither a controller nor a webhook, or there is none.
         RunOptionError: If an option does not fit the webhooks.
-        ConfigError: If there is no configuration of a cluster.
+        ConfigError: If there is no cluster configuration.
         DeltaloopError: If an option cannot be used, or the manager fails.
     """
     options = options or RunOptions()
@@ -85,7 +85,7 @@ async def run(
     metrics = _metrics(options)
     recorded = RecordedAccess(namespace=options.namespace or None)
     if options.record_access is not None:
-        save_access(options.record_access, recorded)  # to find out now if it cannot be written
+        save_access(options.record_access, recorded)  # fail now if the file cannot be written
     async with AsyncExitStack() as stack:
         definitions = program_definitions([*modules, *own_modules], controllers, webhooks) if options.embedded else []
         connected = _connected(options, controllers, served, definitions, metrics, recorded)
@@ -95,7 +95,7 @@ async def run(
             EventRecorder(
                 client,
                 component=controllers[0].name if controllers else served.name,
-                instance=identity.encode()[:128].decode(errors="ignore"),  # events.k8s.io takes no more bytes
+                instance=identity.encode()[:128].decode(errors="ignore"),  # limit of events.k8s.io in bytes
                 options=EventRecorderOptions(api=options.event_api),
             )
         )
@@ -140,18 +140,14 @@ async def run(
                 save_access(options.record_access, recorded)
             if options.write_kubeconfig is not None:
                 remove_kubeconfig(options.write_kubeconfig)
-            os._exit(1)  # reconciles that were left behind would keep the interpreter from ending
+            os._exit(1)  # abandoned reconciles would keep the interpreter running
         finally:
             if options.record_access is not None:
                 save_access(options.record_access, recorded)
 
 
 async def _run_with(manager: Manager, load: Callable[[], Awaitable[None]]) -> None:
-    """Run a manager until SIGINT or SIGTERM, and call a function when it is ready.
-
-    Raises:
-        Exception: Error of the function; the manager has stopped then.
-    """
+    """Run a manager until SIGINT or SIGTERM, and call ``load`` when it is ready. If ``load`` fails, raise its error."""
 
     async def when_ready() -> None:
         while not all(check.ok for check in manager.readiness()):  # noqa: ASYNC110 - readiness has no event
@@ -204,7 +200,7 @@ async def _connected(
     metrics: ProgramMetrics | None,
     recorded: RecordedAccess,
 ) -> AsyncGenerator[tuple[Client, Callable[[], Awaitable[None]]]]:
-    """Yield a client, and a function that creates the objects that wait for webhooks."""
+    """Yield a client, and a function that creates the objects that need running webhooks."""
     client_options = ClientOptions(on_request=None if options.record_access is None else recorded.sent)
     if metrics is not None:
         client_options = client_options.replace(metrics=metrics.requests)
@@ -221,4 +217,4 @@ async def _connected(
 
 
 async def _nothing_to_load() -> None:
-    """Load nothing: a cluster has its objects already."""
+    """Load nothing, because the cluster already has its objects."""

@@ -1,4 +1,4 @@
-"""The webhooks of a manager: their server, and the caches that they read.
+"""Webhook server of a manager, and the caches that the webhooks read.
 
 Source: controller-runtime pkg/manager/internal.go (webhooks start before caches).
 """
@@ -30,11 +30,11 @@ _logger: Final = logging.getLogger("deltaloop.runtime")
 
 @final
 class ServedWebhooks:
-    """What one manager serves; nothing at all without webhooks.
+    """Webhooks that one manager serves.
 
     Attributes:
-        reads: Kinds whose caches they read.
-        server: Their server while it runs.
+        reads: Kinds whose caches the webhooks read.
+        server: Running server; None otherwise.
     """
 
     def __init__(
@@ -45,17 +45,17 @@ class ServedWebhooks:
         certificates: CertificateSource | None,
         metrics: WebhookMetrics | None,
     ) -> None:
-        """Put webhooks together; nothing runs yet.
+        """Combine webhooks without starting a server.
 
         Args:
-            webhooks: As they were declared.
-            options: Where they are served; None nowhere.
-            certificates: Where the server has its certificate from.
-            metrics: Hooks.
+            webhooks: Declared webhooks.
+            options: Server options. None means that the webhooks are not served.
+            certificates: Source of the server's certificate.
+            metrics: Metrics of the server.
 
         Raises:
-            InvalidWebhookError: If they do not fit together.
-            InvalidArgumentError: If they are to be served, and there is no certificate.
+            InvalidWebhookError: If the webhooks do not fit together.
+            InvalidArgumentError: If they are served and there is no certificate.
         """
         self.reads: tuple[ResourceType[Any], ...] = ()
         self.server: WebhookServer | None = None
@@ -77,18 +77,18 @@ class ServedWebhooks:
 
     @property
     def grace(self) -> float:
-        """Seconds for which webhooks are served after the program began to end."""
+        """Return the time in seconds for which webhooks are served after the shutdown began."""
         return 0.0 if self._set is None or self._options is None else self._options.grace
 
     def checks(self) -> tuple[Check, ...]:
-        """Return the check of ``/readyz``; none if nothing is served."""
+        """Return the check of ``/readyz``; empty if no webhooks are served."""
         if self._set is None or self._options is None:
             return ()
         why = "webhooks are not served" if self.server is None else self.server.not_ready()
         return (Check(name="webhooks", ok=not why, message=why),)
 
     async def start(self, stack: AsyncExitStack) -> None:
-        """Serve, until the stack is closed.
+        """Serve webhooks until the stack is closed.
 
         Raises:
             WebhookServerError: If the address cannot be used.
@@ -110,7 +110,7 @@ class ServedWebhooks:
         self.server = await stack.enter_async_context(server)
 
     def connect(self, factory: InformerFactory) -> list[Informer[Resource]]:
-        """Have a factory cache what webhooks read; return the informers."""
+        """Cache the kinds that webhooks read, and return their informers."""
         self._informers = {str(kind): factory.informer(untyped(kind)) for kind in self.reads}
         return [*self._informers.values()]
 

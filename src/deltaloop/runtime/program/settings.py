@@ -60,18 +60,20 @@ class Setting:
 
 
 def settings(*, prefix: str = "") -> Callable[[type[T]], type[T]]:
-    """Declare a class as the settings of a program: each field is read from an environment variable.
+    """Declare a class as the settings of a program, read from environment variables.
 
-    The field ``bucket_name`` is read from the variable ``BUCKET_NAME``, with ``prefix`` before it. Each field becomes a
-    value of the chart that ``deltaloop package`` writes.
+    For example, the field ``bucket_name`` is read from ``BUCKET_NAME``, preceded by ``prefix``. Each field becomes a
+    value
+    of the chart that ``deltaloop package`` writes.
 
     Args:
-        prefix: Beginning of all variables, for example ``GREETER_``.
+        prefix: Prefix of all variables, for example ``GREETER_``.
 
     Raises:
         InvalidArgumentError: If the prefix is not in upper case.
-        InvalidKindError: If the class is not a Struct, a dataclass, a TypedDict or a pydantic model, or the type of a
-            field has no JSON schema.
+        InvalidKindError: If the class is not a Struct, a dataclass, a TypedDict or a pydantic model, or if a field's
+            type
+            has no JSON schema.
     """
     if prefix and not _VARIABLE.fullmatch(prefix):
         raise InvalidArgumentError(f"prefix must have upper-case letters, digits and '_', got {prefix!r}")
@@ -87,15 +89,15 @@ def settings(*, prefix: str = "") -> Callable[[type[T]], type[T]]:
 def read_settings(model: type[T], environ: Mapping[str, str] | None = None) -> T:
     """Read the settings of a program from environment variables.
 
-    Fields of type ``str`` take the text as it is. Other fields take JSON, for example ``3``, ``true`` or ``["a"]``.
+    Fields of type ``str`` take the text unchanged. Other fields take JSON, for example ``3``, ``true`` or ``["a"]``.
 
     Args:
-        model: Class that ``settings`` decorates.
-        environ: Variables. None means those of the process.
+        model: Class decorated with ``settings``.
+        environ: Environment variables. None means those of the process.
 
     Raises:
         SettingsError: If a variable is missing or its value does not fit.
-        InvalidArgumentError: If ``settings`` does not decorate the class.
+        InvalidArgumentError: If the class is not decorated with ``settings``.
     """
     given = os.environ if environ is None else environ
     found: dict[str, Any] = {}
@@ -112,10 +114,10 @@ def read_settings(model: type[T], environ: Mapping[str, str] | None = None) -> T
 
 
 def settings_of(model: type) -> list[Setting]:
-    """Return the fields of a class that ``settings`` decorates.
+    """Return the fields of a class that is decorated with ``settings``.
 
     Raises:
-        InvalidArgumentError: If it does not.
+        InvalidArgumentError: If the class is not decorated.
     """
     prefix = vars(model).get(_PREFIX)
     if not isinstance(prefix, str):
@@ -132,7 +134,7 @@ def declared_settings(module: ModuleType) -> list[Setting]:
     """Return the settings that a module declares.
 
     Raises:
-        InvalidArgumentError: If two fields have one name.
+        InvalidArgumentError: If two fields have the same name.
     """
     classes = [value for value in vars(module).values() if isinstance(value, type) and _PREFIX in vars(value)]
     found: dict[str, Setting] = {}
@@ -144,7 +146,7 @@ def declared_settings(module: ModuleType) -> list[Setting]:
 
 
 def _upper(name: str) -> str:
-    """Return a field's name as part of a variable's, for example ``BUCKET_NAME`` for ``bucketName``."""
+    """Convert a field name to upper case with underscores, for example ``bucketName`` to ``BUCKET_NAME``."""
     return re.sub(r"\W", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)).upper()
 
 
@@ -152,7 +154,7 @@ def _checked(setting: Setting, text: str) -> Any:
     """Return the value of a variable.
 
     Raises:
-        SettingsError: If it does not fit its field.
+        SettingsError: If the value does not fit the field.
     """
     value: Any = text
     if setting.schema.get("type") != "string":

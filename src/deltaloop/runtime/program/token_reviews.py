@@ -1,4 +1,4 @@
-"""Asks the API server whose a token is, and whether its bearer may get a path.
+"""Token and access reviews for the health server.
 
 Source: controller-runtime pkg/metrics/filters.
 """
@@ -24,10 +24,9 @@ SUBJECT_ACCESS_REVIEW: Final = ResourceType[Resource](
 
 
 def review_tokens(client: Client) -> MayGet:
-    """Make the check of tokens by the API server: TokenReview, then SubjectAccessReview of a ``get`` of the path.
+    """Return a check that uses TokenReview, then SubjectAccessReview for ``get`` of the path.
 
-    What it says is kept for ten seconds, so that a scraper does not cost the server two requests each time; so long may
-    a token that was revoked still be good.
+    Results are cached for ten seconds to save two requests per scrape. A revoked token can be accepted for that long.
     """
     answers = ReviewAnswers()
 

@@ -1,7 +1,6 @@
-"""Names what blocks the event loop, from a thread beside it.
+"""Watchdog thread that reports calls that block the event loop.
 
-One call that blocks stops every controller, cache and probe of the program, and leaves no trace in the log by itself:
-what would log is blocked, too.
+A blocking call stops all controllers, caches and probes, and the blocked loop cannot log it.
 """
 
 from __future__ import annotations
@@ -26,19 +25,15 @@ _SAME_CLOCK: Final = 5.0
 
 @final
 class LoopWatchdog:
-    """Logs a warning while the running loop is blocked for longer than a limit, with the place where it hangs.
+    """Log a warning with the stack while the running loop is blocked for longer than a limit.
 
-    ``async with LoopWatchdog(1.0): ...``. It costs four wakes of the loop for each limit, and a thread that ends with
-    the block. A loop whose clock is not the machine's, such as a test's in virtual time, is not watched: how long it
-    blocks says nothing.
+    Use it as ``async with LoopWatchdog(1.0): ...``. The loop wakes up four times per limit. A loop with virtual time is
+    not
+    watched, because its clock does not measure blocking.
     """
 
     def __init__(self, limit: float | None) -> None:
-        """Watch nothing yet.
-
-        Args:
-            limit: How long the loop may be blocked, in seconds; None watches nothing.
-        """
+        """Keep the limit in seconds. None disables the watchdog."""
         self._limit = limit
         self._thread: threading.Thread | None = None
         self._ended = False
@@ -46,7 +41,7 @@ class LoopWatchdog:
         self._answered_at: float | None = None
 
     async def __aenter__(self) -> Self:
-        """Begin to watch the running loop."""
+        """Start to watch the running loop."""
         loop = asyncio.get_running_loop()
         real = abs(loop.time() - time.monotonic()) < _SAME_CLOCK and not getattr(loop, "is_virtual", False)
         if self._limit is not None and real:
@@ -59,13 +54,11 @@ class LoopWatchdog:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End the thread, which does nothing that takes time."""
+        """End the thread."""
         self._ended = True
         self._changed.set()
         if self._thread is not None:
             self._thread.join()
-
-    # On the thread
 
     def _watch(
         self, watchdog: Watchdog, loop: asyncio.AbstractEventLoop, thread_id: int, used: Callable[[], float]
@@ -78,7 +71,7 @@ class LoopWatchdog:
                     _logger.warning("the event loop runs again", extra={"seconds": round(blocked_for, 3)})
             match watchdog.ask(time.monotonic(), used()):
                 case Ping():
-                    with contextlib.suppress(RuntimeError):  # the loop was closed without an end of this
+                    with contextlib.suppress(RuntimeError):  # the loop was closed before the watchdog ended
                         loop.call_soon_threadsafe(self._answer)
                 case Blocked(seconds):
                     self._name(loop, thread_id, seconds)
@@ -87,7 +80,6 @@ class LoopWatchdog:
                     self._changed.clear()
 
     def _answer(self) -> None:
-        """Run on the loop."""
         self._answered_at = time.monotonic()
         self._changed.set()
 
@@ -95,7 +87,7 @@ class LoopWatchdog:
         stack = thread_frames(thread_id)
         task = asyncio.current_task(loop)
         if self._answered_at is not None:
-            return  # it has gone on meanwhile, and the stack is somebody else's
+            return  # the loop continued meanwhile, so the stack belongs to another call
         _logger.warning(
             "the event loop is blocked: call what blocks in a thread (asyncio.to_thread), or use an async library",
             extra={"seconds": round(seconds, 3), "task": "" if task is None else task.get_name(), "stack": stack},
@@ -103,9 +95,9 @@ class LoopWatchdog:
 
 
 def _processor_time_of_this_thread() -> Callable[[], float]:
-    """Return a function that tells how much processor time the present thread has used, from any thread."""
+    """Return a function that returns this thread's processor time in seconds, callable from any thread."""
     try:
         clock = time.pthread_getcpuclockid(threading.get_ident())
-    except (AttributeError, OSError):  # not on this platform: take every late answer for a block
+    except (AttributeError, OSError):  # not supported on this platform, so every late response counts as blocking
         return time.monotonic
     return lambda: time.clock_gettime(clock)

@@ -1,7 +1,7 @@
-"""Webhooks of a program that runs: where they are served, by which certificate, and who registers them.
+"""Addresses, certificates and registrations of a program's webhooks.
 
-In a cluster, whoever installs the program applies the configurations, and the program keeps their certificates. The
-embedded server stops with the program, so the program registers them there itself: by URL, with its own authority.
+In a cluster, the configurations are installed with the program, which keeps their certificates. The embedded server
+stops with the program, so the program registers the webhooks there itself, by URL and with its own authority.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ _LOCAL: Final = "127.0.0.1"
 
 
 def default_service(program: str) -> str:
-    """Return the default name of the Service of a program's webhooks, which is also the name of their Secret."""
+    """Return the default name of the webhook Service, which is also the name of the Secret."""
     return f"{program}-webhooks"
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramWebhooks:
-    """Webhooks of a program that runs.
+    """Webhooks of a running program.
 
     Attributes:
-        name: Name of their configurations.
+        name: Name of the webhook configurations.
         webhooks: Webhooks of the program.
         options: Options of the program.
-        listen: Where they are served; None if they are not.
+        listen: Server options. None means that the webhooks are not served.
         certificate: Certificate for an embedded server; None in a cluster.
-        address: Address that is registered on an embedded server; None in a cluster.
+        address: Address registered on an embedded server; None in a cluster.
     """
 
     name: str
@@ -65,9 +65,9 @@ class ProgramWebhooks:
         """Return the webhooks of a program.
 
         Raises:
-            InvalidWebhookError: If they do not fit together.
-            MissingExtraError: If the extra ``server`` is not installed, for an embedded server.
-            RunOptionError: If an embedded server cannot call them with these options.
+            InvalidWebhookError: If the webhooks do not fit together.
+            MissingExtraError: If an embedded server is used and the extra ``server`` is not installed.
+            RunOptionError: If an embedded server cannot call the webhooks with these options.
         """
         WebhookSet(webhooks)
         listen = webhook_server_options(options) if webhooks else None
@@ -96,13 +96,13 @@ class ProgramWebhooks:
         )
         return replace(
             self,
-            listen=listen.replace(host=host, grace=0.0),  # there are no endpoints that have to change
+            listen=listen.replace(host=host, grace=0.0),  # no endpoints have to change
             certificate=StaticCertificate(authority.server_context(host=host)),
             address=address,
         )
 
     def certificates(self, client: Client) -> CertificateSource | None:
-        """Return the source of the certificate; None if nothing is served.
+        """Return the source of the certificate; None if no webhooks are served.
 
         Args:
             client: Client whose namespace is that of the program.
@@ -133,7 +133,7 @@ class ProgramWebhooks:
         """Register the webhooks on an embedded server.
 
         Raises:
-            InvalidArgumentError: If a definition is missing whose objects are converted.
+            InvalidArgumentError: If the definition of a converted kind is missing.
         """
         if self.address is not None:
             await register(client, self._registrations(self.address))

@@ -1,4 +1,4 @@
-"""Connects declared controllers with caches: kinds are looked up, informers shared, handlers added, rules collected."""
+"""Connection of declared controllers to caches, and collection of their RBAC rules."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ CACHE_VERBS = ("list", "watch")
 
 @final
 class Wire(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind that a controller watches, looked up.
+    """One kind that a controller watches, with its resource type.
 
     Attributes:
-        kind: The kind to watch.
-        watch: The source, with its mapping and predicates.
-        mapper: From its objects to keys; None if its changes ask for nothing.
-        source: What triggers call it.
+        kind: Resource type of the watched objects.
+        watch: Source with its mapping and predicates.
+        mapper: Mapper from objects to keys. None means that changes queue no keys.
+        source: Name of the source in triggers.
     """
 
     kind: ResourceType[Any]
@@ -64,7 +64,7 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Wires(msgspec.Struct, frozen=True, kw_only=True):
-    """All that one controller watches and writes, looked up."""
+    """All kinds that one controller watches and writes, with their resource types."""
 
     controller: Controller
     kind: ResourceType[Any]
@@ -75,11 +75,11 @@ class Wires(msgspec.Struct, frozen=True, kw_only=True):
     writes: tuple[tuple[ResourceType[Any], Permission], ...]
 
     def rules(self, namespace: str | None, *, read_verbs: Sequence[str] = READ_VERBS) -> list[AccessRule]:
-        """Return what the controller needs to be allowed.
+        """Return the rules that the controller needs.
 
         Args:
-            namespace: The manager's namespace; None for all.
-            read_verbs: What a watched kind needs.
+            namespace: Namespace of the manager. None means all namespaces.
+            read_verbs: Verbs for watched kinds.
         """
         rules: list[AccessRule] = []
         for wire in self.wires:
@@ -92,7 +92,7 @@ class Wires(msgspec.Struct, frozen=True, kw_only=True):
         return rules
 
     def declared(self, namespace: str | None) -> DeclaredAccess:
-        """Return what the controller may do by its own words; ``namespace`` is as for ``rules``."""
+        """Return the access that the controller declares; ``namespace`` is as for ``rules``."""
         place = self.controller.namespace or namespace
         known = {str(kind) for kind, _ in self.writes}
         written = [item if isinstance(item, Permission) else Permission(item) for item in self.controller.writes]
@@ -100,17 +100,17 @@ class Wires(msgspec.Struct, frozen=True, kw_only=True):
         return DeclaredAccess([*self.rules(namespace), *self.implied_rules(namespace)], later)
 
     def implied_rules(self, namespace: str | None) -> list[AccessRule]:
-        """Return what the controller may need beside that, for roles; ``namespace`` is as for ``rules``."""
+        """Return additional rules for roles that the controller may need; ``namespace`` is as for ``rules``."""
         place = self.controller.namespace or namespace
         return implied_rules(self.kind, owned=self.owned, writes=self.writes, namespace=place)
 
 
 def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> Wires:
-    """Return what a controller watches and writes.
+    """Return the kinds that a controller watches and writes.
 
     Args:
-        controller: The controller as it was declared.
-        known: The kinds that are given by name; a kind that is only written may be missing.
+        controller: Declared controller.
+        known: Resource types by name. Kinds that are only written can be missing.
     """
 
     def kind_of(kind: Kind) -> ResourceType[Any]:
@@ -173,25 +173,25 @@ def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> 
 
 
 def _beside(controller: Controller, watch: Watch) -> Watch:
-    """Return a watch of owned objects where their owners are: an owner with a namespace owns objects there only."""
+    """Limit a watch of owned objects to the controller's namespace, where namespaced owners own objects."""
     return watch if watch.namespace is not None else replace(watch, namespace=controller.namespace)
 
 
 def kinds_named(controller: Controller, *, writes: bool) -> set[str]:
-    """Return the kinds of a controller that are given by name and not by a resource type.
+    """Return the controller's kinds that are given by name.
 
     Args:
-        controller: The controller as it was declared.
-        writes: Whether kinds count that are only written.
+        controller: Declared controller.
+        writes: Whether to include kinds that are only written.
     """
     return {kind for kind in kinds_declared(controller, writes=writes) if isinstance(kind, str)}
 
 
 async def look_up(client: Client, controllers: Collection[Controller]) -> dict[str, ResourceType[Any]]:
-    """Look up the kinds that are given by name; built-in ones without asking the server.
+    """Look up the kinds that are given by name. Built-in kinds need no request.
 
     Raises:
-        UnknownResourceError: If the server does not know a kind that is watched.
+        UnknownResourceError: If the server does not know a watched kind.
     """
     watched = {name for controller in controllers for name in kinds_named(controller, writes=False)}
     written = {name for controller in controllers for name in kinds_named(controller, writes=True)} - watched
@@ -203,14 +203,13 @@ async def look_up(client: Client, controllers: Collection[Controller]) -> dict[s
             note_unknown_kind(error, [place for controller in controllers for place in _places_of(name, controller)])
             if name in watched:
                 raise
-            # What is only written may come later, or never: nothing has to be asked about it then.
+            # A kind that is only written can be created later.
             extra = {"kind": name, "raised": error_text(error)}
             _logger.warning("a kind that is only written is not there yet, or has another name", extra=extra)
     return known
 
 
 def _places_of(name: str, controller: Controller) -> list[str]:
-    """Return where a controller names a kind."""
     lists = ("owns", "children", "watches", "reads", "tracks", "writes")
     places = ["resource"] if controller.resource == name else []
     places += [each for each in lists if name in map(_kind_in, getattr(controller, each))]
@@ -239,20 +238,20 @@ def connect_caches(
     clock: Callable[[], float],
     wall_clock: Callable[[], datetime] = utc_now,
 ) -> list[Informer[Any]]:
-    """Have the changes of a controller's kinds queue keys, and make their caches readable; return the informers.
+    """Connect a controller's kinds to its queue, make their caches readable, and return the informers.
 
     Args:
-        loop: The reconcile loop whose queue gets the keys.
-        wires: What it watches.
-        factory: Shares informers among all controllers.
-        views: Gets the caches that hold all objects of a namespace.
-        namespace: The manager's namespace; None for all.
-        options: Of the informers.
-        clock: Seconds of the event loop.
-        wall_clock: Aware time, for deadlines of clean-ups.
+        loop: Reconcile loop whose queue receives the keys.
+        wires: Kinds to watch.
+        factory: Factory that shares informers among controllers.
+        views: Registry for caches that have all objects of a namespace.
+        namespace: Namespace of the manager. None means all namespaces.
+        options: Options for the informers.
+        clock: Clock of the event loop in seconds.
+        wall_clock: Clock that returns aware times, for cleanup deadlines.
 
     Raises:
-        InvalidControllerError: If two controllers that share a cache have different indexes of one name.
+        InvalidControllerError: If two controllers that share a cache have different indexes of the same name.
     """
     informers: list[Informer[Any]] = []
     controller = wires.controller.name
@@ -272,7 +271,7 @@ def connect_caches(
         place = watch.namespace if wire.kind.namespaced else None
         try:
             informer = factory.informer(
-                untyped(wire.kind),  # handlers, predicates and views want objects as they are
+                untyped(wire.kind),  # handlers, predicates and views need untyped objects
                 namespace=place,
                 indexers=watch.indexers,
                 label_selector=watch.label_selector,
@@ -317,17 +316,17 @@ def connect_tracker(
     options: InformerOptions,
     clock: Callable[[], float],
 ) -> None:
-    """Let a controller's reconciles track objects, if it declares such kinds.
+    """Let a controller's reconciles track objects of its declared kinds.
 
     Args:
-        loop: The reconcile loop whose queue gets the keys.
-        wires: What it declares.
-        client: Lists and watches.
-        views: Tells the caches of tracked objects what is written.
-        namespace: The manager's namespace; None for all.
-        sync_timeout: Seconds that the first list of a watch may take.
-        options: Of the informers.
-        clock: Seconds of the event loop.
+        loop: Reconcile loop whose queue receives the keys.
+        wires: Declared kinds.
+        client: Client for lists and watches.
+        views: Registry that reports own writes to the caches of tracked objects.
+        namespace: Namespace of the manager. None means all namespaces.
+        sync_timeout: Time limit in seconds for the first list of a watch.
+        options: Options for the informers.
+        clock: Clock of the event loop in seconds.
     """
     if not wires.tracked:
         return
@@ -349,12 +348,12 @@ def connect_tracker(
 
 
 def _held(kind: ResourceType[Any], place: str | None, namespace: str | None) -> str | None:
-    """Return the only namespace that a cache has; None if it has all."""
+    """Return the only namespace of a cache; None if it has all namespaces."""
     return (place or namespace) if kind.namespaced else None
 
 
 def cached_form(options: InformerOptions) -> Callable[[Resource], Resource] | None:
-    """Return what informers make of objects before they cache them; None if nothing."""
+    """Return the transformation that informers apply before caching; None if there is none."""
     transform = options.transform
     if options.keep_managed_fields:
         return transform

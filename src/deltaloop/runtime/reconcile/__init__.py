@@ -1,1 +1,1 @@
-"""One run of a reconciler: its context, client, time limit, and report."""
+"""Single reconciles: context, client, execution, timeout and observation."""

@@ -1,4 +1,4 @@
-"""Holds the requests of a controller to what it declares."""
+"""Enforcement of a controller's declared access."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _logger: Final = logging.getLogger("deltaloop.runtime")
 
 @final
 class AccessGuard:
-    """Asked before each request of one controller's reconciles; a ``deltaloop.client.AccessCheck``."""
+    """Check the requests of one controller's reconciles; a ``deltaloop.client.AccessCheck``."""
 
     def __init__(self, controller: str, declared: DeclaredAccess, undeclared_access: UndeclaredAccess) -> None:
-        """Begin.
+        """Create a guard.
 
         Args:
             controller: Name of the controller.
-            declared: What it declares.
-            undeclared_access: What becomes of other requests.
+            declared: Declared access.
+            undeclared_access: Handling of undeclared requests, warn or reject.
         """
         self._controller = controller
         self._declared = declared
@@ -30,10 +30,10 @@ class AccessGuard:
         self._told: set[tuple[str, str, str]] = set()
 
     def __call__(self, verb: str, kind: ResourceType[Any], namespace: str | None, subresource: str) -> None:
-        """Let a request pass, tell of it, or refuse it.
+        """Allow a request, warn about it once, or reject it.
 
         Raises:
-            UndeclaredAccessError: If it is not declared, and such requests are refused.
+            UndeclaredAccessError: If it is not declared, and undeclared requests are rejected.
         """
         needed = self._declared.undeclared(verb, kind, namespace, subresource)
         if needed is None:

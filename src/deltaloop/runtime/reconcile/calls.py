@@ -1,8 +1,7 @@
-"""Calls that have to be awaited: a reconcile that forgets one has done nothing there, and is told so when it ends.
+"""Detection of coroutine calls that a reconcile forgot to await.
 
-Python itself warns of such a call, once for each line of code, and cannot say in which reconcile. A call is Python's
-own coroutine, so that awaiting it costs nothing more. Who called is noted beside it; whether it was begun, the
-coroutine knows itself, and that is looked at when the reconcile has ended.
+Python also warns about such calls, but only once per line of code and without the reconcile. Calls stay plain
+coroutines, so awaiting them costs nothing extra. Each call is recorded with its caller and checked after the reconcile.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ T = TypeVar("T")
 
 Call: TypeAlias = "CoroutineType[Any, Any, Any]"
 NotAwaited: TypeAlias = dict[Call, tuple[str, CodeType, int]]
-"""The calls of one reconcile that may not be awaited yet, in order: of each its name and where it was called."""
+"""Calls of one reconcile that may not have been awaited, with name and call site, in order."""
 
 _TIDIED_EVERY: Final = 256
 
 
 def names_calls(name: str) -> Callable[[type[T]], type[T]]:
-    """Make a class whose coroutine functions are looked after; its objects have their calls in ``not_awaited``.
+    """Decorate a class so that its coroutine functions record their calls in ``not_awaited`` of the object.
 
     Args:
-        name: What authors call such an object, such as ``ctx.client``.
+        name: Name of such an object in user code, for example ``ctx.client``.
     """
 
     def decorate(cls: type[T]) -> type[T]:
@@ -50,7 +49,7 @@ def _looked_after(name: str, function: Callable[..., Call]) -> Callable[..., Cal
         calls: NotAwaited = self.not_awaited
         calls[made] = (name, caller.f_code, caller.f_lasti)
         if not len(calls) % _TIDIED_EVERY:
-            for ended in [each for each in calls if each.cr_frame is None]:  # a reconcile may make many thousands
+            for ended in [each for each in calls if each.cr_frame is None]:  # there can be thousands
                 del calls[ended]
         return made
 
@@ -60,7 +59,7 @@ def _looked_after(name: str, function: Callable[..., Call]) -> Callable[..., Cal
 
 
 def not_begun(calls: NotAwaited) -> list[Call]:
-    """Return the calls that nothing has awaited, made a task or closed."""
+    """Return the calls that were not awaited, wrapped in a task or closed."""
     found: list[Call] = []
     for call in calls:
         if call.cr_frame is not None and not call.cr_suspended and not call.cr_running:
@@ -69,7 +68,7 @@ def not_begun(calls: NotAwaited) -> list[Call]:
 
 
 def forgotten(calls: NotAwaited) -> tuple[str, ...]:
-    """Return the calls that nothing awaited, such as ``ctx.client.patch(...) at greeter.py:12``, and give them up."""
+    """Close and return the calls that were not awaited, for example ``ctx.client.patch(...) at greeter.py:12``."""
     found: list[str] = []
     for call in not_begun(calls):
         call.close()

@@ -1,12 +1,16 @@
-"""The client of a reconcile: it reads from caches, writes to the server, and sees its own writes at once.
+"""Client of a reconcile, which reads from caches, writes to the server, and sees its own writes immediately.
 
-The verbs are those of every client; here is the way on which they stand (``client/verbs/server.py``). What a write
-answers lies over the cache until the cache has caught up (``core/overlay.py``), and is remembered so that its echo can
-be labelled (``core/attribution.py``). A write is refused when the reconcile was told to stop or leadership was lost.
+A write's response overlays the cache until the cache has caught up (``core/overlay.py``). It is also remembered to
+label
+the event that it causes (``core/attribution.py``). Writes are rejected after the reconcile was told to stop or
+leadership was lost.
 
-A read asks the server when there is no cache of that kind and namespace, when it asks for more than the cache can tell
-(a field selector, a version, a subresource), when the cache has not been confirmed within ``with_max_staleness``, and
-when a write of this program to that object has an unknown outcome: it got no answer, or was cancelled on its way.
+The client reads from the server if
+
+- no cache has the kind and namespace;
+- the cache cannot serve the request (field selector, version, subresource);
+- the cache was not confirmed within ``with_max_staleness``; or
+- a write of this program to the object has an unknown outcome, because its response is missing or it was canceled.
 """
 
 from __future__ import annotations
@@ -49,25 +53,25 @@ from deltaloop.runtime.reconcile.calls import NotAwaited, names_calls
 T = TypeVar("T")
 
 _MANY: Final = 20
-"""From so many uncertain objects on, one list is cheaper than to read each."""
+"""Number of uncertain objects from which one list is cheaper than single reads."""
 _MOST_NOTED: Final = 100
 _NO_HOME: Final = "the object to reconcile has none"
 _UNKNOWN: Final = {"create": WriteKind.CREATE, "update": WriteKind.UPDATE, "delete": WriteKind.DELETE}
 _ANSWERED_OTHERWISE: Final = ("binding", "eviction", "scale")
-"""Subresources whose writes change the object, and are answered with another one."""
+"""Subresources whose writes change the object but return another one."""
 
 
 @final
 class CachedWay:
-    """How the verbs of one reconcile read and write.
+    """Read and write path of one reconcile's verbs.
 
     Attributes:
         home: Default namespace for methods that access one object.
-        kinds: The kinds that verbs have met.
-        why_no_home: Why there is none, if there is none.
-        max_staleness: Seconds within which the server must have confirmed a cache; None takes what a cache has.
-        noted: The first hundred writes that were carried out.
-        dropped: How many writes there were beyond those, as the only item.
+        kinds: Kinds that verbs have used.
+        why_no_home: Reason for a missing default namespace.
+        max_staleness: Time in seconds within which the server must have confirmed a cache. None accepts any age.
+        noted: The first hundred successful writes.
+        dropped: Number of further writes, as the only item.
     """
 
     def __init__(
@@ -80,7 +84,7 @@ class CachedWay:
         namespace: str | None,
         write_check: WriteCheck | None,
     ) -> None:
-        """Begin with nothing written, for the reconcile that ``by`` names: controller, number and key."""
+        """Create the path for the reconcile ``by``: controller, number and key."""
         self._base = server
         self.kinds: dict[int, BoundKind] = server.discovery.kinds
         self._views = views
@@ -96,7 +100,7 @@ class CachedWay:
 
     @property
     def server(self) -> Server:
-        """The server behind the caches, asked in the manner of this reconcile."""
+        """Return the server behind the caches, with this reconcile's default namespace and checks."""
         if self._server is None:
             check = self._base.write_check
             if self._write_check is not None:
@@ -116,7 +120,7 @@ class CachedWay:
         subresource: str | None = None,
         timeout: float | None = None,
     ) -> Resource | None:
-        """Read one object, as ``Way.read``."""
+        """Read one object, like ``Way.read``."""
         place = namespace or self.home if known.namespaced else namespace
         views = self._views.bound[known]
         if subresource is None and self.max_staleness is None and bool(place) is known.namespaced:
@@ -124,7 +128,7 @@ class CachedWay:
             found = UNSURE if view is None else view.read(f"{place}/{name}" if place else name)
         else:
             found = UNSURE
-        if found is UNSURE:  # seldom
+        if found is UNSURE:  # rare
             place = place_of(self, known, namespace)
             view, key = None if subresource else views.find(place), join_key(place, name)
             if view is not None and view.is_uncertain(key):
@@ -135,7 +139,7 @@ class CachedWay:
                 return await self.server.read(
                     known, name, must_exist=must_exist, namespace=namespace, subresource=subresource, timeout=timeout
                 )
-        # Without an error that is made and caught again: a child that is not there yet is what reconciles begin with.
+        # Return None without raising and catching an error, because a missing child is the normal start of a reconcile.
         if found is None and must_exist:
             raise not_found(known.type, name)
         return found
@@ -149,12 +153,12 @@ class CachedWay:
         timeout: float | None = None,
         metadata_only: bool = False,
     ) -> ResourceList[Any]:
-        """Read objects, as ``Way.list``."""
+        """Read objects, like ``Way.list``."""
         if namespace:
             refuse_namespace(known.type, namespace)
         by_label = options.label_selector
         view = self._views.of(known.type).find(namespace)
-        # A cache answers a list of any length at once, as the server does from its own one.
+        # A cache returns lists of any length at once, like the server's watch cache.
         is_cached = options is EVERYTHING or options == ListOptions(label_selector=by_label, limit=options.limit)
         if view is None or not is_cached or not await self.settle(view, known, namespace, timeout):
             return await self.server.list(
@@ -169,7 +173,7 @@ class CachedWay:
     async def settle(
         self, view: CacheView, known: BoundKind, namespace: str | None, timeout: float | None = None
     ) -> bool:
-        """Tell whether a view can be listed from, once nothing in it is uncertain."""
+        """Resolve uncertain objects, and return whether the view can serve lists."""
         if not view.is_fresh(self.max_staleness) or view.has_unknown_names(namespace):
             return False
         keys = view.uncertain(namespace)
@@ -186,7 +190,7 @@ class CachedWay:
     # -- writes
 
     async def write(self, request: WriteRequest) -> Any:
-        """Write, as ``Way.write``, and remember what was written."""
+        """Write like ``Way.write``, and remember the write."""
         known, verb, name, namespace = request.kind, request.verb, request.name, request.namespace
         key = f"{namespace}/{name}" if namespace else name
         views = self._views.bound[known]
@@ -194,7 +198,7 @@ class CachedWay:
         before = None if view is None else view.newest(key)
         uid = "" if before is None else before.uid
         if verb == "delete":
-            # What is deleted is the object that this program has seen, and no successor.
+            # Delete only the object that this program has seen, not a successor of the same name.
             options = request.options if isinstance(request.options, DeleteOptions) else DeleteOptions()
             gone = "" if view is None or view.is_uncertain(key) else view.overlay.uid_of_gone(key)
             uid = options.uid or uid or gone
@@ -202,7 +206,7 @@ class CachedWay:
         elif verb == "apply" and before is None and view is not None and not request.subresource:
             check = None if view.is_uncertain(key) else self.server.access_check
             if check is not None:
-                check("create", known.type, namespace, "")  # it is known to make its object
+                check("create", known.type, namespace, "")  # this apply creates the object
         is_dry = request.options is not None and request.options.dry_run
         try:
             answer = await (self._server or self.server).write(request)
@@ -216,11 +220,11 @@ class CachedWay:
         return answer
 
     async def bind(self, kind: Kind) -> BoundKind:
-        """Return a kind as verbs know it."""
+        """Return a kind bound for verbs."""
         return self.kinds.get(id(kind)) or await self._base.discovery.bind(kind)
 
     def newest(self, known: BoundKind, namespace: str | None, key: str) -> Resource | None:
-        """Return the newest state of an object that is known, as the server has it; None if the server has to say."""
+        """Return the newest complete state of an object, or None if only the server knows it."""
         views = self._views.bound[known]
         view = views.whole or views.find(namespace)
         if view is None or not view.is_whole:
@@ -229,20 +233,20 @@ class CachedWay:
         return view.newest_whole(key) if found is UNSURE else found
 
     def wrote_live(self, request: WriteRequest, answer: Any) -> None:
-        """Take the answer to a write of ``live``."""
+        """Record the response to a write of ``live``."""
         if request.options is None or not request.options.dry_run:
             key = join_key(request.namespace, request.name)
             view = self._views.of(request.kind.type).find(request.namespace) if request.name else None
             self._carried_out(request, key, None if view is None else view.newest(key), answer)
 
     def _lost_sight(self, request: WriteRequest, key: str, uid: str, seen: str) -> None:
-        """Have what a write without an answer was for read from the server.
+        """Mark the objects of a write with an unknown outcome, so that they are read from the server.
 
         Args:
-            request: The write.
-            key: Of the object.
-            uid: Of the object, if it is known.
-            seen: The version in which the program has seen it; empty if it has not.
+            request: Write request.
+            key: Key of the object.
+            uid: UID of the object; empty if unknown.
+            seen: Version that the program has seen; empty if none.
         """
         kind = _UNKNOWN.get(request.verb, WriteKind.PATCH)
         if (request.subresource and kind is WriteKind.CREATE) or (kind is WriteKind.UPDATE and not request.version):
@@ -258,7 +262,7 @@ class CachedWay:
                 view.lost_sight(key, kind, uid=uid, version=version)
 
     def _carried_out(self, request: WriteRequest, key: str, before: Resource | None, answer: Any) -> None:
-        """Remember what a write has done."""
+        """Record a successful write."""
         verb, part = request.verb, request.subresource
         if verb == "delete_collection":
             for obj in answer or ():
@@ -277,7 +281,7 @@ class CachedWay:
             self._changed(request, before, "" if answer is None else answer.resource_version)
 
     def _changed(self, request: WriteRequest, before: Resource, version: str) -> None:
-        """Have an object read from the server, unless it has still the same version."""
+        """Mark a changed object to be read from the server, unless its version is the same."""
         if version == before.resource_version:
             return
         if version:
@@ -301,7 +305,7 @@ class CachedWay:
     def _stored(self, request: WriteRequest, before: Resource | None, stored: Resource) -> None:
         known, verb, version = request.kind, request.verb, stored.resource_version
         self._made(request, stored.uid, version, before)
-        is_gone = stored.deletion_timestamp is not None and not _still_there(stored)  # its last finalizer was dropped
+        is_gone = stored.deletion_timestamp is not None and not _still_there(stored)  # the last finalizer was removed
         views = self._views.bound[known]
         place, name = request.namespace, stored.name or request.name
         for view in views.written(place, name) if views.tracked else views.views:
@@ -324,7 +328,7 @@ class CachedWay:
         )
 
     def _made(self, request: WriteRequest, uid: str, version: str, before: Resource | None) -> None:
-        """Remember that this reconcile gave an object a version."""
+        """Record that this reconcile produced a version of an object."""
         base = request.version or (None if before is None else before.resource_version)
         if request.verb == "create" and not request.subresource:
             base = ""
@@ -349,13 +353,16 @@ class CachedWay:
 @final
 @names_calls("ctx.client")
 class ReconcileClient(Verbs):
-    """The client of one reconcile; made by a manager.
+    """Client of one reconcile; a manager creates it.
 
-    Verbs of one object use the namespace of the object to reconcile by default. If that has none, a request about a
-    kind with namespaces must name one, or it raises ``InvalidArgumentError``. Lists are of all namespaces by default.
+    Methods that access one object use the namespace of the reconciled object by default. If that object is
+    cluster-scoped,
+    requests for namespaced kinds must specify a namespace, or they raise ``InvalidArgumentError``. Lists include all
+    namespaces by default.
 
-    Its verbs are those of ``Client``, and raise the same. A ``timeout`` is in seconds, and of the requests: a read that
-    a cache answers takes no time.
+    The methods are those of ``Client`` and raise the same errors. A ``timeout`` in seconds applies to requests. Reads
+    from
+    a cache are immediate.
     """
 
     def __init__(
@@ -370,17 +377,18 @@ class ReconcileClient(Verbs):
         namespace: str | None = None,
         write_check: WriteCheck | None = None,
     ) -> None:
-        """Read from ``views`` and through ``client``, and write through it, for one reconcile of a controller.
+        """Create the client of one reconcile.
 
         Args:
-            client: Whom it asks and writes through.
-            views: The caches of the program.
-            attribution: Who wrote what.
+            client: Client used for uncached reads and for writes.
+            views: Caches of the program.
+            attribution: Record of own writes.
             controller: Name of the controller.
-            number: The reconcile's number.
-            key: Key that is reconciled.
-            namespace: Namespace of verbs that name none; empty if they must name one, None for that of ``client``.
-            write_check: Asked before each write, after the checks of ``client``.
+            number: Number of the reconcile.
+            key: Reconciled key.
+            namespace: Default namespace. An empty value means that requests must specify one, None means that of
+                ``client``.
+            write_check: Function called before each write, after the checks of ``client``.
         """
         server = client._server  # noqa: SLF001 - of the same family
         self.way: CachedWay = CachedWay(
@@ -395,7 +403,7 @@ class ReconcileClient(Verbs):
 
     @property
     def live(self) -> Client:
-        """A client whose reads always ask the server; its namespace and its writes are those of this reconcile."""
+        """A client that always reads from the server, with the namespace and write checks of this reconcile."""
         if self._live is None:
             self._live = self._client._on_server(  # noqa: SLF001 - same
                 self.way.server.replaced(on_written=self.way.wrote_live)
@@ -404,19 +412,21 @@ class ReconcileClient(Verbs):
 
     @property
     def writes(self) -> tuple[OwnWrite, ...]:
-        """What this reconcile has written so far: the first hundred writes that were carried out, dry runs left out."""
+        """The first hundred successful writes of this reconcile, without dry runs."""
         return tuple(self.way.noted)
 
     @property
     def writes_dropped(self) -> int:
-        """How many writes there were beyond those."""
+        """The number of writes after the first hundred."""
         return self.way.dropped[0]
 
     def with_max_staleness(self, seconds: float | None) -> Self:
-        """Return the same client with a limit to the age of what it reads from caches.
+        """Return the same client with a limit to the age of cached reads.
 
         Args:
-            seconds: Within which the server must have confirmed a cache, or it is asked; None takes what a cache has.
+            seconds: Time in seconds within which the server must have confirmed a cache. Otherwise the client reads
+                from the
+                server. None accepts any age.
         """
         other = copy.copy(self)
         other._way = other.way = copy.copy(self.way)  # noqa: SLF001 - of the same class
@@ -432,16 +442,16 @@ class ReconcileClient(Verbs):
         self, kind: str, index: str, value: str, *, namespace: str | None = None
     ) -> builtins.list[Resource]: ...
     async def by_index(self, kind: Kind, index: str, value: str, *, namespace: str | None = None) -> builtins.list[Any]:
-        """Read the objects that an index of the cache files under a value.
+        """Read the objects that a cache index contains under a value.
 
         Args:
-            kind: What kind of objects.
-            index: The index's name, as given to the ``Watch``.
-            value: The value that the index files objects under.
-            namespace: The cache's only namespace, if it holds one; no filter.
+            kind: Kind of the objects.
+            index: Name of the index, as given to the ``Watch``.
+            value: Index value.
+            namespace: Namespace of the cache, if it has only one. It does not filter.
 
         Raises:
-            InvalidArgumentError: If the program has no cache of that kind.
+            InvalidArgumentError: If the program has no cache of the kind.
             UnknownIndexError: If the cache has no such index.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, None)
@@ -461,7 +471,7 @@ class ReconcileClient(Verbs):
 
 
 def may_have_been_carried_out(error: BaseException) -> bool:
-    """Tell whether a write that failed like this may have changed the server all the same."""
+    """Return whether a failed write may still have changed the server."""
     if isinstance(error, TransportError):
         return error.sent
     return isinstance(
@@ -470,7 +480,7 @@ def may_have_been_carried_out(error: BaseException) -> bool:
 
 
 def _still_there(answer: Resource) -> bool:
-    """Tell whether an object that a deletion answered with was only marked for deletion."""
+    """Return whether a deletion only marked the returned object for deletion."""
     if answer.deletion_timestamp is None:
         return False
     grace = answer["metadata"].get("deletionGracePeriodSeconds")

@@ -1,4 +1,4 @@
-"""A reconciler's surroundings beside its request: a client, reasons, a recorder, a logger."""
+"""Context of a reconcile: client, triggers, recorder, logger and more."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _logger: Final = logging.getLogger("deltaloop.runtime.reconcile")
 
 @final
 class ReconcileLogger(logging.LoggerAdapter[logging.Logger]):
-    """A logger whose records say whose reconcile they belong to: ``controller``, ``key`` and ``reconcile``."""
+    """Logger that adds the reconcile to its records, as ``controller``, ``key`` and ``reconcile``."""
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
-        """Add what is known to the extras of the call, which win."""
+        """Add the reconcile to the extras of the call, which take precedence."""
         kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
         return msg, kwargs
 
@@ -43,17 +43,17 @@ class ReconcileLogger(logging.LoggerAdapter[logging.Logger]):
 @final
 @dataclass(slots=True, kw_only=True)
 class Surroundings:
-    """What all reconciles of one controller share.
+    """State that all reconciles of one controller share.
 
     Attributes:
         controller: Name of the controller.
-        loop: The event loop that they run on.
-        recorder: Recorder of Events, as this controller; None for none.
-        children: Kinds of the controller's children; None if it declares none.
-        statuses: Writes statuses.
-        lifespans: Values of what lives as long as the program.
-        tracker: Watches single objects; None if the controller declares no such kinds.
-        remember: Returns the memory of an object that was cached when a reconcile began.
+        loop: Event loop of the reconciles.
+        recorder: Event recorder of the controller; None if there is none.
+        children: Declared kinds of children; None if there are none.
+        statuses: Shared state of status writers.
+        lifespans: Values of the controller's lifespans.
+        tracker: Tracker of single objects; None if the controller declares no ``tracks``.
+        remember: Function that returns the memory of an object that was cached when a reconcile began.
     """
 
     controller: str
@@ -69,20 +69,21 @@ class Surroundings:
 @final
 @names_calls("ctx")
 class Context:
-    """One reconcile's surroundings.
+    """Context of one reconcile.
 
-    It is no longer of use once the reconcile has ended.
+    Do not use it after the reconcile has ended.
 
     Attributes:
         request: Namespace and name of the object to reconcile.
-        controller: The controller's name.
-        number: The reconcile's number in its controller, from 1 on; own writes are labelled by it.
-        client: Reads from caches, writes to the server; on the event loop only. See ``wait`` for threads.
-        triggers: Why it runs, oldest first: from all adds that it serves, and from failed runs before it. Own writes
-            are labelled. For people, logs and metrics: what to do follows from the objects, never from a trigger.
-        triggers_dropped: How many triggers there were beyond those kept.
-        attempts: Which try this is: 1, plus the runs of this key that failed since its last success.
-        cleanup: Whether the object is being deleted and this run is a call of ``@reconcile.cleanup``.
+        controller: Name of the controller.
+        number: Number of the reconcile within its controller, starting at 1. Own writes are labeled with it.
+        client: Client that reads from caches and writes to the server. Use it on the event loop; for threads, see
+            ``wait``.
+        triggers: Causes of this reconcile, oldest first, including those of failed reconciles before it. Own writes are
+            labeled. Use triggers for logs and metrics only, and base decisions on the objects.
+        triggers_dropped: Number of further triggers that were not kept.
+        attempts: Number of this attempt: 1 plus the failed reconciles of the key since its last success.
+        cleanup: Whether the object is being deleted and this is a call of ``@reconcile.cleanup``.
     """
 
     __slots__ = (
@@ -119,7 +120,7 @@ class Context:
         seen: Resource | None,
         check: Callable[[str], None],
     ) -> None:
-        """Made by a manager."""
+        """Create a context; only managers do this."""
         self.request: Request = request
         self.controller: str = shared.controller
         self.number: int = number
@@ -140,16 +141,17 @@ class Context:
 
     @property
     def cancelled(self) -> threading.Event:
-        """Set once the reconcile is to stop; for plain functions, which nothing else can tell; any thread.
+        """Event that is set when the reconcile must stop.
 
-        ``ctx.cancelled.wait(1.0)`` is a sleep that ends early.
+        Plain functions can check it in their thread. For example, ``ctx.cancelled.wait(1.0)`` is a sleep that ends
+        early.
         """
-        # Most reconciles ask for none, and it costs as much as a look into a cache. The first one that is put in stays.
+        # Create the event on demand, because it costs as much as a cache lookup. setdefault is atomic across threads.
         return self._cancelled.get(None) or self._cancelled.setdefault(None, threading.Event())
 
     @property
     def logger(self) -> ReconcileLogger:
-        """A logger whose records name the reconcile."""
+        """Logger whose records name the reconcile."""
         if self._logger is None:
             about = {"controller": self.controller, "key": self._key, "reconcile": self.number}
             self._logger = ReconcileLogger(_logger, about)
@@ -157,10 +159,10 @@ class Context:
 
     @property
     def children(self) -> Children:
-        """The children of the object to reconcile: ``await ctx.children.apply(...)``; made when it is first used.
+        """Children of the reconciled object, for ``await ctx.children.apply(...)``.
 
         Raises:
-            InvalidChildrenError: If the controller declares none.
+            InvalidChildrenError: If the controller declares no children.
         """
         if self._children is None:
             declared = self._shared.children
@@ -180,20 +182,24 @@ class Context:
         return self._children
 
     def status(self, obj: object, *, on_error: str | None = None) -> StatusWriter:
-        """Begin to say the status of an object; the end of the block writes it, once, if anything has changed.
+        """Open the status of an object, which is written once when the block ends, if anything has changed.
 
-        ``async with ctx.status(foo, on_error="Ready") as status: status["replicas"] = 3``; a plain function says
-        ``with``. What is not said stays as it is. ``observedGeneration`` becomes that of ``obj``. Nothing is written
-        after a cancellation, a time limit or lost leadership, and of an object that is gone meanwhile.
+        For example, ``async with ctx.status(foo, on_error="Ready") as status: status["replicas"] = 3``. Plain functions
+        use
+        ``with``. Other fields stay unchanged, and ``observedGeneration`` becomes that of ``obj``. Nothing is written
+        after a
+        cancellation, a timeout or lost leadership, or if the object is gone.
 
         Args:
-            obj: The object as ``client`` gave it, typed or not.
-            on_error: Type of a condition. An exception makes it False, with the error's type and text, redacted, and
-                drops everything else that was said; without it an exception only drops. The exception goes on.
+            obj: Object that ``client`` returned, typed or untyped.
+            on_error: Type of a condition. If the block raises an exception, the condition becomes False with the
+                error's type
+                and redacted text, and the other changes are discarded. None only discards them. The exception is raised
+                again.
 
         Raises:
-            InvalidArgumentError: If ``obj`` is None, or ``on_error`` is no type of a condition.
-            MalformedObjectError: If ``obj`` is no object.
+            InvalidArgumentError: If ``obj`` is None, or ``on_error`` is not a valid condition type.
+            MalformedObjectError: If ``obj`` is not an object.
         """
         statuses = self._shared.statuses
         if statuses is None:
@@ -205,21 +211,23 @@ class Context:
     @overload
     async def track(self, kind: str, name: str, *, namespace: str | None = None) -> Resource | None: ...
     async def track(self, kind: Kind, name: str, *, namespace: str | None = None) -> Any:
-        """Watch one object for as long as the object to reconcile needs it, and return it; None if there is none.
+        """Watch one object as long as the reconciled object needs it, and return it; None if it does not exist.
 
-        When it is created, changed or deleted later, this key is reconciled. It is released by the next successful run
-        that does not track it again, and when the object to reconcile is gone; a failed run releases nothing. The first
-        call waits until the watch has begun, for the manager's ``sync_timeout`` at most. Own writes are seen at once.
+        Later changes of the object trigger a reconcile of this key. The watch is released by the next successful
+        reconcile that
+        does not track the object again, or when the reconciled object is gone. Failed reconciles release nothing. The
+        first
+        call waits for the watch, at most for the manager's ``sync_timeout``. Own writes are visible immediately.
 
         Args:
-            kind: What kind of object; one of ``tracks=[...]`` of the controller.
-            name: Its name; there need not be such an object.
-            namespace: Its namespace; by default that of the object to reconcile.
+            kind: Kind of the object, declared in the controller's ``tracks=[...]``.
+            name: Name of the object, which does not have to exist.
+            namespace: Namespace of the object. By default that of the reconciled object.
 
         Raises:
-            InvalidControllerError: If the controller does not declare the kind, or works in another namespace only.
-            InvalidArgumentError: If there is no name, or no namespace for a kind that has some.
-            CacheSyncError: If the watch does not begin in time, or is refused; it names kind and object.
+            InvalidControllerError: If the controller does not declare the kind, or is limited to another namespace.
+            InvalidArgumentError: If the name is empty, or the namespace of a namespaced kind is missing.
+            CacheSyncError: If the watch does not begin in time or is rejected. The error names kind and object.
             ReconcileStoppedError: If the reconcile was told to stop.
         """
         tracker = self._shared.tracker
@@ -231,7 +239,7 @@ class Context:
 
     @property
     def recorder(self) -> ComponentRecorder:
-        """The recorder of Events, which reports as this controller; from any thread.
+        """Event recorder that reports as this controller and works in any thread.
 
         Raises:
             RuntimeError: If the manager has none.
@@ -244,10 +252,12 @@ class Context:
         return self._shared.recorder
 
     def lifespan(self, declared: Lifespan[T]) -> T:
-        """Return the value of what lives as long as the program, such as a connection pool; any thread.
+        """Return the value of a lifespan, such as a connection pool.
+
+        You can call it in any thread.
 
         Args:
-            declared: What ``@dl.controller(..., lifespan=...)`` got.
+            declared: Lifespan that the controller declares as ``@dl.controller(..., lifespan=...)``.
 
         Raises:
             InvalidControllerError: If the controller does not declare it.
@@ -260,24 +270,27 @@ class Context:
 
     @property
     def memo(self) -> dict[str, Any]:
-        """What this controller remembers of the object, from run to run: retries and later runs get the same dict.
+        """Memory of the object for this controller; all reconciles of the object share the same dict.
 
-        It goes with the object (its successor of the same name begins with an empty one), with the term of leadership,
-        and with the process. So it is for what saves work, such as a handle or an etag; what must not be lost belongs
-        into the object's status. A key that names no object has an empty one in each run.
+        It is lost when the object is deleted (a successor of the same name starts with an empty dict), when the
+        leadership term
+        ends, and when the process ends. Use it to save work, for example for a handle or an etag, and use the status
+        for data
+        that must not be lost. If the key names no object, each reconcile gets an empty dict.
         """
         if self._memo is None:
             self._memo = self._shared.remember(self._seen)
         return self._memo
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the event loop and wait for its result; for reconcilers that are plain functions.
+        """Run a coroutine on the event loop and wait for its result; for plain reconcile functions.
 
-        ``foo = ctx.wait(ctx.client.get(FOO, request.name))``. What it raises is raised here. Writes are refused once
-        ``cancelled`` is set.
+        For example, ``foo = ctx.wait(ctx.client.get(FOO, request.name))``. Exceptions of the coroutine are raised.
+        Writes are
+        rejected once ``cancelled`` is set.
 
         Raises:
-            WaitOnLoopError: If it is called on the event loop: await the coroutine there.
+            WaitOnLoopError: If it is called on the event loop, where you must await the coroutine.
             RuntimeError: If the event loop has ended.
         """
         loop = self._shared.loop
@@ -291,7 +304,7 @@ class Context:
         try:
             return asyncio.run_coroutine_threadsafe(work, loop).result()
         except RuntimeError:
-            work.close()  # if the loop is no more, it was never started; else it has ended
+            work.close()  # avoid Python's warning if the loop has closed and never started it
             raise
 
     def __repr__(self) -> str:

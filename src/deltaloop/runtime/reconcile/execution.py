@@ -1,7 +1,7 @@
-"""One reconcile that runs, and the calls of its controller's functions.
+"""Execution of one reconcile in its own task.
 
-It runs in a task of its own. That keeps what a reconciler does to its task (cancelling it, context variables, a
-``CancelledError`` that it lets out) away from all others.
+A separate task isolates other reconciles from changes to the task: cancellation, context variables, and a
+``CancelledError`` that the function raises.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ RECONCILE: Final[contextvars.ContextVar[Context | None]] = contextvars.ContextVa
 
 
 def running_reconcile() -> Context | None:
-    """Return the reconcile that the calling code runs in, its tasks and threads included; None outside of one."""
+    """Return the context of the reconcile that the calling task or thread belongs to; None outside of one."""
     return RECONCILE.get()
 
 
 @final
 class Execution(Running, eq=False):
-    """One reconcile that runs.
+    """One running reconcile.
 
     Attributes:
-        work: The key, as the queue gave it.
-        context: What the reconciler gets beside its request.
-        task: The task that it runs in.
+        work: Key from the queue.
+        context: Context for the reconcile function.
+        task: Task of the reconcile.
         pool: Threads for plain functions.
-        span: Its span, if there is one.
+        span: Tracing span, if there is one.
     """
 
     work: Work[str] = cast("Work[str]", None)  # the loop sets this field and the next two before the run begins
@@ -56,10 +56,10 @@ class Execution(Running, eq=False):
     _in_thread: bool = False
 
     def check(self, action: str) -> None:
-        """Refuse an action of a reconcile that was told to stop.
+        """Reject an action if the reconcile was told to stop.
 
         Raises:
-            ReconcileStoppedError: If it was.
+            ReconcileStoppedError: If the reconcile was told to stop.
         """
         if self.reason is not None:
             raise ReconcileStoppedError(self.key, self.reason, action)
@@ -67,8 +67,9 @@ class Execution(Running, eq=False):
     async def call(self, function: Function) -> Returned | Raised:
         """Call a function, in a thread if it is plain, and return how it ended.
 
-        Told to stop, a thread goes on, and is waited for; see ``Context.cancelled``. Cancelled otherwise, as when its
-        event loop ends, it waits no longer.
+        A thread that is told to stop continues, and this method waits for it; see ``Context.cancelled``. Another
+        cancellation,
+        for example when the event loop ends, ends the wait.
         """
         try:
             if is_coroutine_function(function):
@@ -80,21 +81,21 @@ class Execution(Running, eq=False):
         return await self.returned(function, returned)
 
     async def returned(self, function: Function, returned: object) -> Returned:
-        """Return what a function returned, with the calls that it did not await."""
+        """Return the function's result with the calls that it did not await."""
         if inspect.iscoroutine(returned):
-            returned.close()  # nothing awaits it, and it is refused; Python need not warn of it, too
+            returned.close()  # the result is rejected, so avoid Python's additional warning
         where = "" if returned is None or isinstance(returned, Result) else defined_at(function)
         return Returned(returned, await self._forgotten(), where)
 
     async def raised(self, error: Exception) -> Raised:
-        """Return what a function raised, with a note about the calls that it did not await."""
+        """Return the function's exception, with a note about calls that it did not await."""
         not_awaited = await self._forgotten()
         if not_awaited and isinstance(error, TypeError | AttributeError):
-            error.add_note(str(NotAwaitedError(not_awaited)))  # a call is not what it would have returned
+            error.add_note(str(NotAwaitedError(not_awaited)))  # the code may have used the coroutine like its result
         return Raised(error)
 
     def stop(self) -> None:
-        """Tell it to stop; it may take its time, or not do it at all."""
+        """Request a stop, which the reconcile can delay or ignore."""
         self.context.cancelled.set()
         if not self._in_thread:
             self.task.cancel()
@@ -110,10 +111,10 @@ class Execution(Running, eq=False):
         return future.result()
 
     async def _forgotten(self) -> tuple[str, ...]:
-        """Return the calls that were not awaited, and give them up."""
+        """Close and return the calls that were not awaited."""
         if not not_begun(self.context.not_awaited):
             return ()
-        await asyncio.sleep(0)  # one that was made a task has not begun yet
+        await asyncio.sleep(0)  # let new tasks start first
         return forgotten(self.context.not_awaited)
 
 
@@ -121,5 +122,5 @@ def _call(variables: contextvars.Context, function: Function, context: Context) 
     try:
         return variables.run(function, context.request, context)
     except StopIteration as error:
-        # A future cannot carry it, and would never be done.
+        # A future cannot carry StopIteration and would never be done.
         raise RuntimeError("the reconciler raised StopIteration") from error

@@ -1,4 +1,4 @@
-"""Runs a controller that has a finalizer."""
+"""Reconciles of controllers that have a finalizer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CONFLICT_TRIES: Final = 5
 
 @final
 class FinalizedRuns:
-    """The runs of one controller that has a finalizer."""
+    """Run the reconciles of one controller that has a finalizer."""
 
     def __init__(
         self,
@@ -32,14 +32,14 @@ class FinalizedRuns:
         wall_clock: Callable[[], datetime],
         ask_after: Callable[[str, float], object],
     ) -> None:
-        """Run a controller's functions.
+        """Create the runner.
 
         Args:
-            controller: The controller as it was declared.
-            cleanup: Its clean-up.
-            kind: The kind that it reconciles.
-            wall_clock: Aware time, for the deadline: that counts from the server's ``deletionTimestamp``.
-            ask_after: Has a key run again after so many seconds.
+            controller: Declared controller.
+            cleanup: Cleanup of the controller.
+            kind: Reconciled kind.
+            wall_clock: Clock that returns aware times. The deadline starts at the server's ``deletionTimestamp``.
+            ask_after: Function that queues a key again after a number of seconds.
         """
         self._controller = controller
         self._cleanup = cleanup
@@ -48,11 +48,11 @@ class FinalizedRuns:
         self._ask_after = ask_after
 
     async def run(self, execution: Execution) -> Returned | Raised:
-        """Do what the state of the object asks for, and return how the reconciler or the clean-up ended.
+        """Run the step that the object's state requires, and return how the reconcile or the cleanup ended.
 
         Raises:
-            ApiError: If the finalizer could not be added or dropped.
-            TerminalError: If nobody can know whether to give up.
+            ApiError: If the finalizer could not be added or removed.
+            TerminalError: If ``on_deadline`` does not return a bool, or does not await a call.
         """
         context = execution.context
         run = FinalizerRun(
@@ -73,7 +73,7 @@ class FinalizedRuns:
         while True:
             match step:
                 case FinalizerStep.LOOK if self._kind.namespaced and not context.request.namespace:
-                    step = FinalizerStep.RECONCILE  # the key names no object: a timer's, say
+                    step = FinalizerStep.RECONCILE  # the key names no object, for example the key of a timer
                 case FinalizerStep.LOOK:
                     obj = await self._read(context, live=conflicts > 0)
                     step = run.seen(obj, self._now())
@@ -102,7 +102,7 @@ class FinalizedRuns:
                     return ended
 
     async def _read(self, context: Context, *, live: bool) -> Resource | None:
-        """Read the object as this program knows it, or as the server does: no cache can mend a conflict."""
+        """Read the object from the cache, or from the server after a conflict, which the cache cannot resolve."""
         request = context.request
         client = context.client.live if live else context.client
         return await client.find(self._kind, request.name, namespace=request.namespace or None)
@@ -135,10 +135,10 @@ class FinalizedRuns:
 
 
 def refuse_finalizers(controllers: Iterable[Controller]) -> None:
-    """Refuse finalizers that nothing drops, and those that two controllers of a kind would drop.
+    """Reject finalizers without a cleanup, and finalizers that two controllers of a kind share.
 
     Raises:
-        InvalidControllerError: Naming the controller and what to change.
+        InvalidControllerError: If a finalizer is rejected. The error names the controller and the necessary change.
     """
     seen: dict[tuple[str, str, str], str] = {}
     for controller in controllers:

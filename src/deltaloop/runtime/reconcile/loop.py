@@ -1,8 +1,9 @@
-"""The work queue of one controller and the workers that empty it.
+"""Work queue and workers of one controller.
 
-A worker is a task that takes one key, runs the reconciler, does with the key what the table of outcomes says, and
-leaves the next key to a new task. A reconcile whose time limit has passed is told to stop; so are all of them when
-leadership is lost or the program ends. Then the loop waits for their ends, and their keys go back in line uncounted.
+A worker is a task that takes one key, runs the reconcile function, applies the resulting decision to the key, and
+leaves the next key to a new task. A reconcile is told to stop after its timeout. All reconciles are told to stop when
+leadership is lost or the program ends. The loop then waits until they end, and requeues their keys without counting a
+failure.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 
 @final
 class _Worker(msgspec.Struct, eq=False):
-    """A slot for one reconcile at a time, and its present task."""
+    """Worker, which runs at most one reconcile at a time, and its current task."""
 
     name: str
     task: asyncio.Task[None] = None  # type: ignore[assignment]  # set when it is started
@@ -80,7 +81,7 @@ class _Worker(msgspec.Struct, eq=False):
 
 @final
 class ReconcileLoop:
-    """One controller at work; made by a manager, run once for each term of leadership."""
+    """Run one controller, once for each term of leadership; a manager creates it."""
 
     def __init__(
         self,
@@ -97,20 +98,20 @@ class ReconcileLoop:
         access: AccessCheck | None = None,
         lifespans: Mapping[Lifespan[Any], Any] | None = None,
     ) -> None:
-        """Make the queue; nothing runs yet.
+        """Create the queue without starting workers.
 
         Args:
-            controller: The controller as it was declared.
-            views: Caches that reconciles read from.
-            attribution: Who wrote what, in the whole program.
-            history: The last reconciles of the whole program.
-            tracing: Makes a span for each reconcile, where tracing is on.
-            recorder: Recorder of Events, as this controller; None for none.
-            metrics: Hooks; None for none.
-            clock: Seconds of the event loop.
-            random: Draws numbers in [0, 1), for jitter.
-            access: Asked before each request of a reconcile; None asks nothing.
-            lifespans: Values of what lives as long as the program.
+            controller: Declared controller.
+            views: Caches for reads.
+            attribution: Record of the program's own writes.
+            history: Last reconciles of the program.
+            tracing: Factory of spans.
+            recorder: Event recorder of the controller. None disables Events.
+            metrics: Metrics of controllers. None disables them.
+            clock: Clock of the event loop in seconds.
+            random: Source of numbers in [0, 1) for jitter.
+            access: Function called before each request of a reconcile. None allows all requests.
+            lifespans: Values of the program's lifespans.
         """
         self.controller = controller
         self._declared = tuple([kind_of(kind) for kind in kinds_declared(controller)])
@@ -147,7 +148,7 @@ class ReconcileLoop:
         self._pool: ThreadPoolExecutor | None = None
         self._errors = ErrorSummaries()
         self._at_close: list[Callable[[], object]] = []
-        # Of the term: who waits for its end, the client, the tasks, and those of them that wait for a key.
+        # State of one term of leadership.
         self._owner: asyncio.Task[None] | None = None
         self._outside = contextvars.Context()
         self._client: Client | None = None
@@ -161,10 +162,10 @@ class ReconcileLoop:
         self.metrics.max_concurrent_reconciles(controller.workers)
 
     async def run(self, client: Client) -> None:
-        """Work until told to stop, or cancelled; then every reconcile has ended, or was left behind.
+        """Run until stopped or canceled. Afterwards all reconciles have ended or were abandoned.
 
         Args:
-            client: Whom reconciles write through.
+            client: Client for the writes of reconciles.
         """
         name, workers_wanted = self.controller.name, self.controller.workers
         if self.controller.needs_threads and self._pool is None:
@@ -193,7 +194,7 @@ class ReconcileLoop:
             _logger.info("the workers have stopped", extra={"controller": name})
 
     async def _until_ended(self) -> None:
-        """Wait until no worker is left; a cancellation tells all of them to end, and goes on then."""
+        """Wait until no worker is left. A cancellation stops all workers and is raised again afterwards."""
         cancelled: asyncio.CancelledError | None = None
         while self._workers and not self._left_behind:
             self._end = asyncio.get_running_loop().create_future()
@@ -208,9 +209,9 @@ class ReconcileLoop:
             raise cancelled
 
     async def shed(self) -> None:
-        """Take keys of objects that are gone out of line, but for the latest; for a standby, which works on none.
+        """Remove surplus keys of deleted objects from the queue of a standby.
 
-        Ends when workers start. Cancellation leaves every key in line or given up.
+        It ends when workers start. After a cancellation, each key is either queued or removed.
         """
         if self.own_cache is None:
             return
@@ -223,17 +224,17 @@ class ReconcileLoop:
             if too_many and names_gone_object(work.key, work.triggers, lambda key: cache.find(key) is not None):
                 too_many -= 1
                 with work:
-                    continue  # it is done: there is nothing left to do
+                    continue  # done, because the object does not exist
             work.put_back()
 
     def stop_taking(self) -> None:
-        """Let workers end instead of taking another key; what runs goes on."""
+        """Let workers end before they take another key. Running reconciles continue."""
         self._stopping = True
         for task in self._idle:
             task.cancel()
 
     def abandon(self) -> tuple[str, ...]:
-        """Wait for no reconcile any longer, and begin none; return the keys of those that run."""
+        """Abandon running reconciles, start no new ones, and return the keys of those that run."""
         self.stop_taking()
         for run in self.runs.abandon():
             self._observer.ended(run, decide(Stopped()), now=self._clock())
@@ -243,26 +244,26 @@ class ReconcileLoop:
         return tuple(run.key for run in self.runs.present())
 
     def last_error(self, key: str) -> str:
-        """Return the type of what the last reconcile of a key raised; empty if nothing, or if it is forgotten."""
+        """Return the exception type of a key's last reconcile; empty if it succeeded or is no longer known."""
         return self._observer.last_error(key)
 
     def object_gone(self, obj: Resource) -> None:
-        """Forget an object of the controller's kind that the cache has no more, or has another one in place of."""
+        """Forget an object that has left the cache or was replaced by a successor."""
         self.memories.gone(obj.key, obj.uid)
         if self.shared.tracker is not None:
             self.shared.tracker.gone(obj.key)
 
     def ask_after(self, key: str, seconds: float) -> None:
-        """Have a key run again once the deadline of its clean-up has passed."""
+        """Requeue a key for the deadline of its cleanup."""
         trigger = Trigger(source="finalizer", verb="deadline", at=self._clock())
         self.queue.add_after(key, seconds, trigger=trigger)
 
     def at_close(self, call: Callable[[], object]) -> None:
-        """Have something called by ``close``."""
+        """Register a function to call in ``close``."""
         self._at_close.append(call)
 
     def close(self) -> None:
-        """Give the queue and the threads up, once nothing is to be done any more."""
+        """Shut down the queue and the threads after all work has ended."""
         for call in self._at_close:
             call()
         self.queue.shut_down()
@@ -277,12 +278,12 @@ class ReconcileLoop:
         self._workers[worker.task] = None
 
     async def _work(self, worker: _Worker) -> None:
-        """Take a key and reconcile it, in this one task: what a reconciler does to its task ends with it."""
+        """Take a key and reconcile it in this task, which isolates changes to the task from other reconciles."""
         task, goes_on = worker.task, False
         self._idle[task] = None
         try:
             if self._stopping or self._interrupted:
-                return  # it was told so before its first step
+                return  # stopped before the first step
             with await self.queue.get_work() as work:
                 goes_on = True
                 triggers = self._attribution.labelled(work.triggers, controller=self.controller.name)
@@ -302,8 +303,8 @@ class ReconcileLoop:
                     if returned is not None or (ended is None and not_begun(run.context.not_awaited)):
                         ended = await run.returned(self.controller.function, returned)
                     if run.context.client.way.noted:
-                        # The echo of the last write comes with its response. Two rounds of the event loop later it is
-                        # queued, and one reconcile serves it together with the echoes before it.
+                        # The echo of the last write arrives with its response and is queued two iterations of the event
+                        # loop later. One reconcile then handles it together with the earlier echoes.
                         await _two_rounds()
                 except asyncio.CancelledError:
                     ended = self._cancelled(run)
@@ -312,8 +313,8 @@ class ReconcileLoop:
                     raise
                 self._finish(run, ended)
         except (asyncio.CancelledError, QueueShutDownError):
-            goes_on = False  # it has waited for a key
-        except BaseException as error:  # noqa: BLE001 - it means the program, and goes on from ``run``
+            goes_on = False  # canceled while waiting for a key
+        except BaseException as error:  # noqa: BLE001 - fatal for the program, raised again in ``run``
             goes_on = False
             self._give_up(error)
         finally:
@@ -335,14 +336,14 @@ class ReconcileLoop:
             raise error
 
     def _never_began(self, task: asyncio.Task[None]) -> None:
-        """Forget a worker that was cancelled before its first step."""
+        """Forget a worker that was canceled before its first step."""
         if task in self._workers:
             del self._workers[task]
         if not self._workers:
             _wake(self._end)
 
     async def _may_begin(self, work: Work[str], triggers: tuple[Trigger, ...]) -> bool:
-        """Put a hot key off, or look at an object that it fights over; return whether it may be reconciled now."""
+        """Delay a hot key, or read an object that another writer changes. Return whether the reconcile can begin."""
         wait = self._observer.wait(work.key, now=self._clock())
         if wait > 0:
             work.put_back(wait)
@@ -357,7 +358,7 @@ class ReconcileLoop:
         key, now, tracing = work.key, self._clock(), self._observer.tracing
         namespace, _, name = key.rpartition("/")
         if not name or "/" in namespace:
-            raise TerminalError(f"nothing is reconciled: {InvalidKeyError(key)}")  # it will never be a key
+            raise TerminalError(f"nothing is reconciled: {InvalidKeyError(key)}")  # the key stays invalid
         run = self.runs.begin(key, now)
         if self.metrics.is_on:
             self.metrics.active_workers(len(self.runs))
@@ -389,7 +390,7 @@ class ReconcileLoop:
             if tracing.is_on or now >= tracing.look_at:
                 run.span = self._observer.begins(run.context, now=now)
         except BaseException:
-            self._free(run)  # a slot that nothing runs in would be lost for good
+            self._free(run)  # otherwise the worker would be lost permanently
             raise
         del self._idle[task]
         task.set_name(f"reconcile {self.controller.name} {key}")
@@ -398,11 +399,11 @@ class ReconcileLoop:
         return run
 
     def _finish(self, run: Execution, ended: Ended | None) -> None:
-        """Take the end of a run, tell of it, and do with its key what was decided.
+        """Record the end of a reconcile, and apply the decision to its key.
 
         Args:
-            run: The run.
-            ended: How it ended; None says that it returned None, and forgot no call.
+            run: Ended reconcile.
+            ended: Result. None means that the function returned None and awaited all calls.
         """
         if run.reason is not None:
             self._free(run, ended.error if isinstance(ended, Raised) else None)
@@ -425,11 +426,11 @@ class ReconcileLoop:
         if self._failing or decision.row.action not in _SUCCESSES:
             self._note_failure(run, decision)
         if decision is not NOTHING:
-            RECONCILE.set(None)  # timers that are set from now on must not keep the context alive
+            RECONCILE.set(None)  # new timers must not keep the context alive
             self._carry_out(run.work, decision)
 
     def _free(self, run: Execution, error: BaseException | None = None) -> None:
-        """Free the slot of a run that has really ended; log what it raised after it was told to stop."""
+        """Free the worker of an ended reconcile, and log its exception if it was told to stop before."""
         self.runs.ended(run)
         if self.metrics.is_on:
             self.metrics.active_workers(len(self.runs))
@@ -437,16 +438,16 @@ class ReconcileLoop:
             return
         self.metrics.lingering(len(self.runs.lingering()))
         if error is not None:
-            # It decides nothing, but may say what is wrong.
+            # The error does not affect the decision, but it can help to find the cause.
             level = logging.DEBUG if _follows_from_stopping(error) else logging.WARNING
             message = "a reconcile raised after it was told to stop"
             extra = self._about(run)
             self._errors.log(_logger, level, message, error, now=self._clock(), extra=extra)
 
     def _cancelled(self, run: Execution) -> Raised | None:
-        """Say how a run ended that let a cancellation out."""
+        """Return the result of a reconcile that raised CancelledError."""
         if self._owner is not None and self._owner.cancelling():
-            self.runs.interrupt()  # the event loop ends, and has cancelled all tasks at once
+            self.runs.interrupt()  # the event loop is ending and has canceled all tasks
         if run.reason is not None:
             return None
         return Raised(ReconcileCancelledError("the reconciler let a CancelledError out, and nobody had cancelled it"))
@@ -454,7 +455,7 @@ class ReconcileLoop:
     # -- stopping
 
     def _interrupt(self) -> None:
-        """Have all workers end: leadership is lost, or the program ends."""
+        """Stop all workers, because leadership was lost or the program ends."""
         self._interrupted = True
         for task in self._workers:
             task.add_done_callback(self._never_began)
@@ -464,7 +465,7 @@ class ReconcileLoop:
         self._look()
 
     def _look(self) -> None:
-        """Tell runs to stop whose time has passed, and name those that do not stop; again when the next one is due."""
+        """Stop reconciles after their timeout, report those that do not stop, and schedule the next check."""
         now = self._clock()
         stop, warn = self.runs.due(now)
         for run in stop:
@@ -489,10 +490,11 @@ class ReconcileLoop:
     # -- ends
 
     def _memory_of(self, seen: Resource | None) -> dict[str, Any]:
-        """Return the memory of the object that was cached when a run began; any thread.
+        """Return the memory of the object that was cached when a reconcile began. Thread-safe.
 
-        It is kept as long as the object is cached: if that is over already, no event will come that drops it. That is
-        looked at last, since the end may come at any moment where another thread asks.
+        The memory is dropped by the event that removes the object from the cache. The check comes last because the
+        object can
+        leave the cache at any time while another thread runs this method.
         """
         if seen is None or self.own_cache is None:
             return {}
@@ -503,21 +505,21 @@ class ReconcileLoop:
         return memory
 
     def _is_echo(self, key: str, trigger: object) -> bool:
-        """Tell whether a run of a key that has failed since its last success caused a trigger; any thread."""
+        """Return whether a reconcile of the key since its last success caused the trigger. Thread-safe."""
         failing = self._failing.get(key)
         if failing is None or not isinstance(trigger, Trigger):
             return False
         return self._attribution.is_echo(trigger, controller=self.controller.name, key=key, since=failing[0])
 
     def _news(self, run: Execution) -> tuple[Trigger, ...]:
-        """Return the triggers that a key did not have already when it failed, and that did not wait for the retry."""
+        """Return the triggers that arrived after the last failure began and are not echoes of own writes."""
         triggers, failing = run.context.triggers, self._failing.get(run.key)
         if failing is None:
             return triggers
         return tuple(each for each in triggers if each.at >= failing[1] and not self._is_echo(run.key, each))
 
     def _note_failure(self, run: Execution, decision: KeyDecision) -> None:
-        """Remember since which run a key fails, and when its last failed run began."""
+        """Record the number of a key's first failed reconcile, and the start of its last one."""
         if decision.action in (Action.RATE_LIMIT, Action.PARK):
             first, _ = self._failing.get(run.key, (run.number, 0.0))
             self._failing[run.key] = (first, run.started_at)
@@ -525,11 +527,11 @@ class ReconcileLoop:
             self._failing.pop(run.key, None)
 
     def _carry_out(self, work: Work[str], decision: KeyDecision) -> None:
-        """Do with the key what was decided; an error goes on, for the queue to count and log."""
+        """Apply the decision, and raise its error so that the queue counts and logs it."""
         action = decision.action
         if action is Action.REQUEUE_AFTER:
             self.metrics.triggered("requeue", "after")
-            # The reasons of this run are dealt with: those of the next one begin with this request.
+            # This reconcile has handled its triggers, so the next one starts with this trigger only.
             trigger = Trigger(source="requeue", verb="after", at=self._clock())
             delay = jitter(decision.delay, decision.jitter, random=self._random())
             work.retry_after(delay, trigger=trigger, keep_triggers=False)
@@ -540,14 +542,14 @@ class ReconcileLoop:
                 self.metrics.triggered("retry", decision.case.value)
             if decision.error is not None:
                 raise decided(decision.error, parks=decision.terminal)
-            # Without an error: the queue counts and spaces it like a failure, and logs nothing.
+            # Without an error, the queue applies its backoff and logs nothing.
             self.queue.add_rate_limited(work.key)
             self.queue.done(work.key)
 
 
 @types.coroutine
 def _two_rounds() -> Generator[None, None, None]:
-    """Do what two calls of ``asyncio.sleep(0)`` do."""
+    """Wait for two iterations of the event loop, like two calls of ``asyncio.sleep(0)``."""
     yield
     yield
 
@@ -558,7 +560,7 @@ def _wake(waiter: asyncio.Future[None] | None) -> None:
 
 
 def _follows_from_stopping(error: BaseException) -> bool:
-    """Whether an error is only that a write was refused to a run that has to stop."""
+    """Return whether the error only reports writes that were rejected because the reconcile was stopped."""
     if isinstance(error, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", error)
         return group.split(_REFUSALS)[1] is None

@@ -1,4 +1,4 @@
-"""What controllers tell a metrics system: a protocol of hooks. The Prometheus side is ``deltaloop.metrics``.
+"""Metrics hooks for controllers; ``deltaloop.metrics`` implements them for Prometheus.
 
     controller_runtime_reconcile_total{controller,result}                  ``reconciled``
     controller_runtime_reconcile_time_seconds{controller}                  ``reconciled``
@@ -7,7 +7,7 @@
     controller_runtime_reconcile_timeouts_total{controller}                same
     controller_runtime_active_workers{controller}                          ``active_workers``
     controller_runtime_max_concurrent_reconciles{controller}               ``max_concurrent_reconciles``
-    deltaloop_cleanups_total{controller}                                   same
+    deltaloop_cleanups_total{controller}                                   ``reconciled``, by its counters
     deltaloop_reconcile_triggers_total{controller,source,verb}             ``triggered``
     deltaloop_reconciles_lingering{controller}                             ``lingering``
     deltaloop_hot_loops_total{controller,cause}                            ``hot_loop``
@@ -29,95 +29,95 @@ from deltaloop.workqueue.metrics import QueueMetrics
 Ts = TypeVarTuple("Ts")
 
 CLEANUPS: Final = "deltaloop_cleanups_total"
-"""Counts the reconciles that were clean-ups of objects that are being deleted."""
+"""Name of the counter of cleanups, which are reconciles of objects that are being deleted."""
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
 
 class ControllerMetrics(Protocol):
-    """Hooks; they are called on the loop and must not block.
+    """Hooks for controller metrics.
 
-    What they raise is logged and changes nothing.
+    They are called on the event loop and must not block. Their exceptions are logged and ignored.
     """
 
     def queue(self, controller: str) -> QueueMetrics | None:
-        """Return the hooks of a controller's work queue; None for none."""
+        """Return the metrics of a controller's work queue; None for no metrics."""
         ...
 
     def reconciled(self, controller: str, result: str, counters: tuple[str, ...], seconds: float) -> None:
-        """A reconcile has ended; ``counters`` are the names of the counters that grow beside the one of results."""
+        """Record an ended reconcile and its time in seconds; ``counters`` names additional counters to increment."""
         ...
 
     def active_workers(self, controller: str, number: int) -> None:
-        """So many reconciles run."""
+        """Record the number of running reconciles."""
         ...
 
     def max_concurrent_reconciles(self, controller: str, number: int) -> None:
-        """So many may run."""
+        """Record the maximum number of concurrent reconciles."""
         ...
 
     def triggered(self, controller: str, source: str, verb: str) -> None:
-        """A key was queued, or was queued already and got one more reason."""
+        """Record a trigger of a new or already queued key."""
         ...
 
     def lingering(self, controller: str, number: int) -> None:
-        """So many reconciles were told to stop and have not ended."""
+        """Record the number of reconciles that were told to stop and still run."""
         ...
 
     def hot_loop(self, controller: str, cause: str) -> None:
-        """A key keeps itself busy (``self``), or fights with another writer (``fight``)."""
+        """Record a hot key that triggers itself (``self``) or competes with another writer (``fight``)."""
         ...
 
     def slowed_down(self, controller: str) -> None:
-        """A reconcile of such a key was put off."""
+        """Record a delayed reconcile of a hot key."""
         ...
 
 
 @final
 class GuardedControllerMetrics:
-    """Calls the hooks for one controller; what they raise ends here. Without hooks it does nothing."""
+    """Call the hooks for one controller and log their exceptions. Without hooks, do nothing."""
 
     __slots__ = ("_controller", "_errors", "_hooks", "is_on")
 
     def __init__(self, hooks: ControllerMetrics | None, controller: str) -> None:
-        """Call ``hooks`` for ``controller``."""
+        """Keep the hooks and the name of the controller."""
         self._errors = ErrorSummaries()
         self._hooks = hooks
         self.is_on: bool = hooks is not None
         self._controller = controller
 
     def reconciled(self, result: str, counters: tuple[str, ...], seconds: float) -> None:
-        """Tell of a reconcile."""
+        """Record an ended reconcile."""
         if self._hooks is not None:
             self._call(self._hooks.reconciled, self._controller, result, counters, seconds)
 
     def active_workers(self, number: int) -> None:
-        """Tell how many run."""
+        """Record the number of running reconciles."""
         if self._hooks is not None:
             self._call(self._hooks.active_workers, self._controller, number)
 
     def max_concurrent_reconciles(self, number: int) -> None:
-        """Tell how many may run."""
+        """Record the maximum number of concurrent reconciles."""
         if self._hooks is not None:
             self._call(self._hooks.max_concurrent_reconciles, self._controller, number)
 
     def triggered(self, source: str, verb: str) -> None:
-        """Tell of a reason to run."""
+        """Record a trigger."""
         if self._hooks is not None:
             self._call(self._hooks.triggered, self._controller, source, verb)
 
     def lingering(self, number: int) -> None:
-        """Tell how many do not stop."""
+        """Record the number of reconciles that do not stop."""
         if self._hooks is not None:
             self._call(self._hooks.lingering, self._controller, number)
 
     def hot_loop(self, cause: str) -> None:
-        """Tell of a key that keeps itself busy."""
+        """Record a hot key."""
         if self._hooks is not None:
             self._call(self._hooks.hot_loop, self._controller, cause)
 
     def slowed_down(self) -> None:
-        """Tell of a reconcile that was put off."""
+        """Record a delayed reconcile."""
         if self._hooks is not None:
             self._call(self._hooks.slowed_down, self._controller)
 

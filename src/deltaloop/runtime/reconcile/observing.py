@@ -1,4 +1,4 @@
-"""What is told of each reconcile: metrics, a log line, its place in the history, its span, and its hot key."""
+"""Metrics, logs, history, spans and hot keys of reconciles."""
 
 from __future__ import annotations
 
@@ -31,11 +31,10 @@ _WRITES_KEPT: Final = 20
 
 @final
 class Observer:
-    """Watches the reconciles of one controller.
+    """Observe the reconciles of one controller.
 
     Attributes:
-        hot: Keys that keep themselves busy; None if nobody wants to know. ``wait`` and ``look`` are for those that it
-            has in ``watched``.
+        hot: Hot-key detection; None if it is disabled. ``wait`` and ``look`` apply to the keys in ``watched``.
     """
 
     def __init__(
@@ -46,13 +45,13 @@ class Observer:
         history: History,
         tracing: Tracing,
     ) -> None:
-        """Tell ``metrics``, ``history`` and ``tracing``, which all controllers of a program share.
+        """Create the observer of one controller.
 
         Args:
-            controller: Name of the controller that is observed.
-            metrics: What counts the controller's reconciles.
-            history: The last reconciles of the program.
-            tracing: Makes a span for each reconcile, where tracing is on.
+            controller: Observed controller.
+            metrics: Metrics of the controller.
+            history: Last reconciles of the program.
+            tracing: Factory of the program's spans.
         """
         self._name = controller.name
         self._kind = str(controller.resource)
@@ -62,11 +61,11 @@ class Observer:
         self.hot: HotLoops | None = None if controller.hot_loops is None else HotLoops(controller.hot_loops)
 
     def wait(self, key: str, *, now: float) -> float:
-        """Return how many seconds a reconcile has to wait because its key is hot; 0 for at once.
+        """Return the delay in seconds of a hot key's reconcile; 0 for other keys.
 
         Args:
             key: Key of the object, ``namespace/name``.
-            now: The monotonic clock, in seconds.
+            now: Monotonic time in seconds.
         """
         if self.hot is None:
             return 0.0
@@ -76,14 +75,15 @@ class Observer:
         return seconds
 
     async def look(self, key: str, *, triggers: Sequence[Trigger], client: Client) -> None:
-        """Read an object whose other writer is about to be told of, so that the warning can name it.
+        """Read an object that another writer changes, so that the coming warning can name the writer.
 
-        One request for a warning, of at most ``_LOOK_TIMEOUT`` seconds. Without an answer the warning comes all the
-        same.
+        Each warning needs at most one request, limited to ``_LOOK_TIMEOUT`` seconds. The warning is also logged if the
+        request
+        fails.
 
         Args:
-            key: Whose reconcile begins.
-            triggers: Why, with their origins.
+            key: Key of the beginning reconcile.
+            triggers: Triggers with their origins.
             client: Client of the cluster.
         """
         subject = None if self.hot is None else self.hot.wants_to_see(key, triggers=triggers)
@@ -102,12 +102,12 @@ class Observer:
             self.hot.saw(key, subject, obj)
 
     def last_error(self, key: str) -> str:
-        """Return the type of what the last reconcile of a key raised; empty if nothing, or if it is forgotten."""
+        """Return the exception type of a key's last reconcile; empty if it succeeded or is no longer known."""
         last = self._history.latest(self._name, key)
         return "" if last is None else last.error
 
     def begins(self, context: Context, *, now: float) -> Span | None:
-        """Start the span of a reconcile, in its task; None if no program collects spans."""
+        """Start the span of a reconcile in its task; None if the program does not collect spans."""
         if now >= self.tracing.look_at:
             self.tracing.look(now)
         return self.tracing.start(context, name=self._name) if self.tracing.is_on else None
@@ -115,13 +115,13 @@ class Observer:
     def ended(
         self, run: Execution, decision: KeyDecision, *, now: float, news: Sequence[Trigger] | None = None
     ) -> None:
-        """Tell of a reconcile that has ended.
+        """Record an ended reconcile.
 
         Args:
-            run: The reconcile.
-            decision: How it ended.
-            now: The monotonic clock, in seconds.
-            news: Triggers that did not wait for a retry; None means all triggers of the reconcile.
+            run: Ended reconcile.
+            decision: Decision about its key.
+            now: Monotonic time in seconds.
+            news: Triggers that did not wait for a retry. None means all triggers of the reconcile.
         """
         row, context, error = decision.row, run.context, decision.error
         result = row.result or decision.case.value

@@ -1,8 +1,4 @@
-"""What a user can do about an error that comes from outside: added to it as a note, with the controller that it meets.
-
-The server and the caches say what is wrong, and do not know which controller wanted it. Logs and ``deltaloop run`` show
-notes beside the error's text.
-"""
+"""Notes that add the affected controller and a remedy to errors of the server and the caches."""
 
 from __future__ import annotations
 
@@ -15,16 +11,16 @@ from deltaloop.cache.errors import CacheSyncError
 
 
 def note_unknown_kind(error: UnknownResourceError, places: Sequence[str]) -> None:
-    """Say where a kind is named that the server does not know, such as ``owns= of controller 'foo'``."""
+    """Add the places that name the unknown kind, such as ``owns= of controller 'foo'``."""
     error.add_note(f"it is named in {' and '.join(places)}")
 
 
 def note_empty_caches(error: CacheSyncError, users: Mapping[str, Collection[str]]) -> None:
-    """Say which controllers need the caches that cannot fill, and how they would.
+    """Add the controllers that need the unfilled caches, and the remedy.
 
     Args:
-        error: Why caches are not full.
-        users: Names of controllers, by the name of the cache.
+        error: Error of the caches.
+        users: Names of controllers by cache name.
     """
     for failure in error.failures:
         who = " and ".join(map(repr, sorted(users.get(failure.resource, ()))))
@@ -38,7 +34,7 @@ def note_empty_caches(error: CacheSyncError, users: Mapping[str, Collection[str]
 
 
 def note_missing_right(error: BaseException, controller: str) -> None:
-    """Name the remedy for each request that RBAC denied. Admission also answers 403, but no role helps there."""
+    """Add the remedy to each RBAC denial. Admission also returns 403, but roles do not help there."""
     note = (
         f"if controller {controller!r} lacks a right: declare what it does (writes=[...]) and grant the role "
         "that `deltaloop generate rbac MODULE` prints"

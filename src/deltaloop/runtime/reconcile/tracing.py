@@ -1,8 +1,8 @@
-"""Spans of reconciles by the OpenTelemetry API, if that is installed (extra ``otel``); else nothing.
+"""OpenTelemetry spans of reconciles (extra ``otel``).
 
-Who collects the spans is up to the program: without an SDK that it sets up, the API does nothing. A span has the object
-as attributes, its reasons as a short list (``informer update``, ``self update``), and links to the spans of the
-reconciles whose writes caused it. It is the current one while the reconciler runs, threads included.
+Without the API, or without an SDK that the program sets up, no spans are collected. A span has the object and its
+triggers (such as ``informer update`` or ``self update``) as attributes, and links to the spans of the reconciles whose
+writes caused it. It is the current span while the reconcile function runs, including its threads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LOOK_INTERVAL: Final = 1.0
 
 
 def reasons(triggers: tuple[Trigger, ...]) -> tuple[str, ...]:
-    """Return why a reconcile runs in words of low cardinality, each once, in a fixed order."""
+    """Return the distinct causes of a reconcile with low cardinality, sorted."""
     named = {f"{_who(trigger)} {trigger.verb}" for trigger in triggers}
     return tuple(sorted(named))
 
@@ -33,15 +33,15 @@ def _who(trigger: Trigger) -> str:
 
 @final
 class Tracing:
-    """Makes the spans of one program's reconciles.
+    """Create the spans of one program's reconciles.
 
     Attributes:
-        is_on: Whether a span is to be started for each reconcile.
-        look_at: When to call ``look``, in seconds of the monotonic clock; never without the API.
+        is_on: Whether to start a span for each reconcile.
+        look_at: Next time to call ``look``, in seconds of the monotonic clock. Infinite without the API.
     """
 
     def __init__(self) -> None:
-        """Use the API's tracer of the name ``deltaloop.runtime``, if the API is installed."""
+        """Get the API's tracer ``deltaloop.runtime``, if the API is installed."""
         self.is_on: bool = False
         self.look_at: float = math.inf
         self._tracer: Tracer | None = None
@@ -54,7 +54,7 @@ class Tracing:
         self.look_at = -math.inf
 
     def start(self, context: Context, *, name: str) -> Span | None:
-        """Start the span of a reconcile, and make it the current one of the present task; None without the API.
+        """Start the span of a reconcile and make it the task's current span; return None without the API.
 
         Args:
             context: Context of the reconcile.
@@ -88,7 +88,7 @@ class Tracing:
         return span
 
     def look(self, now: float) -> None:
-        """Notice whether a program collects spans: it may begin to do so at any time."""
+        """Check whether the program collects spans, which it can start at any time."""
         from opentelemetry import trace
 
         self.is_on = not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
@@ -105,7 +105,7 @@ class Tracing:
 
 
 def end(span: Span, *, result: str, error: BaseException | None) -> None:
-    """End a span; of an error its type is told, never its text, which may hold data."""
+    """End a span. It records only the type of an error, because the text can contain data."""
     from opentelemetry.trace import StatusCode
 
     span.set_attribute("deltaloop.result", result)
