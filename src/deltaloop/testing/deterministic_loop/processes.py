@@ -334,7 +334,7 @@ class Process:
         return self._loop.create_task(coroutine, name=name or self.name, context=self._context)
 
     def crash(self) -> None:
-        """End the process now without clean-up; a second call does nothing.
+        """End the process now without clean-up, unless it has crashed already.
 
         A caller inside the process continues to its next ``await``, and never returns from there.
         """

@@ -227,9 +227,9 @@ class VirtualLoop(ProcessLoop):
         return self.seen(now) if self._slowed else now
 
     async def idle(self, *, turns: int = 10_000) -> bool:
-        """Wait until the loop has nothing to do before its next timer, and return whether that happened.
+        """Wait until the loop is idle before its next timer, and return whether that happened.
 
-        No virtual time passes.
+        Virtual time does not advance meanwhile.
 
         Args:
             turns: Maximum number of turns of the loop, because a task that keeps waking itself never becomes idle.

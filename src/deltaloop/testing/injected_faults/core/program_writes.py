@@ -74,8 +74,8 @@ WEBHOOK_FAULTS: Final = frozenset({FaultKind.WEBHOOK_UNAVAILABLE, FaultKind.WEBH
 LASTS: Final = 30.0
 """Duration of a fault in seconds."""
 SLOW_RATE: Final = 0.7
-"""Seconds of a slow clock for each second of the server's. A leader that gives up after 10 s of its own clock is still
-in time for the 15 s of the other replicas."""
+"""Seconds of a slow clock for each second of the server's. A leader that stops after 10 s on its clock still
+stops before the other replicas take over after 15 s."""
 
 
 class PlannedFault(NamedTuple):
@@ -208,7 +208,7 @@ class ProgramWrite:
 
     @property
     def version(self) -> str:
-        """Resource version of the stored object, which stays the same if the write changed nothing."""
+        """Resource version of the stored object, which is unchanged if the write had no effect."""
         return text(mapping(self.stored.get("metadata")).get("resourceVersion"))
 
     @property

@@ -91,7 +91,7 @@ class Reset(RelayFault):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stall(RelayFault):
-    """Forward nothing in the direction, including the end of its stream.
+    """Stop forwarding bytes in the direction, including the end of its stream.
 
     Attributes:
         duration: Duration in seconds; None means permanently.
@@ -162,7 +162,7 @@ class Corrupt(RelayFault):
     mask: int = 1
 
     def __post_init__(self) -> None:
-        """Reject values that change nothing."""
+        """Reject values without effect."""
         RelayFault.__post_init__(self)
         if self.count < 1 or not 1 <= self.mask <= 255:
             raise ValueError(f"Corrupt(count={self.count}, mask={self.mask}) flips nothing; 1 or more and 1 to 255")
@@ -288,7 +288,7 @@ class RelayMachine:
         if not self._half_open and self._closing is None:
             self._closing = Close(by_reset=True)
 
-    # What to do
+    # Actions
 
     def act(self, now: float) -> list[Act]:
         """Return the actions that are due, in order; none after ``Close``."""
@@ -304,7 +304,7 @@ class RelayMachine:
         return acts
 
     def wake_at(self) -> float | None:
-        """Return the time of the next ``act`` if nothing is fed until then; None means never."""
+        """Return the time of the next ``act`` if no bytes arrive until then; None means never."""
         if self._over:
             return None
         moments = [moment for moment, _ in self._timed[:1]]
