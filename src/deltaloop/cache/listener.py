@@ -76,18 +76,6 @@ class Listener(Generic[T]):
         on_room: Callable[[], None],
         metrics: GuardedCacheMetrics,
     ) -> None:
-        """Create a listener with an empty buffer.
-
-        Args:
-            handler: Handler of the notifications.
-            decode: Function that converts cached objects for the handler.
-            name: Name of the handler in the log.
-            resource: Name of the informer in the log.
-            upstream_has_synced: Function that returns whether the informer has sent its initial list.
-            options: Resync period and buffer of the handler.
-            on_room: Function called when a full bounded buffer has room again.
-            metrics: Hooks for metrics.
-        """
         self._errors = ErrorSummaries()
         self._handler: ResourceEventHandler[Any] = handler
         self._decode: Callable[[Resource], Any] | None = None  # None if the handler receives the cached objects

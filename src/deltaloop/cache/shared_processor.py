@@ -48,16 +48,6 @@ class SharedProcessor(Generic[T]):
         resync_period: float,
         metrics: GuardedCacheMetrics,
     ) -> None:
-        """Create a processor without handlers.
-
-        Args:
-            name: Name of the informer in the log.
-            decode: Function that converts cached objects for handlers.
-            objects: Function that returns all cached objects.
-            upstream_has_synced: Function that returns whether the cache contains the first full list.
-            resync_period: Seconds between resyncs for handlers without their own period, or 0 for none.
-            metrics: Hooks for metrics.
-        """
         self._name = name
         self._decode = decode
         self._objects = objects
@@ -123,8 +113,7 @@ class SharedProcessor(Generic[T]):
     async def distribute_in_turns(self, notifications: Iterable[Notification[Resource]]) -> None:
         """Add notifications to the buffers of the current handlers, and let other tasks run in between.
 
-        The cache already contains the changes, so handlers that are added meanwhile get them in their replay. Resyncs
-        wait until the end.
+        Handlers that are added meanwhile get the changes in their replay. Resyncs wait until the end.
         """
         listeners = tuple(self._listeners)
         self._distributing = True

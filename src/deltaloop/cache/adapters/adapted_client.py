@@ -176,7 +176,7 @@ class AdaptedClient:
             raise self._late(path) from error
         try:
             limits = WatchLimits(_LIMITS, now=started_at, timeout_seconds=asked)
-            limits.saw_bytes(loop.time())  # the answer's headers
+            limits.saw_bytes(loop.time())  # the response headers
             yield WatchStream(
                 answer.chunks,
                 kind,

@@ -97,10 +97,7 @@ class WritableStore(Protocol[V]):
         ...
 
     def transaction_by_key(self, writes: Iterable[tuple[str, V | None]]) -> list[V | None]:
-        """Perform all writes in one step, and return the previous object for each write.
-
-        A write stores an object under a key, or deletes the key for None.
-        """
+        """Perform all writes in one step (None deletes a key), and return the previous object for each write."""
         ...
 
 
@@ -109,8 +106,7 @@ def process_deltas(
 ) -> Iterator[Notification[M]]:
     """Apply deltas to a store, oldest first, and yield the notifications.
 
-    Raises:
-        TransactionError: At the end, if some objects have no key.
+    Objects without a key lead to a ``TransactionError`` at the end.
     """
     failures: dict[int, Exception] = {}
     run: dict[str, Delta[M]] = {}

@@ -28,11 +28,7 @@ class SingleFileTracker:
         self._on_the_way += count
 
     def finished(self, count: int = 1) -> None:
-        """Count items that were delivered, successfully or not.
-
-        Raises:
-            RuntimeError: If more items were delivered than queued, which is a bug of the caller.
-        """
+        """Count items that were delivered, successfully or not."""
         if self._on_the_way < count:
             raise RuntimeError("an item was delivered that was never handed out")
         self._on_the_way -= count

@@ -27,14 +27,11 @@ SPARE: Final = 64
 
 @final
 class WaitingItem(msgspec.Struct, Generic[K], eq=False):
-    """A delayed item.
+    """A delayed item. ``order`` sorts equal due times; it is 0 after the removal from the heap.
 
     Attributes:
-        item: Item to add.
         due_at: Due time in seconds on the queue's clock.
-        triggers: Triggers of the future run.
         paid: Whether the delay comes from a rate limiter, which may get its token back.
-        order: Number of the insertion, which sorts equal times. The heap sets it, and resets it to 0 on removal.
     """
 
     item: K

@@ -31,11 +31,9 @@ class TriggerLog(msgspec.Struct, eq=False, gc=False):
 
     Attributes:
         bound: Largest number of stored triggers. With 0, triggers are only counted.
-        stated_priority: Priority of the item, or None if unspecified. Higher is more urgent.
-        merge: Function that merges a new trigger with the stored ones. None appends it. It must not raise.
+        stated_priority: Priority, or None if unspecified. Higher is more urgent.
         since: Time at which the item began to need this run. The queue core sets it.
         dropped: Number of triggers that were not stored.
-        kept: Stored triggers, oldest first.
     """
 
     bound: int = DEFAULT_MAX_TRIGGERS
@@ -51,12 +49,7 @@ class TriggerLog(msgspec.Struct, eq=False, gc=False):
         return 0 if self.stated_priority is None else self.stated_priority
 
     def add(self, trigger: object | None, *, priority: int | None = None) -> None:
-        """Append or merge a trigger.
-
-        Args:
-            trigger: Cause of the run, or None.
-            priority: Priority; the highest one counts. None does not change it.
-        """
+        """Append or merge a trigger; None adds none. The highest priority counts."""
         if priority is not None and (self.stated_priority is None or priority > self.stated_priority):
             self.stated_priority = priority
         if trigger is None:

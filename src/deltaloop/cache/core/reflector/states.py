@@ -24,13 +24,7 @@ class ReflectorPhase(StrEnum):
 
 
 class State(msgspec.Struct, frozen=True):
-    """Description of a state for readers.
-
-    Attributes:
-        phase: Described phase.
-        asks: Request to the server in this phase.
-        leaves: Conditions for leaving the phase, in the order of evaluation, with the possible next phases.
-    """
+    """Description of a phase for readers: its request to the server, and the conditions for leaving it, in order."""
 
     phase: ReflectorPhase
     asks: str
