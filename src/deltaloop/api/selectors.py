@@ -102,7 +102,7 @@ class LabelSelector(msgspec.Struct, frozen=True):
         The terms are sorted by key.
 
         Raises:
-            InvalidSelectorError: If the selector is invalid. The message is the same as upstream.
+            InvalidSelectorError: If the selector is invalid. The message follows upstream.
         """
         return cls(tuple(sorted(_LabelParser(text).parse(), key=lambda requirement: requirement.key)))
 
@@ -309,7 +309,7 @@ class FieldSelector(msgspec.Struct, frozen=True):
         """Reject unsupported fields.
 
         Raises:
-            InvalidSelectorError: If a field is not supported. The message is the same as upstream.
+            InvalidSelectorError: If a field is not supported. The message names the field and the supported fields.
         """
         known = tuple(supported)
         for requirement in self.requirements:

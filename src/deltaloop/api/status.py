@@ -1,10 +1,15 @@
 """Status responses of API servers, and the exceptions for them.
 
-ApiError ├── BadRequestError 400          ├── GoneError 410 ├── UnauthorizedError 401        │   └── ExpiredError
-(reason Expired: relist) ├── ForbiddenError 403           ├── RequestEntityTooLargeError 413 ├── NotFoundError 404
-├── UnsupportedMediaTypeError 415 ├── MethodNotAllowedError 405    ├── InvalidError 422 ├── NotAcceptableError 406
-├── TooManyRequestsError 429 ├── ConflictError 409            ├── InternalServerError 500 │   └── AlreadyExistsError
-├── ServiceUnavailableError 503 │                                └── ServerTimeoutError 504
+    ApiError
+    ├── BadRequestError 400          ├── GoneError 410
+    ├── UnauthorizedError 401        │   └── ExpiredError          (reason Expired: relist)
+    ├── ForbiddenError 403           ├── RequestEntityTooLargeError 413
+    ├── NotFoundError 404            ├── UnsupportedMediaTypeError 415
+    ├── MethodNotAllowedError 405    ├── InvalidError 422
+    ├── NotAcceptableError 406       ├── TooManyRequestsError 429
+    ├── ConflictError 409            ├── InternalServerError 500
+    │   └── AlreadyExistsError       ├── ServiceUnavailableError 503
+    │                                └── ServerTimeoutError 504
 
 The class depends on the reason, or on the code if the reason is unknown. The embedded server writes the same
 ``Status``.

@@ -1,9 +1,9 @@
 """Hooks for request metrics, with the metric names of controller-runtime.
 
-rest_client_requests_total{code,method,host}                          ``request_done``
-rest_client_request_duration_seconds{verb,host}                       ``request_duration``
-rest_client_rate_limiter_duration_seconds{verb,host}                  ``rate_limiter_duration``
-rest_client_request_retries_total{code,verb,host}                     ``request_retried``
+    rest_client_requests_total{code,method,host}                          ``request_done``
+    rest_client_request_duration_seconds{verb,host}                       ``request_duration``
+    rest_client_rate_limiter_duration_seconds{verb,host}                  ``rate_limiter_duration``
+    rest_client_request_retries_total{code,verb,host}                     ``request_retried``
 
 Labels contain no object data, so their number is small. Hooks run on the event loop and must not block. Exceptions from
 hooks are logged and do not affect the request.

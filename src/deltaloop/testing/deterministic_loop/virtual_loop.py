@@ -46,7 +46,7 @@ class StalledError(RuntimeError):
 
 
 class _ThreadCount:
-    """Number of threads that work for the loop, changed by the loop and by the threads themselves."""
+    """Thread-safe number of threads that work for the loop."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -331,7 +331,7 @@ class VirtualLoop(ProcessLoop):
             ready.extend(later)
 
     async def shutdown_default_executor(self, *_: object, **__: object) -> None:
-        """Wait in real time for the default executor's threads, because a virtual timeout would expire at once."""
+        """Wait in real time for the default executor, because a virtual timeout would expire at once."""
         self._virtual_selector.threads.add(1)
         try:
             await super().shutdown_default_executor()

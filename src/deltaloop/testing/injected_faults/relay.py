@@ -235,7 +235,7 @@ class RelayConnection:
 
     @property
     def number(self) -> int:
-        """Number of the connection in the order of acceptance, from 0."""
+        """Number in the order of acceptance, from 0."""
         return self._number
 
     @property

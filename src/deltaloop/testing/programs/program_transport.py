@@ -68,7 +68,7 @@ class ProgramTransport:
             process: Process of the program.
             crash: Function that crashes the process and restarts it that many revisions behind.
             reason: Function that returns the reason of the current write.
-            lags_until: Time on the loop's clock until which watches deliver only their initial state.
+            lags_until: Loop time until which watches deliver only their initial state.
         """
         self._inner = inner
         self._state = state
