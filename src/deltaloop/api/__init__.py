@@ -1,7 +1,7 @@
-"""What an object is: resource types, resources, keys, versions, selectors, Status errors, triggers.
+"""Kubernetes objects: resource types, resources, keys, versions, selectors, Status errors and triggers.
 
-This room is ground: it imports no other room, does no I/O and knows no clock. Everything that names, decodes, compares
-or selects a Kubernetes object lives here, for the client's side and the embedded server's side alike.
+The package imports no other package of deltaloop, performs no I/O and reads no clock. The client and the embedded
+server share it.
 """
 
 from deltaloop._internal.lazy_names import lazy_names

@@ -1,7 +1,7 @@
-"""Bytes of an object in a smaller form, which whoever made it can read.
+"""Compressed JSON of an object.
 
-A ``Resource`` keeps its JSON as it is, or so. There is one reference to either in it, replaced in one step: a reader in
-another thread sees the one or the other, and reads the same JSON from both.
+A ``Resource`` stores its JSON plain or compressed. The reference is replaced atomically, so readers in other threads
+always see one of both forms.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ import msgspec
 
 
 class Compressor(Protocol):
-    """Makes bytes smaller, and back; ``decompress`` may be called from any thread, from several at once."""
+    """Compression codec. ``decompress`` must be thread-safe."""
 
     def compress(self, raw: bytes) -> bytes | None:
-        """Return the smaller form, or None if it would be no smaller. Called by one thread at a time."""
+        """Return the compressed form, or None if it is not smaller. Called by one thread at a time."""
         ...
 
     def decompress(self, data: bytes) -> bytes:
-        """Return the bytes.
+        """Return the original bytes.
 
         Raises:
-            MalformedObjectError: If ``data`` is not what ``compress`` gave.
+            MalformedObjectError: If ``data`` was not returned by ``compress``.
         """
         ...
 
 
 class Compressed(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """Compressed bytes and who can read them."""
+    """Compressed bytes with their codec."""
 
     data: bytes
     codec: Compressor
 
     def decompress(self) -> bytes:
-        """Return the bytes as they were.
+        """Return the original bytes.
 
         Raises:
-            MalformedObjectError: If they were damaged.
+            MalformedObjectError: If the data is damaged.
         """
         return self.codec.decompress(self.data)

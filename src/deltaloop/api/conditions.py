@@ -1,4 +1,4 @@
-"""Conditions: the entries of ``status.conditions``, how they are read, and what Kubernetes allows in one.
+"""Read and validate the entries of ``status.conditions``.
 
 Source: apimachinery pkg/apis/meta/v1 ``Condition`` and its validation.
 """
@@ -28,10 +28,10 @@ _STATUS: Final = Path("status")
 
 
 def conditions_of(obj: Resource) -> list[Condition]:
-    """Return the entries of ``status.conditions``; those that are no objects are left out.
+    """Return the entries of ``status.conditions``, without entries that are not objects.
 
     Raises:
-        MalformedObjectError: If the object cannot be read.
+        MalformedObjectError: If the object cannot be decoded.
     """
     found = _mapping(_STATUS.get(obj)).get("conditions")
     entries = cast("list[object]", found) if isinstance(found, list) else []
@@ -39,10 +39,12 @@ def conditions_of(obj: Resource) -> list[Condition]:
 
 
 def is_outdated(obj: Resource, condition: Condition) -> bool:
-    """Tell whether a condition is about an older generation of its object; one that does not say it is not.
+    """Return whether a condition describes an older generation of its object.
+
+    A condition is current if neither it nor the status has an ``observedGeneration``.
 
     Raises:
-        MalformedObjectError: If the object cannot be read.
+        MalformedObjectError: If the object cannot be decoded.
     """
     observed = condition.get("observedGeneration")
     if observed is None:
@@ -51,15 +53,15 @@ def is_outdated(obj: Resource, condition: Condition) -> bool:
 
 
 def is_reason(text: str) -> bool:
-    """Tell whether a text may be the reason of a condition: a word such as ``MinimumReplicasAvailable``."""
+    """Return whether a text is a valid reason of a condition, such as ``MinimumReplicasAvailable``."""
     return len(text) <= _LONGEST_REASON and _REASON().fullmatch(text) is not None
 
 
 def check_condition_type(type_name: str) -> None:
-    """Refuse a type that no condition may have.
+    """Reject an invalid condition type.
 
     Raises:
-        InvalidArgumentError: If it is none.
+        InvalidArgumentError: If the type is invalid.
     """
     if len(type_name) > _LONGEST_TYPE or _TYPE().fullmatch(type_name) is None:
         raise InvalidArgumentError(
@@ -69,10 +71,10 @@ def check_condition_type(type_name: str) -> None:
 
 
 def check_condition(type_name: str, status: str, *, reason: str, message: str) -> None:
-    """Refuse what the API server refuses in a condition.
+    """Reject a condition that the API server would reject.
 
     Raises:
-        InvalidArgumentError: If a part is not as it has to be; it says which.
+        InvalidArgumentError: If a field is invalid. The message describes the field.
     """
     check_condition_type(type_name)
     if status not in STATUSES:

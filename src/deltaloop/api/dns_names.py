@@ -1,4 +1,4 @@
-"""Names that a domain name could have: what is wrong with one, in words.
+"""Validate DNS names and labels, and describe their faults.
 
 Source: apimachinery pkg/util/validation and pkg/api/validate/content (``IsDNS1035Label``, ``IsDNS1123Label``,
 ``IsDNS1123Subdomain``, ``IsLabelKey``, ``IsLabelValue``).
@@ -42,25 +42,25 @@ _VALUE_RULE: Final = (
 
 
 def label_problems(name: str) -> list[str]:
-    """Return what keeps a name from being a DNS label that starts with a letter."""
+    """Return the faults of a name as a DNS label that starts with a letter."""
     problems = [] if len(name) <= _LONGEST_LABEL else [f"must be no more than {_LONGEST_LABEL} characters"]
     return problems if _LABEL.fullmatch(name) else [*problems, _LABEL_RULE]
 
 
 def subdomain_problems(name: str) -> list[str]:
-    """Return what keeps a name from being a DNS subdomain."""
+    """Return the faults of a name as a DNS subdomain."""
     problems = [] if len(name) <= _LONGEST_SUBDOMAIN else [f"must be no more than {_LONGEST_SUBDOMAIN} characters"]
     return problems if _SUBDOMAIN.fullmatch(name) else [*problems, _SUBDOMAIN_RULE]
 
 
 def is_qualified_name(name: str) -> bool:
-    """Tell whether a name is one of 63 characters at most, with or without a DNS subdomain and a slash before it."""
+    """Return whether a name has at most 63 characters, after an optional DNS subdomain and a slash."""
     prefix, slash, last = name.rpartition("/")
     return (not slash or not subdomain_problems(prefix)) and _QUALIFIED.fullmatch(last) is not None
 
 
 def numbered_label_problems(name: str) -> list[str]:
-    """Return what keeps a name from being a DNS label that may start with a digit."""
+    """Return the faults of a name as a DNS label that can start with a digit."""
     problems = [] if len(name) <= _LONGEST_LABEL else [f"must be no more than {_LONGEST_LABEL} characters"]
     if _NUMBERED_LABEL.fullmatch(name):
         return problems
@@ -68,7 +68,7 @@ def numbered_label_problems(name: str) -> list[str]:
 
 
 def label_key_problems(key: str) -> list[str]:
-    """Return what keeps a text from being the key of a label: a name, with or without a DNS subdomain before it."""
+    """Return the faults of a label key: a name after an optional DNS subdomain and a slash."""
     prefix, slash, name = key.partition("/")
     if "/" in name:
         tail = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -93,6 +93,6 @@ def label_key_problems(key: str) -> list[str]:
 
 
 def label_value_problems(value: str) -> list[str]:
-    """Return what keeps a text from being the value of a label."""
+    """Return the faults of a label value."""
     problems = [] if len(value) <= _LONGEST_LABEL else [f"must be no more than {_LONGEST_LABEL} bytes"]
     return problems if not value or _KEY.fullmatch(value) else [*problems, _VALUE_RULE]

@@ -1,6 +1,6 @@
-"""Tells whether two values are the same JSON, without writing either.
+"""Compare decoded JSON values without encoding them.
 
-Python's ``==`` is no help: to it ``1``, ``1.0`` and ``True`` are equal, and a server sees three values.
+``==`` is not sufficient, because in Python ``1``, ``1.0`` and ``True`` are equal, but they are different JSON values.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ _PLAIN: Final = frozenset({dict, list, str, int, float, bool, type(None)})
 
 
 def is_same_json(value: object, other: object) -> bool | None:
-    """Compare two values of decoded JSON; the order of fields says nothing.
+    """Compare two decoded JSON values. The order of fields does not matter.
 
     Returns:
-        None if that cannot be told, because something else than dicts, lists and scalars stands in one of them, such as
-        a view of an object or a typed one: what it is as JSON shows when it is written.
+        None if a value contains types other than dicts, lists and scalars, such as views or typed objects, which must
+        be encoded to compare them.
     """
     kind = type(value)
     if kind not in _PLAIN or type(other) not in _PLAIN:

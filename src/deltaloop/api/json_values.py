@@ -1,4 +1,4 @@
-"""Reading decoded JSON that may have any shape: what is not of the expected type counts as empty."""
+"""Accessors for decoded JSON of unknown shape, which treat values of unexpected types as empty."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _IsMapping: TypeAlias = Callable[[object], TypeGuard[dict[str, object]]]
 _IsList: TypeAlias = Callable[[object], TypeGuard[list[object]]]
 _TypeOf: TypeAlias = Callable[[object], type[object]]
 
-# As ``isinstance``, which tells type checkers nothing about the contents, and without a frame of Python.
+# Like isinstance, but typed and without a Python frame.
 is_mapping: Final = cast("_IsMapping", dict.__instancecheck__)
 """Return whether the value is an object."""
 is_list: Final = cast("_IsList", list.__instancecheck__)
@@ -40,7 +40,7 @@ type_of: Final = cast("_TypeOf", type)
 
 
 def value_type(value: object) -> str:
-    """Return the type of a decoded value in the words of JSON schema; a float is a number even without a fraction."""
+    """Return the JSON schema type of a decoded value. A float is a number even without a fraction."""
     return _VALUE_TYPES.get(type(value), "null")
 
 
@@ -48,37 +48,37 @@ _ESCAPED: Final = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029
 
 
 def escape_html(text: str) -> str:
-    """Return JSON as Go's encoder writes it by default, without the signs of HTML and the line ends of JavaScript."""
+    """Return JSON as Go's encoder writes it by default, with HTML characters and JavaScript line separators escaped."""
     return text.translate(_ESCAPED)
 
 
 def json_type(value: object) -> str:
-    """Return what Go calls the type of a decoded value."""
+    """Return Go's name for the type of a decoded value."""
     return _JSON_TYPES.get(type(value), "null")
 
 
 def mapping(value: object) -> dict[str, object]:
-    """Return the value if it is an object, else an empty one."""
+    """Return the value if it is an object, otherwise an empty dict."""
     return value if is_mapping(value) else {}
 
 
 def items(value: object) -> list[object]:
-    """Return the value if it is a list, else an empty one."""
+    """Return the value if it is a list, otherwise an empty list."""
     return value if is_list(value) else []
 
 
 def text(value: object) -> str:
-    """Return the value if it is text, else the empty string."""
+    """Return the value if it is a string, otherwise ""."""
     return value if isinstance(value, str) else ""
 
 
 def integer(value: object) -> int:
-    """Return the value if it is a number, cut to an integer, else 0; booleans are no numbers."""
+    """Return the value as an integer if it is a number, otherwise 0. Booleans are not numbers."""
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
 def at(value: object, *fields: str) -> object:
-    """Return a nested field, or None where any part of the way is missing or no object."""
+    """Return a nested field, or None if a part of the path is missing or not an object."""
     for field in fields:
         if not is_mapping(value):
             return None
@@ -87,7 +87,7 @@ def at(value: object, *fields: str) -> object:
 
 
 def copied(value: T) -> T:
-    """Return a copy of decoded JSON that shares no object and no list with it, in a tenth of ``deepcopy``'s time."""
+    """Return a deep copy of decoded JSON, ten times faster than ``deepcopy``."""
     return cast("T", _copied(value))
 
 
@@ -100,10 +100,10 @@ def _copied(value: object) -> object:
 
 
 def string_map(value: object) -> dict[str, str]:
-    """Return the texts of an object by their names, passing over everything else."""
+    """Return the entries of an object whose values are strings."""
     return {name: item for name, item in mapping(value).items() if isinstance(item, str)}
 
 
 def texts(value: object) -> tuple[str, ...]:
-    """Return the texts of a list, passing over everything else."""
+    """Return the items of a list that are strings."""
     return tuple(item for item in items(value) if isinstance(item, str))

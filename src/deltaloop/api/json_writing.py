@@ -1,13 +1,13 @@
-"""Writes what a program hands in as JSON, and refuses what JSON cannot say, with the path of the value.
+"""Encode values as JSON, and reject values that JSON cannot represent, with their path.
 
-The encoder alone is silent about several of those: NaN and the infinities become ``null``, which removes the field in a
-merge patch; numbers become keys, so that ``1`` and ``"1"`` are two fields of one name; a set has another order in each
-process, so that two writers never agree; bytes become base64, in annotations and ``stringData``, too; a ``Resource``
-within a mapping becomes what it is made of. So what was encoded is looked through, and taken apart one by one if there
-is anything in it but mappings, lists, text, finite numbers, truth values and None.
+The encoder alone accepts several such values. NaN and infinities become ``null``, which removes the field in a merge
+patch. Numeric keys become strings, so that ``1`` and ``"1"`` are duplicate fields. Sets have a different order in each
+process, bytes become base64 even in annotations and ``stringData``, and a ``Resource`` in a mapping is encoded by its
+attributes. Encoded values are therefore inspected, and converted individually if they contain types other than
+mappings, lists, strings, finite numbers, booleans and None.
 
-A typed object (a msgspec Struct, a dataclass, an attrs class) says by its types what is meant: its bytes are base64, as
-in Go, its number keys are text, and its sets are written in order. Times, enums, UUIDs and decimals are text anywhere.
+The types of a typed object (msgspec Struct, dataclass, attrs class) define its encoding: bytes are base64, as in Go,
+numeric keys are strings, and sets are sorted. Times, enums, UUIDs and decimals are always strings.
 
 Source: Go's encoding/json, "json: unsupported value: NaN".
 """
@@ -31,7 +31,7 @@ from deltaloop.api.views import ReadOnlyList, ReadOnlyMap
 _SIMPLE_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
 _SCALARS: Final = frozenset({str, int, bool, type(None)})
 _CONTAINERS: Final = frozenset({dict, list, tuple})
-_VIEWS: Final = frozenset({ReadOnlyMap, ReadOnlyList})  # of decoded JSON, so that JSON can say it
+_VIEWS: Final = frozenset({ReadOnlyMap, ReadOnlyList})  # views of decoded JSON, which can always be encoded
 _FAILURES: Final = (msgspec.MsgspecError, TypeError, ValueError, RecursionError)
 
 
@@ -43,10 +43,10 @@ class _UnsayableError(Exception):
 
 
 def json_for_yaml(encoded: bytes) -> bytes:
-    """Return JSON with escapes for what a YAML reader folds or refuses in a string: line breaks, control characters.
+    """Return JSON in which characters are escaped that a YAML reader would fold or reject in a string.
 
-    A server reads an applied object as YAML. As they are, U+0085 would be stored as a space, and a delete character
-    would be refused.
+    A server parses an applied object as YAML. Without the escapes, it would store U+0085 as a space and reject a delete
+    character.
     """
     if encoded.isascii() and b"\x7f" not in encoded:
         return encoded
@@ -58,27 +58,27 @@ def json_for_yaml(encoded: bytes) -> bytes:
 
 
 def is_other_yaml(text: bytes) -> bool:
-    """Tell whether JSON may mean something else, or nothing, to a YAML reader."""
+    """Return whether a YAML reader may read the JSON differently, or reject it."""
     halves = b"\\u" in text and re.search(rb"\\u[dD][89a-fA-F]", text) is not None
     return halves or json_for_yaml(text) != text
 
 
 def write_json(value: object, what: str) -> bytes:
-    """Encode mappings, lists and scalars, which may hold views of objects, resources and typed objects.
+    """Encode mappings, lists and scalars, which can contain views, resources and typed objects.
 
     Args:
-        value: What to encode; it is not changed.
-        what: Names it in the error.
+        value: Value to encode, which is not changed.
+        what: Name of the value in error messages.
 
     Raises:
-        MalformedObjectError: If it holds what JSON cannot say; ``path`` says where.
+        MalformedObjectError: If JSON cannot represent a value. ``path`` is its location.
     """
     encoded = plain_json(value)
     if encoded is not None:
         return encoded
     try:
         if isinstance(value, msgspec.Struct) and not _is_resource_class(type(value)):
-            with suppress(*_FAILURES):  # what it is, and where, is found below
+            with suppress(*_FAILURES):  # _plain finds the fault and its location
                 encoded = plain_json(plain_fields(value))
                 if encoded is not None:
                     return encoded
@@ -95,7 +95,7 @@ def write_json(value: object, what: str) -> bytes:
 
 
 def is_unicode(text: str) -> bool:
-    """Tell whether a text can be written: there is no lone surrogate in it, as in names of files in other encodings."""
+    """Return whether a text has no lone surrogates, which occur in file names in other encodings."""
     if text.isascii():
         return True
     try:
@@ -106,10 +106,10 @@ def is_unicode(text: str) -> bool:
 
 
 def plain_fields(value: object) -> Any:
-    """Return a typed object as mappings, lists and scalars; numbers that are not finite stay.
+    """Return a typed object as mappings, lists and scalars, including numbers that are not finite.
 
     Raises:
-        TypeError, ValueError, RecursionError: If it is none, or JSON cannot say it.
+        TypeError, ValueError, RecursionError: If it is not a typed object, or JSON cannot represent it.
     """
     return msgspec.to_builtins(value, str_keys=True, order="deterministic", enc_hook=_known_view)
 
@@ -128,17 +128,17 @@ def _known_view(value: object) -> object:
 
 _encode: Final = msgspec.json.Encoder(enc_hook=_known_view).encode
 sorted_json: Final = msgspec.json.Encoder(enc_hook=_known_view, order="deterministic").encode
-"""Encodes decoded JSON so that equal objects have equal bytes."""
+"""Encoder of decoded JSON that produces equal bytes for equal objects."""
 
 
 def plain_json(value: object, encode: Callable[[object], bytes] = _encode) -> bytes | None:
-    """Return a value as JSON if the encoder says all that is in it; else None."""
+    """Return the JSON of a value, or None if the encoder cannot represent all values."""
     try:
         encoded = encode(value)
     except _FAILURES:
         return None
     containers: list[Any] = [(value,)]
-    for container in containers:  # it grows meanwhile
+    for container in containers:  # the list grows during iteration
         is_mapping = type_of(container) is dict
         for each in container:
             if not is_mapping:
@@ -158,7 +158,7 @@ def plain_json(value: object, encode: Callable[[object], bytes] = _encode) -> by
 
 
 def _plain(value: Any, path: str) -> Any:
-    """Take a value apart, and raise ``_UnsayableError`` where JSON has no word for it."""
+    """Convert a value, and raise ``_UnsayableError`` for values that JSON cannot represent."""
     kind: type = type(cast("object", value))
     write = _WRITERS.get(kind)
     if write is None:
@@ -176,7 +176,7 @@ def _plain(value: Any, path: str) -> Any:
 
 @lru_cache(maxsize=256)
 def _is_resource_class(kind: type) -> bool:
-    """Tell whether it is ``Resource``, whose module writes by this one; the fields of others have other names."""
+    """Return whether a class is ``Resource``, which cannot be imported here."""
     return hasattr(kind, "to_dict") and hasattr(kind, "resource_type")
 
 
@@ -196,7 +196,7 @@ def _plain_list(value: Sequence[Any], path: str) -> list[Any]:
 
 
 def _plain_text(value: str, path: str) -> str:
-    # What str.__str__ returns is a plain str, also for an enum whose members are text.
+    # str.__str__ returns a plain str, even for a string enum.
     text = str.__str__(value)
     if not is_unicode(text):
         raise _UnsayableError(path, "text with a lone surrogate is not Unicode; decode it anew")

@@ -1,6 +1,6 @@
-"""Keys: how an object is named in caches and queues.
+"""Keys that identify objects in caches and queues.
 
-A key is ``namespace/name``, or ``name`` for objects without a namespace.
+A key is ``namespace/name``, or ``name`` for cluster-scoped objects.
 
 Source: client-go tools/cache/store.go (``MetaNamespaceKeyFunc``, ``SplitMetaNamespaceKey``, ``ExplicitKey``).
 """
@@ -16,40 +16,40 @@ from deltaloop.api.errors import InvalidKeyError, MalformedObjectError
 
 @final
 class ExplicitKey(str):
-    """A key given as such: ``meta_namespace_key`` returns it unchanged, without looking for metadata."""
+    """Key that ``meta_namespace_key`` returns unchanged."""
 
     __slots__ = ()
 
 
 @runtime_checkable
 class HasObjectName(Protocol):
-    """Anything with a name and a namespace: a ``Resource``, an ``ObjectReference``, a typed object."""
+    """Object with a name and a namespace, such as a ``Resource``, an ``ObjectReference`` or a typed object."""
 
     @property
     def name(self) -> str:
-        """Name, never empty for a stored object."""
+        """Name, which is not empty for a stored object."""
         ...
 
     @property
     def namespace(self) -> str:
-        """Namespace, or the empty string for objects that have none."""
+        """Namespace, or empty for cluster-scoped objects."""
         ...
 
 
 class ObjectName(NamedTuple):
-    """A key in two parts."""
+    """Namespace and name of a key."""
 
     namespace: str
     name: str
 
     @property
     def key(self) -> str:
-        """The key as one string."""
+        """Key as a string."""
         return join_key(self.namespace, self.name)
 
 
 def join_key(namespace: str | None, name: str) -> str:
-    """Make a key from its parts; an empty or missing namespace leaves the bare name."""
+    """Return the key for a namespace and a name. An empty or missing namespace results in the bare name."""
     return f"{namespace}/{name}" if namespace else name
 
 
@@ -57,15 +57,15 @@ def meta_namespace_key(obj: object) -> str:
     """Return the key of an object.
 
     Args:
-        obj: An ``ExplicitKey``, an object with ``name`` and ``namespace``, an object with such a ``metadata``, or a
-            mapping with ``metadata.name`` (and ``metadata.namespace``).
+        obj: ``ExplicitKey``, object with ``name`` and ``namespace``, object with such a ``metadata``, or mapping with
+            ``metadata.name`` and optionally ``metadata.namespace``.
 
     Raises:
-        MalformedObjectError: If there is no metadata or no name to make a key from.
+        MalformedObjectError: If the metadata or the name is missing.
 
     Source: client-go tools/cache/store.go, ``MetaNamespaceKeyFunc``.
     """
-    # Several calls for each event: a Resource must not pay for what else may come.
+    # Fast path: this runs several times per event, mostly for a Resource.
     if _has_name_by_class(type(obj)):  # type: ignore[arg-type]  # mypy takes object's __hash__ for that of type
         own: Any = obj
         name, namespace = own.name, own.namespace
@@ -81,7 +81,7 @@ def meta_namespace_key(obj: object) -> str:
 
 @lru_cache(maxsize=256)
 def _has_name_by_class(kind: type[object]) -> bool:
-    """Say whether all objects of a class have ``name`` and ``namespace``, and are nothing that is looked at first."""
+    """Return whether all objects of a class have ``name`` and ``namespace``, and need no special handling."""
     return hasattr(kind, "name") and hasattr(kind, "namespace") and not issubclass(kind, (ExplicitKey, Mapping))
 
 
@@ -104,7 +104,9 @@ def _named(obj: object) -> ObjectName:
 
 
 def split_meta_namespace_key(key: str) -> ObjectName:
-    """Split a key into namespace and name; the namespace is empty for a bare name.
+    """Split a key into namespace and name.
+
+    The namespace is empty for a bare name.
 
     Raises:
         InvalidKeyError: If the key has more than one slash.

@@ -1,4 +1,4 @@
-"""The built-in kinds: constants, and a table to find them by name without asking a server.
+"""Constants for the built-in kinds, which need no discovery.
 
 Source: the published API of Kubernetes, stable versions.
 """
@@ -145,12 +145,12 @@ _BY_NAME: Final = {str(known): known for known in BUILT_IN}
 
 
 def parse_resource_type(name: str | TypedKind[Any]) -> ResourceType[Any]:
-    """Find a built-in kind by a name such as ``v1/Pod`` or ``apps/v1/Deployment``; a resource type is returned as is.
+    """Return the built-in kind with a name such as ``v1/Pod`` or ``apps/v1/Deployment``.
 
-    Of a class it is the one that ``custom_resource`` put there.
+    A resource type is returned unchanged. For a class, its resource type from ``custom_resource`` is returned.
 
     Raises:
-        UnknownResourceError: If it is not built in; a client finds the rest by discovery (``client.resource``).
+        UnknownResourceError: If the kind is not built in. Use ``client.resource`` to find other kinds by discovery.
     """
     name = as_kind(name)
     if isinstance(name, ResourceType):

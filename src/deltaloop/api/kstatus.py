@@ -1,11 +1,10 @@
-"""How far an object has come, whatever its kind: current, in progress, failed or on its way out, by kstatus' rules.
+"""Compute the status of any object by the rules of kstatus: current, in progress, failed or terminating.
 
-What all kinds have in common is asked first: a deletion under way, a status about an older generation, the conditions
-``Reconciling`` and ``Stalled``. Then comes the rule of the kind, for built-in ones that say it in ways of their own,
-and last the condition ``Ready``. What says nothing of all that is taken for current.
+The rules apply in this order: a pending deletion, a status for an older generation, the conditions ``Reconciling`` and
+``Stalled``, the rule of a built-in kind, and the condition ``Ready``. An object without any of these is current.
 
-Two things are read more strictly than upstream does it: a condition about an older generation does not count, and a
-Pod's phase that nobody knows makes its status unknown, where upstream fails.
+Two rules are stricter than upstream: a condition about an older generation is ignored, and an unknown Pod phase results
+in an unknown status, where upstream raises an error.
 
 Source: sigs.k8s.io/cli-utils pkg/kstatus/status (``generic.go``, ``core.go``), pkg/kstatus/polling/aggregator.
 """
@@ -30,14 +29,14 @@ _Map: TypeAlias = Mapping[str, object]
 _STATUS: Final = Path("status")
 _SPEC: Final = Path("spec")
 _SCHEDULING: Final = timedelta(seconds=15.0)
-"""How long a Pod may be without a node before that counts as a failure."""
+"""Time for which a Pod can be unscheduled before it counts as failed."""
 _NO_DEADLINE: Final = 2**31 - 1
 _MOST_NAMED: Final = 10
 _MOST_OF_EACH: Final = 200
 
 
 class KStatus(StrEnum):
-    """The names that kstatus has for how far an object has come."""
+    """Status values of kstatus."""
 
     CURRENT = "Current"
     IN_PROGRESS = "InProgress"
@@ -50,12 +49,12 @@ class KStatus(StrEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class ObjectStatus:
-    """How far an object has come.
+    """Status of an object.
 
     Attributes:
-        status: The status.
-        reason: Why, in one word, such as ``LessReady``; fit for the reason of a condition.
-        message: Why, for people.
+        status: Status value.
+        reason: Reason in one word, such as ``LessReady``, which you can use as the reason of a condition.
+        message: Explanation for users.
     """
 
     status: KStatus
@@ -64,23 +63,23 @@ class ObjectStatus:
 
     @property
     def is_current(self) -> bool:
-        """Whether the object is as its spec asks for it."""
+        """Whether the object matches its spec."""
         return self.status is KStatus.CURRENT
 
 
 def object_status(obj: object | None, *, now: WallTime | None = None) -> ObjectStatus:
-    """Tell how far an object has come.
+    """Return the status of an object.
 
-    A Job that has begun is current while it runs, and a Pod that has ended is current whatever came of it, as upstream
-    has it: to wait for the end of a Job, wait for its condition ``Complete``.
+    A running Job is current, and so is a Pod that has ended with any result, as in upstream. To wait for the end of a
+    Job, wait for its condition ``Complete``.
 
     Args:
-        obj: The object with its status: a ``Resource``, a mapping, or of a class; None for one that is not there.
-        now: The wall clock. With it, a Pod that no node takes counts as failed only 15 s after its creation; without
-            it, at once.
+        obj: ``Resource``, mapping or typed object, with its status. None means that the object does not exist.
+        now: Current wall-clock time. If it is given, an unschedulable Pod counts as failed 15 s after its creation,
+            otherwise immediately.
 
     Raises:
-        MalformedObjectError: If the object cannot be read.
+        MalformedObjectError: If the object cannot be decoded.
     """
     if obj is None:
         return ObjectStatus(KStatus.NOT_FOUND, "NotFound", "it does not exist")
@@ -95,17 +94,18 @@ def object_status(obj: object | None, *, now: WallTime | None = None) -> ObjectS
 
 
 def combined_status(objects: Iterable[object | None], *, now: WallTime | None = None) -> ObjectStatus:
-    """Tell how far several objects have come as a whole, such as the children of one.
+    """Return the combined status of several objects, such as the children of an owner.
 
-    It is current when all are, failed when one is, else unknown when one is, else in progress. The message names those
-    that are not current, the first ten of them, in the order given. No objects at all are current.
+    The result is current if all objects are current, failed if an object has failed, otherwise unknown if a status is
+    unknown, otherwise in progress. The message names the first ten objects that are not current. An empty list is
+    current.
 
     Args:
-        objects: The objects; None for one that is not there.
+        objects: Objects. None means that an object does not exist.
         now: See ``object_status``.
 
     Raises:
-        MalformedObjectError: If an object cannot be read.
+        MalformedObjectError: If an object cannot be decoded.
     """
     all_of_them = [(obj, object_status(obj, now=now)) for obj in objects]
     behind = [(obj, found) for obj, found in all_of_them if not found.is_current]
@@ -120,12 +120,12 @@ def combined_status(objects: Iterable[object | None], *, now: WallTime | None = 
     return ObjectStatus(status, reason, f"{len(behind)} of {len(all_of_them)} are not current: {'; '.join(named)}")
 
 
-# -- what an object shows
+# -- parts of an object
 
 
 @final
 class _Seen:
-    """The parts of an object that the rules look at."""
+    """Parts of an object that the rules use."""
 
     __slots__ = ("conditions", "now", "obj", "ready", "spec", "status")
 
@@ -143,7 +143,7 @@ class _Seen:
                 self.conditions.append(each)
 
     def condition(self, type_name: str, status: str = "True") -> Condition | None:
-        """Return the condition of a type if it has a status."""
+        """Return the condition of a type if it has this status, otherwise None."""
         for each in self.conditions:
             if each.get("type") == type_name and each.get("status") == status:
                 return each
@@ -153,7 +153,7 @@ class _Seen:
         return _number(self.status.get(field), 0)
 
     def replicas(self) -> int:
-        """How many are asked for; the default is one."""
+        """Return the desired replicas. The default is 1."""
         return _number(self.spec.get("replicas"), 1)
 
 
@@ -180,7 +180,7 @@ def _by_ready(seen: _Seen) -> ObjectStatus:
     return _current("its condition Ready is True") if ready.get("status") == "True" else _from(ready)
 
 
-# -- the rules of kinds
+# -- rules for kinds
 
 
 def _always(_: _Seen) -> ObjectStatus:
@@ -203,7 +203,7 @@ def _deployment(seen: _Seen) -> ObjectStatus:
     )
     if behind is not None:
         return behind
-    # Without a deadline there is no condition Progressing.
+    # Without a deadline, the condition Progressing does not exist.
     if _number(seen.spec.get("progressDeadlineSeconds"), _NO_DEADLINE) != _NO_DEADLINE:
         progressing = seen.condition("Progressing")
         if progressing is None or _reason(progressing) != "NewReplicaSetAvailable":
@@ -358,11 +358,11 @@ _RULES: Final[Mapping[tuple[str, str], Callable[[_Seen], ObjectStatus]]] = {
 }
 
 
-# -- parts of rules
+# -- helpers
 
 
 def _less(seen: _Seen, wanted: int, *fields: tuple[str, str]) -> ObjectStatus | None:
-    """Return what the first of some counts that is too small means; None if none is."""
+    """Return the status for the first count below ``wanted``, or None."""
     for reason, field in fields:
         if seen.count(field) < wanted:
             return _in_progress(reason, f"{field} is {seen.count(field)} of {wanted}")
@@ -383,7 +383,7 @@ def _in_progress(reason: str, message: str) -> ObjectStatus:
 
 
 def _from(condition: Condition, status: KStatus = KStatus.IN_PROGRESS) -> ObjectStatus:
-    """Make a status that says what a condition says."""
+    """Return a status with the reason and message of a condition."""
     name = f"its condition {_text(condition.get('type'))} is {_text(condition.get('status'))}"
     reason = _reason(condition)
     return ObjectStatus(status, reason if is_reason(reason) else str(status), _text(condition.get("message")) or name)

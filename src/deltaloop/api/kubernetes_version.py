@@ -1,6 +1,6 @@
-"""The one version of Kubernetes that the tables of this package were made for; nothing else names it.
+"""Kubernetes version that the tables of this package match.
 
-``make -C lab kubernetes VERSION=...`` writes it anew together with all that follows from it
+``make -C lab kubernetes VERSION=...`` updates it together with all files that depend on it
 (internals/raising-kubernetes.md).
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 KUBERNETES: Final = "1.37.2"
-"""The release whose kinds, fields and defaults are known here, and whose kube-apiserver the embedded one is held to."""
+"""Release of Kubernetes whose kinds, fields and defaults are known, and which the embedded server imitates."""
 
 MINOR: Final = KUBERNETES.rpartition(".")[0]
-"""The same without the patch release."""
+"""Release without the patch version."""

@@ -1,4 +1,4 @@
-"""What can be asked of a list or a watch: the query parameters of ``meta.k8s.io/ListOptions``, and one thing more."""
+"""Options for lists and watches (``meta.k8s.io/ListOptions``, and ``drop_managed_fields``)."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ ResourceVersionMatch = Literal["", "NotOlderThan", "Exact"]
 
 
 class ListOptions(Options, frozen=True, kw_only=True):
-    """Options of one list or watch request; what is empty, zero or None is not sent.
+    """Options of a list or watch request.
+
+    Options that are empty, zero or None are not sent.
 
     Attributes:
-        label_selector: Label selector in its text form.
-        field_selector: Field selector in its text form.
-        resource_version: "" is the most recent state, "0" any state, a number that one or a newer one.
-        resource_version_match: How ``resource_version`` is meant for a list.
-        limit: Objects in one page; 0 means all.
+        label_selector: Label selector as text.
+        field_selector: Field selector as text.
+        resource_version: "" for the most recent state, "0" for any state, or a number for this state or a newer one.
+        resource_version_match: Interpretation of ``resource_version`` in a list.
+        limit: Objects per page. 0 means all objects.
         continue_: Token of the next page.
-        timeout_seconds: After how many seconds the server ends a watch.
-        allow_watch_bookmarks: Whether bookmarks are wanted.
-        send_initial_events: Whether a watch begins with the whole state (WatchList); None leaves it to the server.
-        drop_managed_fields: Whether objects are wanted without ``metadata.managedFields``. Asked for by the Accept
-            header (``drop=metadata.managedFields``, KEP-5958, alpha in Kubernetes 1.37); a server that does not know it
-            sends them, and they are taken off as the objects are read.
+        timeout_seconds: Time in seconds after which the server ends a watch.
+        allow_watch_bookmarks: Whether the server can send bookmarks.
+        send_initial_events: Whether a watch starts with the complete state (WatchList). None means the server's
+            default.
+        drop_managed_fields: Whether to exclude ``metadata.managedFields``. The client requests this in the Accept
+            header (``drop=metadata.managedFields``, KEP-5958, alpha in Kubernetes 1.37), and removes the fields itself
+            if the server does not support it.
     """
 
     label_selector: str = ""
@@ -39,11 +42,11 @@ class ListOptions(Options, frozen=True, kw_only=True):
     drop_managed_fields: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse values of wrong types."""
+        """Validate the types of the fields."""
         check_types(self)
 
     def to_query(self) -> dict[str, str]:
-        """Return the query parameters, without ``watch``; ``drop_managed_fields`` is none of them."""
+        """Return the query parameters, without ``watch`` and ``drop_managed_fields``."""
         query: dict[str, str] = {}
         texts = {
             "labelSelector": self.label_selector,

@@ -1,8 +1,8 @@
-"""Log output for programs: text for people, or one JSON object a line.
+"""Log formatters for programs, as text or JSON.
 
-The message is constant and the variables are the record's extras, so both forms show them; every value passes through
-the redaction function first, and nothing in it forges a line, drives a terminal or fills the disk (``plain_text``). A
-library must not configure logging, a program must: call this once, in ``main``.
+Messages are constant, and variables are extras of the record. All values are redacted and limited, and control
+characters are escaped (``plain_text``). Programs call ``configure_logging`` once in ``main``. Libraries must not
+configure logging.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _extras(record: logging.LogRecord) -> dict[str, Any]:
 
 def _plain(value: object) -> Any:
     if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)  # JSON has no form for it, and would say null
+        return value if math.isfinite(value) else str(value)  # JSON would encode NaN and infinities as null
     if value is None or isinstance(value, int | bool):
         return value
     if isinstance(value, str):
@@ -49,7 +49,7 @@ def _plain(value: object) -> Any:
 
 
 def _sendable(value: Any) -> Any:
-    """Return a value as JSON can have it: bounded texts, without halves of surrogate pairs."""
+    """Return a value for JSON: limited strings without lone surrogates."""
     if isinstance(value, str):
         return cut(value, longest=LONGEST).encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
@@ -63,13 +63,14 @@ def _redacted(text: str) -> str:
 
 @final
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: ``at``, ``level``, ``logger``, ``message``, the extras, and ``error``, a traceback.
+    """Formatter that writes one JSON object per line.
 
-    An extra that is named like one of the first four, or like a traceback that is there, is written as ``extra.NAME``.
+    The fields are ``at``, ``level``, ``logger``, ``message``, the extras, and ``error`` with a traceback. An extra with
+    the name of a field that exists is written as ``extra.NAME``.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write a record."""
+        """Format a record."""
         fields: dict[str, Any] = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
@@ -89,10 +90,10 @@ class JsonFormatter(logging.Formatter):
 
 @final
 class TextFormatter(logging.Formatter):
-    """``time level logger: message key=value ...``, and a traceback below."""
+    """Formatter that writes ``time level logger: message key=value ...``, followed by a traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write a record."""
+        """Format a record."""
         at = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")[:-3]
         extras = "".join(f" {one_line(name)}={one_line(str(value))}" for name, value in _extras(record).items())
         line = f"{at} {record.levelname:<7} {record.name}: {indented(_redacted(record.getMessage()))}{extras}"
@@ -103,7 +104,7 @@ class TextFormatter(logging.Formatter):
 
 @final
 class _Unreadable(logging.Filter):
-    """Makes one line for debugging of each request that cannot be read: anybody can send them, as many as they like."""
+    """Filter that reduces each unreadable request to one debug line, because anyone can send any number of them."""
 
     def __init__(self, logger: logging.Logger, errors: type[BaseException]) -> None:
         super().__init__()
@@ -121,14 +122,14 @@ class _Unreadable(logging.Filter):
 
 
 def http_logger(name: str, *, unreadable: type[BaseException]) -> logging.Logger:
-    """Return the logger that an HTTP library is to use for a server.
+    """Return the logger of an HTTP server library.
 
-    A library takes a request that it cannot read for an error, and writes a traceback; whoever reaches the port could
-    fill the disk with those.
+    Libraries log a traceback for each invalid request. Without this filter, any client that can connect could fill the
+    disk.
 
     Args:
         name: Name of the logger.
-        unreadable: What the library raises for such a request.
+        unreadable: Exception type that the library raises for invalid requests.
     """
     logger = logging.getLogger(name)
     if not any(isinstance(known, _Unreadable) for known in logger.filters):
@@ -139,15 +140,15 @@ def http_logger(name: str, *, unreadable: type[BaseException]) -> logging.Logger
 def configure_logging(
     *, output: Literal["text", "json"] = "text", level: int | str = "INFO", stream: TextIO | None = None
 ) -> None:
-    """Send all log records of the process to a stream, replacing what was configured before.
+    """Write all log records of the process to a stream, and replace the existing configuration.
 
-    So are Python's own warnings, with the task in which they arose: of a coroutine that was never awaited, for example,
-    in which reconcile. Which warnings there are is for ``-W`` and ``PYTHONWARNINGS`` to say.
+    Python warnings are also logged, with the name of the current task, which identifies for example the reconcile with
+    a coroutine that was never awaited. ``-W`` and ``PYTHONWARNINGS`` select the warnings.
 
     Args:
-        output: Form of the lines.
-        level: Lowest level that is shown.
-        stream: Where to; standard error by default.
+        output: Log format.
+        level: Lowest level to log.
+        stream: Output stream. None means standard error.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if output == "json" else TextFormatter())
@@ -166,11 +167,11 @@ def _log_warning(
     if file is not None:
         file.write(warnings.formatwarning(message, category, filename, lineno, line))
         return
-    import asyncio  # only now: a command that never needs it does not wait for it
+    import asyncio  # imported on use, because it slows the start of commands
 
     try:
         task = asyncio.current_task()
-    except RuntimeError:  # no event loop runs in this thread
+    except RuntimeError:  # this thread has no running event loop
         task = None
     where = f"{filename}:{lineno}"
     extra = {"warning": f"{category.__name__}: {message}", "where": where, "task": task.get_name() if task else ""}

@@ -1,20 +1,17 @@
-"""``metadata.managedFields``: who set which field, for server-side apply; often a third of an object's bytes.
+"""Remove ``metadata.managedFields``, which is often a third of an object's size.
 
-Taking it off an object whose bytes are kept means to cut a slice out of them. The slice is found without decoding what
-is in it, and nothing about the layout is assumed that is not checked on the object at hand:
+The field is removed by cutting a slice out of the JSON. The slice is found without decoding it, and every assumption
+about the layout is verified:
 
-1. The first text ``"managedFields"`` is a candidate, if ``:[`` follows; the first ``]`` behind it may end its value.
-2. The object is decoded with a mark in the place of that value. This is also how its metadata is read, so that no byte
-   is looked at twice. It succeeds only if ``metadata.managedFields`` is the mark: then the candidate was that very
-   member, and it is not there a second time, however its name is written.
-3. That ``]`` was the right one, too: what follows one inside a text has an odd number of quotes, what follows one of an
-   inner list has a bracket too many, and neither is JSON behind a mark.
-4. The member goes with the comma before it, else with the comma behind it, else alone.
+1. The first ``"managedFields"`` that is followed by ``:[`` is a candidate. The next ``]`` may end its value.
+2. The object is decoded with a mark instead of this value, which also decodes its metadata, so each byte is read once.
+   If ``metadata.managedFields`` is the mark, the candidate was this field, and the field is not repeated.
+3. The ``]`` was also correct. After a ``]`` inside a string, the number of quotes is odd, and after a ``]`` of a nested
+   list, a bracket is unbalanced. Neither is valid JSON after the mark.
+4. The field is removed with the comma before it, otherwise with the comma after it, otherwise alone.
 
-What fails a check (indented JSON, names written with escapes, nested lists, objects within the object that carry the
-name before their metadata does) is decoded into its parts and written again, which takes longer.
-
-What is cut out is thrown away unread: whether it is JSON is checked only for objects that keep it.
+If a check fails (indented JSON, escaped names, nested lists, nested objects with this name before the metadata), the
+object is decoded and encoded again, which is slower. The removed data is not validated as JSON.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ T = TypeVar("T")
 _KEY: Final = "managedFields"
 _NAME: Final = b'"managedFields"'
 _VALUE: Final = b":["
-# Letters of the name could only be written so; a server writes such escapes for <, > and & (\u003c, \u003e, \u0026).
+# Prefixes of escaped ASCII letters. Servers write other escapes, for <, > and & (\u003c, \u003e, \u0026).
 _ESCAPED_LETTERS: Final = (b"\\u004", b"\\u006", b"\\u007")
 _COMMA, _OPEN, _CLOSE = b",{}"
 _MARK: Final = b'"taken off: d1a0c3f7"'
@@ -40,7 +37,7 @@ _Mark = Literal["taken off: d1a0c3f7"]
 
 
 class _MarkedMeta(ReceivedMetadata, frozen=True, gc=False, rename="camel"):
-    # Any other value of a member of this name, also of one before or behind the mark, is an error.
+    # Any other value is an error, including duplicates of the field.
     managed_fields: _Mark | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -53,10 +50,9 @@ _decode_parts: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def strip_managed_fields(obj: Resource) -> Resource:
-    """Return the object without ``metadata.managedFields``; the object itself if it has none.
+    """Return the object without ``metadata.managedFields``, or the object itself if it has none.
 
-    Informers do it by themselves, unless they are asked to keep the fields. An update with such an object leaves the
-    server's fields as they are.
+    Informers remove the fields by default. An update with the result does not change the fields on the server.
 
     Raises:
         MalformedObjectError: If it is not an object with metadata.
@@ -71,10 +67,10 @@ def strip_managed_fields(obj: Resource) -> Resource:
 
 
 def decode_object_stripped(resource_type: ResourceType[T], raw: bytes | bytearray | memoryview) -> T:
-    """Decode an object without ``metadata.managedFields``, to the class of its resource type as ``decode_object`` does.
+    """Decode an object like ``decode_object``, without ``metadata.managedFields``.
 
     Raises:
-        MalformedObjectError: If the bytes are not such an object.
+        MalformedObjectError: If the object is invalid.
     """
     kept = bytes(raw)
     resource = decode_stripped(kept, 0, len(kept), resource_type)
@@ -84,11 +80,10 @@ def decode_object_stripped(resource_type: ResourceType[T], raw: bytes | bytearra
 
 
 def decode_stripped(raw: bytes, start: int, end: int, resource_type: ResourceType[Any] | None) -> Resource | None:
-    """Decode the object that lies between two places of ``raw``, without ``metadata.managedFields``.
+    """Decode the object in ``raw[start:end]`` without ``metadata.managedFields``.
 
     Returns:
-        The object; None if it has another layout than servers write, or is none at all: what decodes it as it is, and
-        then strips it, finds out.
+        The object, or None if it is invalid or has an unusual layout. The caller then decodes it completely.
     """
     try:
         member = raw.find(_NAME, start, end)
@@ -111,10 +106,7 @@ def decode_stripped(raw: bytes, start: int, end: int, resource_type: ResourceTyp
 
 
 def _place_of(raw: bytes, member: int, end: int) -> tuple[int, int, int] | None:
-    """Return from where to where the member at ``member`` is to be cut, with its comma, and where its value ends.
-
-    None if a check fails.
-    """
+    """Return start and end of the field with its comma, and the end of its value, or None if a check fails."""
     value = member + len(_NAME) + 1
     if raw[value - 1 : value + 1] != _VALUE:
         return None

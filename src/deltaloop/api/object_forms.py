@@ -1,8 +1,4 @@
-"""An object in whichever form a program has it, as a ``Resource``.
-
-Functions that look at any object take all forms: a ``Resource``, a mapping as JSON has it, an object of a class that
-``custom_resource`` made a kind.
-"""
+"""Convert objects of any form to ``Resource``."""
 
 from __future__ import annotations
 
@@ -16,15 +12,15 @@ from deltaloop.api.resource_type import resource_type_of
 
 
 def as_resource(obj: object, what: str = "the object") -> Resource:
-    """Return an object as a ``Resource``; one that is a ``Resource`` already as it is.
+    """Return an object as a ``Resource``.
 
     Args:
-        obj: A ``Resource``, a mapping, or an object of a class of ``custom_resource``.
-        what: Names it in an error.
+        obj: ``Resource``, which is returned unchanged, mapping, or object of a class from ``custom_resource``.
+        what: Name of the object in error messages.
 
     Raises:
-        InvalidArgumentError: If it is something else.
-        MalformedObjectError: If it has no metadata, or holds what JSON cannot say.
+        InvalidArgumentError: If it has a different type.
+        MalformedObjectError: If it has no metadata, or contains values that JSON cannot represent.
     """
     if isinstance(obj, Resource):
         return obj

@@ -1,4 +1,4 @@
-"""The metadata of an object of a class: what a program reads, and what it may set."""
+"""Metadata of typed objects."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from deltaloop.api.resource import OwnerReference
 
 
 class ObjectMeta(InModels, msgspec.Struct, omit_defaults=True, rename="camel"):
-    """The metadata of an object whose kind has a class: its field ``metadata``.
+    """Metadata of a typed object, in its field ``metadata``.
 
-    An object as it was read has all of them; of a new one ``name`` or ``generate_name`` is set, and labels,
-    annotations, owners and finalizers where it is to have some. What was not set is not sent.
+    Objects from the server have all fields. For a new object, set ``name`` or ``generate_name``, and optionally labels,
+    annotations, owner references and finalizers. Fields that are not set are not sent.
 
     Attributes:
-        name: The object's name, unique among those of its kind in its namespace.
-        namespace: Where it lives; empty for kinds without namespaces, and in a new object for the client's own.
-        labels: What it is selected by.
-        annotations: Texts of any length for programs and people.
-        finalizers: Who has to do something before a deleted object goes.
-        owner_references: With which objects it goes; ``set_controller_reference`` adds one.
-        generate_name: In a new object without a name, the beginning of the one that the server makes.
-        uid: Tells it from all objects that had its name before.
-        resource_version: Of the state that was read; an ``update`` of an older one is a conflict.
-        generation: Counts the changes of what is wanted, the ``spec``.
-        creation_timestamp: When it was created, as the server writes it.
-        deletion_timestamp: When it was, or is to be, deleted; None while nobody has asked for it.
-        deletion_grace_period_seconds: Seconds from that request to the end; None if nobody has asked.
+        name: Name, unique for a kind and namespace.
+        namespace: Namespace. Empty for cluster-scoped kinds. In a new object, empty means the client's namespace.
+        labels: Labels for selection.
+        annotations: Annotations of any length.
+        finalizers: Finalizers, which must be removed before a deleted object disappears.
+        owner_references: Owners. ``set_controller_reference`` adds one.
+        generate_name: Prefix of a generated name, for a new object without a name.
+        uid: UID, which distinguishes the object from earlier objects with the same name.
+        resource_version: Version of the state that was read. An ``update`` of an older version is a conflict.
+        generation: Number of changes of the desired state (``spec``).
+        creation_timestamp: Creation time, as the server writes it.
+        deletion_timestamp: Time of the deletion, or None if the deletion was not requested.
+        deletion_grace_period_seconds: Grace period in seconds, or None if the deletion was not requested.
 
     Source: apimachinery pkg/apis/meta/v1 ``ObjectMeta``; ``managedFields`` are left out.
     """
@@ -49,5 +49,5 @@ class ObjectMeta(InModels, msgspec.Struct, omit_defaults=True, rename="camel"):
 
     @property
     def key(self) -> str:
-        """``namespace/name``, or the name alone: as the request of a reconcile and a cache have it."""
+        """``namespace/name`` or ``name``, the key in requests and caches."""
         return join_key(self.namespace, self.name)

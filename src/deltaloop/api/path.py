@@ -1,7 +1,6 @@
-"""Field paths: ``field_path("spec.nodeName")`` decodes that one field of an object and nothing else.
+"""Field paths, which decode a single field of an object.
 
-A path may be used as an index function, as a predicate's subject or for a projection. Because it is declared, it can be
-evaluated when an object arrives, at the cost of skipping over the rest of its bytes.
+You can use a path as an index function, as a projection, or in a predicate.
 """
 
 from __future__ import annotations
@@ -21,27 +20,27 @@ _SEGMENT = re.compile(r"""\.?([A-Za-z_$][A-Za-z0-9_$-]*)|\[(?:'([^']+)'|"([^"]+)
 
 @final
 class Path:
-    """A parsed path.
+    """Parsed field path.
 
-    Called with an object, it gives index values: none, one, or one for each item of a list.
+    If you call it with an object, it returns index values: none, one, or one for each item of a list.
     """
 
     __slots__ = ("_decoder", "segments", "text")
 
     def __init__(self, text: str) -> None:
-        """Parse ``text``; see ``path``."""
+        """Parse ``text`` (see ``field_path``)."""
         self.text: str = text
         self.segments: tuple[str, ...] = _parse(text)
         self._decoder = _make_decoder(self.segments)
 
     def get(self, obj: object) -> Any:
-        """Return the field's value, or None where any part of the path is missing or null.
+        """Return the value of the field, or None if a part of the path is missing or null.
 
         Args:
-            obj: A ``Resource`` or a mapping.
+            obj: ``Resource`` or mapping.
 
         Raises:
-            MalformedObjectError: If something on the way is not an object, or ``obj`` is neither.
+            MalformedObjectError: If a part of the path is not an object, or ``obj`` has a different type.
         """
         if isinstance(obj, Resource):
             return self._get_from_resource(obj)
@@ -55,7 +54,7 @@ class Path:
         try:
             value = self._decoder.decode(obj.raw)
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            return self._walk(obj.to_dict())  # says in our words what is wrong
+            return self._walk(obj.to_dict())  # raises a descriptive error
         for _ in self.segments:
             if value is None:
                 return None
@@ -72,10 +71,10 @@ class Path:
         return value
 
     def __call__(self, obj: object) -> list[str]:
-        """Return the field as index values; what is no text is written as JSON writes it, null not at all.
+        """Return the field as index values. Values other than strings are written as JSON, and null is omitted.
 
         Raises:
-            MalformedObjectError: As ``get`` does.
+            MalformedObjectError: See ``get``.
         """
         value = self.get(obj)
         items = cast("Sequence[Any]", value) if isinstance(value, list | tuple | ReadOnlyList) else [value]
@@ -95,15 +94,15 @@ class Path:
 
 
 def field_path(text: str) -> Path:
-    """Make a path such as ``spec.nodeName`` or ``metadata.annotations['example.com/team']``.
+    """Parse a path such as ``spec.nodeName`` or ``metadata.annotations['example.com/team']``.
 
     Raises:
-        InvalidPathError: If the text is not such a path; the message has the position.
+        InvalidPathError: If the path is invalid. The message contains the position.
     """
     return Path(text)
 
 
-# A resource fills these in where the server left them out.
+# A resource provides these fields if the server omitted them.
 _TYPE_FIELDS = (("apiVersion",), ("kind",))
 
 
@@ -112,7 +111,7 @@ def _make_decoder(segments: tuple[str, ...]) -> msgspec.json.Decoder[Any] | None
     try:
         for segment in reversed(segments):
             shape = msgspec.defstruct("_Field", [("value", shape, None)], rename={"value": segment}, gc=False)
-    except ValueError:  # msgspec takes no name with a backslash, a quote or a control character
+    except ValueError:  # msgspec rejects names with a backslash, quote or control character
         return None
     return msgspec.json.Decoder(shape)
 

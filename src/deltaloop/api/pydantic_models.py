@@ -1,6 +1,6 @@
-"""Models of pydantic as classes of objects: read, written and told apart. Only who has models has pydantic, too.
+"""Support for pydantic models as classes of objects, without importing pydantic.
 
-A model reads and writes the names that its aliases say. What is computed is not written.
+Models are read and written with their aliases. Computed fields are not written.
 """
 
 from __future__ import annotations
@@ -11,18 +11,17 @@ import msgspec
 
 
 def is_model_class(cls: object) -> bool:
-    """Tell whether something is a class of models."""
+    """Return whether a value is a pydantic model class."""
     return isinstance(cls, type) and hasattr(cls, "__pydantic_validator__") and hasattr(cls, "model_validate")
 
 
 def model_of(cls: type, value: object) -> Any:
-    """Make a model of what was read: the hook of msgspec's decoders for classes that it does not know.
+    """Convert decoded JSON to a model (``dec_hook`` of msgspec's decoders).
 
-    Of another class, such as ``object``, the value is taken as it is: the decoder refuses it where it is none of it, as
-    it does without a hook.
+    For other classes, the value is returned unchanged, so that the decoder rejects it if its type is wrong.
 
     Raises:
-        ValueError: If it does not fit; the message has the place, and nothing of the value.
+        ValueError: If the value does not match the model. The message contains the location, but no values.
     """
     if not is_model_class(cls):
         return value
@@ -34,34 +33,34 @@ def model_of(cls: type, value: object) -> Any:
 
 
 def _without_values(error: Any) -> str:
-    """Return the first thing that is wrong in the form of msgspec's errors."""
+    """Return the first error in the format of msgspec."""
     if not hasattr(error, "errors"):
         return "it does not fit"
     first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-    # What a validator of the model's own says may repeat what it was given.
+    # Messages of custom validators may contain the value.
     words = "a validator refuses it" if first["type"] in ("value_error", "assertion_error") else first["msg"]
     place = ".".join(map(str, first["loc"]))
     return f"{words} - at `$.{place}`" if place else words
 
 
 def fields_of_model(model: Any, *, with_defaults: bool) -> Any:
-    """Return a model as JSON has it, by the names of its aliases.
+    """Return a model as decoded JSON, with its aliases as names.
 
     Args:
-        model: The model.
-        with_defaults: Whether fields that are as they are by default are there, too.
+        model: Model.
+        with_defaults: Whether to include fields with default values.
     """
     return model.model_dump(mode="json", by_alias=True, exclude_defaults=not with_defaults, round_trip=True)
 
 
 class InModels:
-    """Lets a Struct be a field of a model."""
+    """Mixin for Structs that are fields of pydantic models."""
 
     __slots__ = ()
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, _handler: object) -> Any:
-        """Return how pydantic reads and writes it: as msgspec does."""
+        """Return a schema that reads and writes the Struct with msgspec."""
         from pydantic_core import core_schema
 
         def read(value: object) -> Any:

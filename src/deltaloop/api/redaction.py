@@ -1,20 +1,19 @@
-"""The one redaction function, and a string that never shows itself.
+"""Redact secrets in values, and wrap secrets in a type that does not show them.
 
-Everything that is logged, shown, diffed or put into an error goes through ``redact`` when it may hold data of an
-object, a header, a URL or a configuration. What it hides:
+Data of objects, headers, URLs and configurations passes through ``redact`` before it is logged, displayed or added to
+an error. ``redact`` hides:
 
-* everything under a name that says secret (``authorization``, ``token``, ``password``, ``client-key-data``, ...), and
-  text under a name that ends like one (``sessionToken``, ``DB_PASSWORD``);
-* the ``data`` and ``stringData`` of a Secret, of the items of a SecretList, and the annotation in which kubectl keeps a
-  copy of what was applied;
-* the ``value`` beside a ``name`` that says secret, every value of the environment of a kubeconfig's ``exec`` entry, and
-  the argument after a flag such as ``--token``;
-* inside text: authorization headers, bearer and basic credentials, JSON web tokens, private keys in PEM (bare or as
-  base64), user and password in a URL, and what follows the same secret names in queries, assignments and flags.
+- values with secret names (``authorization``, ``token``, ``password``, ``client-key-data``, ...), and strings whose
+  name ends with one (``sessionToken``, ``DB_PASSWORD``);
+- ``data`` and ``stringData`` of Secrets and of items of a SecretList, and kubectl's annotation with the last applied
+  object;
+- the ``value`` of an entry with a secret ``name``, all environment values of a kubeconfig's ``exec`` entry, and the
+  argument after a flag such as ``--token``;
+- inside text: authorization headers, bearer and basic credentials, JSON web tokens, PEM private keys (plain or base64),
+  user and password in URLs, and values after secret names in queries, assignments and flags.
 
-What it leaves alone: names of Secrets (``secretName: foo``), fencing and continue tokens, words about
-secrets ("a bearer token is missing").
-Redacting twice changes nothing more.
+It does not hide names of Secrets (``secretName: foo``), fencing and continue tokens, and sentences about secrets ("a
+bearer token is missing"). Redacting a result again does not change it.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ from typing import Any, Final, cast, final
 
 REDACTED: Final = "<redacted>"
 
-# Names are compared in lower case and without separators: client-key-data, clientKeyData and CLIENT_KEY_DATA are one.
-# Patterns are compiled when they are first needed: all together they take longer than importing most other modules.
+# Names are compared in lower case and without separators: client-key-data, clientKeyData and CLIENT_KEY_DATA are equal.
 _SECRET_NAME: Final = (
     r"(proxy)?authorization|(set)?cookie|pass(word|wd|phrase)|credentials?|secret"
     r"|(x?(id|access|refresh|bearer|auth|api|session|security))?token|tokendata"
@@ -37,20 +35,20 @@ _SECRET_NAME: Final = (
 _SECRET_ENDING: Final = (
     r"(?s).*(pass(word|wd|phrase)|token|clientsecret|api_?key|secret_?key|private_?key|access_?key|keydata)"
 )
-# These tell nothing, and are looked for: how far a lock, or a list, has come.
+# These are not secret, and useful in logs.
 _NO_SECRETS: Final = frozenset({"fencingtoken", "continuetoken"})
-# A volume or a reference names a Secret under "secret"; that is no secret.
+# Fields of a volume or reference that names a Secret under "secret", which is not secret.
 _SECRET_REFERENCE: Final = frozenset({"secretName", "name", "namespace", "items", "optional", "defaultMode"})
 _SECRET_DATA_FIELDS: Final = frozenset({"data", "stringData"})
 _DEEPEST: Final = 100
 
-# How secret names end inside text; what stands before the end stays as it is.
+# Endings of secret names inside text. The part before the ending is kept.
 _NAME_IN_TEXT: Final = (
     r"(?:(?<!continue[ _-])(?<!fencing[ _-])token|pass(?:word|wd|phrase)|client[_-]?secret|client[_-]?key[_-]?data"
     r"|api[_-]?key"
     r"|secret[_-]?(?:access[_-]?)?key|private[_-]?key)"
 )
-# Words that follow "bearer", "basic", a name with a colon, or a flag in sentences about them.
+# Words that may follow "bearer", "basic", a name with a colon, or a flag in ordinary sentences.
 _ORDINARY: Final = (
     r"(?!(?:tokens?|auth|authn|authentication|authori[sz]ation|credentials?|schemes?|headers?|realm|usage|users?"
     r"|example|examples|form|checks?|support|information|idea|is|was|must|may|can|and|or|to|for|in|flag|option|not|no|file|missing|invalid|required|expected|expired|cannot"
@@ -115,12 +113,12 @@ def _in_text() -> tuple[tuple[re.Pattern[str], str], ...]:
 
 
 def redact(value: object) -> Any:
-    """Return a copy of ``value`` that is safe to show.
+    """Return a copy of ``value`` without secrets.
 
     Args:
-        value: Text, bytes (shown as their length only), a mapping, a sequence, or anything else, which is returned as
-            it is when it is a number, a boolean or None, and by its type's name otherwise. What is nested deeper than
-            100 levels is not shown.
+        value: String, bytes (only their length is shown), mapping or sequence. Numbers, booleans and None are returned
+            unchanged, and other values are replaced by the name of their type. Values nested deeper than 100 levels are
+            hidden.
     """
     return _redact(value, 0)
 
@@ -195,7 +193,7 @@ def _is_reference(fields: Mapping[Any, Any]) -> bool:
 
 
 def _hide(item: object) -> Any:
-    """Hide all of a value; what is empty, and a yes or no, tells nothing and stays."""
+    """Redact a value. Empty values and booleans are kept, because they reveal nothing."""
     if item is None or isinstance(item, bool) or item in ("", [], {}):
         return item
     return REDACTED
@@ -208,7 +206,7 @@ def _hide_values(item: object) -> Any:
 
 
 def _redact_listed_secret(item: object, depth: int) -> Any:
-    """Items of a list do not say their kind."""
+    """Redact an item of a SecretList, which has no ``kind``."""
     if isinstance(item, Mapping):
         shown = _redact_mapping({**cast("Mapping[Any, Any]", item), "kind": "Secret"}, depth)
         return {name: value for name, value in shown.items() if name in item}
@@ -216,7 +214,7 @@ def _redact_listed_secret(item: object, depth: int) -> Any:
 
 
 def _redact_exec(item: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-    """How a kubeconfig starts a credential plugin: names of its environment are shown, values are not."""
+    """Redact the ``exec`` entry of a kubeconfig, including all environment values."""
     shown = _redact_mapping(item, depth)
     env = item.get("env")
     if isinstance(env, Sequence) and not isinstance(env, str | bytes):
@@ -240,19 +238,18 @@ def _redact_text(text: str) -> str:
 
 @final
 class SecretText:
-    """A secret string: its ``repr`` and ``str`` do not show it, only ``reveal`` does.
+    """Secret string whose ``repr`` and ``str`` do not contain the secret.
 
-    Two are equal if their texts are; pickling is refused, so that none ends up in a file by accident.
+    Comparison uses the secret. Pickling raises an error, so that secrets are not written to files by accident.
     """
 
     __slots__ = ("_text",)
 
     def __init__(self, text: str) -> None:
-        """Wrap ``text``."""
         self._text = text
 
     def reveal(self) -> str:
-        """Return the secret itself, to be sent to where it belongs and nowhere else."""
+        """Return the secret."""
         return self._text
 
     def __repr__(self) -> str:

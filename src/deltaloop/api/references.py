@@ -1,4 +1,4 @@
-"""References to objects, and triggers: why a key was queued."""
+"""References to objects, and triggers of reconciles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deltaloop.api.resource_type import ResourceType, TypedKind
 
 
 class ObjectReference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
-    """Names one object, as in an Event's ``involvedObject``."""
+    """Reference to an object, as in the ``involvedObject`` of an Event."""
 
     api_version: str = ""
     kind: str = ""
@@ -33,14 +33,14 @@ class ObjectReference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True,
 
 
 def reference_to(obj: object, resource_type: TypedKind[Any] | None = None) -> ObjectReference:
-    """Make a reference to an object; its kind comes from the object or from ``resource_type``.
+    """Return a reference to an object.
 
     Args:
-        obj: A ``Resource``, a mapping, or an object of a class of ``custom_resource``.
-        resource_type: Its kind, if it does not say it itself.
+        obj: ``Resource``, mapping, or object of a class from ``custom_resource``.
+        resource_type: Kind of the object. None means the kind that the object contains.
 
     Raises:
-        InvalidArgumentError: If it is no object.
+        InvalidArgumentError: If ``obj`` is not an object.
     """
     obj = as_resource(obj)
     known = _kind_of(resource_type) or obj.resource_type
@@ -55,14 +55,14 @@ def reference_to(obj: object, resource_type: TypedKind[Any] | None = None) -> Ob
 
 
 def controller_reference(owner: object, resource_type: TypedKind[Any] | None = None) -> OwnerReference:
-    """Make the owner reference that marks ``owner`` as the controller of another object.
+    """Return an owner reference that marks ``owner`` as the controlling owner of another object.
 
     Args:
-        owner: A ``Resource``, a mapping, or an object of a class of ``custom_resource``.
-        resource_type: Its kind, if it does not say it itself.
+        owner: ``Resource``, mapping, or object of a class from ``custom_resource``.
+        resource_type: Kind of the owner. None means the kind that the owner contains.
 
     Raises:
-        InvalidArgumentError: If it is no object.
+        InvalidArgumentError: If ``owner`` is not an object.
 
     Source: apimachinery pkg/apis/meta/v1/controller_ref.go, ``NewControllerRef``.
     """
@@ -83,16 +83,17 @@ def _kind_of(resource_type: TypedKind[Any] | None) -> ResourceType[Any] | None:
 
 
 class Trigger(msgspec.Struct, frozen=True, gc=False):
-    """Why a key was queued: one cause, kept with the key until its reconcile has succeeded.
+    """Cause for which a key was queued, kept until a reconcile of the key succeeds.
 
     Attributes:
-        source: Where it came from, of low cardinality: ``informer``, ``owner``, ``timer``, ``retry``, ``manual``, ...
-        verb: What happened: ``add``, ``update``, ``delete``, ``resync``, ...
-        reference: The object it happened to, or None for a timer.
-        old_resource_version: The object's version before, where there was one.
-        new_resource_version: The object's version after, where there is one.
-        at: Seconds on the monotonic clock of the event loop when it was observed.
-        origin: Who caused it, if that was this program: ``self, reconcile 41``; empty if it was somebody else.
+        source: Source with low cardinality: ``informer``, ``owner``, ``timer``, ``retry``, ``manual``, ...
+        verb: Type of the event: ``add``, ``update``, ``delete``, ``resync``, ...
+        reference: Object of the event, or None for a timer.
+        old_resource_version: Resource version before the event, or empty.
+        new_resource_version: Resource version after the event, or empty.
+        at: Time of the observation in seconds on the event loop's monotonic clock.
+        origin: Reconcile of this program that caused the event, such as ``self, reconcile 41``, or empty for other
+            writers.
     """
 
     source: str

@@ -1,7 +1,7 @@
-"""A Kubernetes object as its JSON bytes plus decoded metadata.
+"""Kubernetes object as JSON bytes with decoded metadata.
 
-The rest is decoded on demand. Structs have ``gc=False``: they hold bytes, strings and each other, never a cycle.
-A null field is read as an absent one, as Go reads it; such metadata takes a slower path.
+Other fields are decoded on demand. The Structs use ``gc=False``, because they never form reference cycles. A null field
+is treated as missing, as in Go. Metadata with null fields is decoded more slowly.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ T = TypeVar("T")
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
-    """Who owns an object; ``controller`` is true for at most one owner."""
+    """Owner of an object.
+
+    ``controller`` is true for at most one owner.
+    """
 
     api_version: str = ""
     kind: str = ""
@@ -40,9 +43,9 @@ class OwnerReference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, 
 
 
 class ReceivedMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The part of an object's metadata that is decoded when the object arrives.
+    """Metadata that is decoded when an object arrives.
 
-    Read labels through ``labels``, which cannot be written to.
+    Use ``labels`` to read the labels, because it is read-only.
     """
 
     name: str = ""
@@ -55,12 +58,12 @@ class ReceivedMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The labels, for reading only; empty if there are none."""
+        """Read-only labels, empty if the object has none."""
         return ReadOnlyMap(self.label_map) if self.label_map else _EMPTY
 
 
 class Envelope(msgspec.Struct, gc=False):
-    """An object, of which the metadata is decoded and the rest only checked to be JSON."""
+    """Object whose metadata is decoded. Other fields are only validated as JSON."""
 
     metadata: ReceivedMetadata
 
@@ -101,11 +104,11 @@ def _refuse_to_change(obj: object, name: str, *_: object) -> NoReturn:
     raise AttributeError(f"{type(obj).__name__}.{name} cannot be changed: {READ_ONLY}")
 
 
-# msgspec has put its own in place, which says "immutable type" and nothing to do.
+# The message of msgspec's own __setattr__ ("immutable type") does not contain a remedy.
 for _frozen in (OwnerReference, ReceivedMetadata):
     _frozen.__setattr__ = _frozen.__delattr__ = _refuse_to_change  # type: ignore[method-assign]
 
-# As servers write objects: nulls among the metadata, which ``Resource.from_json`` can read, are an error here.
+# Rejects null fields in the metadata, which servers do not write. Resource.from_json supports them.
 decode_envelope: Final = msgspec.json.Decoder(Envelope).decode
 _decode_late: Final = msgspec.json.Decoder(_LateEnvelope).decode
 _decode_type: Final = msgspec.json.Decoder(_TypeMeta).decode
@@ -114,12 +117,12 @@ _BEFORE_METADATA: Final = rb'\s*\{\s*(?:"(?:kind|apiVersion)"\s*:\s*"[^"\\]*"\s*
 _decode_loose: Final = msgspec.json.Decoder(_Loose).decode
 _decode_dict: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _NOT_TEXT: Final = ValueError("not UTF-8")
-# What decoding raises; RecursionError for an object nested deeper than the interpreter's stack.
+# RecursionError is raised for objects that are nested deeper than the interpreter's stack.
 DECODE_ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def is_text(raw: bytes) -> bool:
-    """Tell whether JSON that is not ASCII is UTF-8: decoding only the metadata does not look at the rest."""
+    """Return whether JSON that is not ASCII is UTF-8, because decoding the metadata does not check other fields."""
     try:
         raw.decode()
     except UnicodeDecodeError:
@@ -128,28 +131,27 @@ def is_text(raw: bytes) -> bool:
 
 
 _VIEWS_KEPT: Final = 256
-_viewed: Final[deque[Resource]] = deque()  # objects that keep their decoded fields, oldest first
+_viewed: Final[deque[Resource]] = deque()  # objects with cached decoded fields, oldest first
 
 
 class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """One object, immutable, safe to share between tasks and threads.
+    """Immutable object, which tasks and threads can share.
 
-    Make one with ``from_json`` or ``from_dict``. Equality is by content; the hash covers the fields that equal objects
-    share (namespace, name, uid, resource version). The ``repr`` names the object and shows none of its data. Objects
-    can be pickled.
+    Create it with ``from_json`` or ``from_dict``. Equality compares the content. The hash uses namespace, name, uid and
+    resource version. The ``repr`` contains no data except the name. You can pickle it.
 
     Attributes:
-        stored: JSON bytes as received, or a compressed form of them; ``raw`` reads either.
+        stored: JSON bytes, plain or compressed. ``raw`` reads both forms.
         key: ``namespace/name`` or ``name``.
-        name: ``metadata.name``; empty for a bookmark.
-        namespace: ``metadata.namespace``, or the empty string.
-        uid: ``metadata.uid``; distinguishes an object from its successor of the same name.
+        name: ``metadata.name``, empty for a bookmark.
+        namespace: ``metadata.namespace``, or empty.
+        uid: ``metadata.uid``, which distinguishes the object from a later object with the same name.
         resource_version: ``metadata.resourceVersion``.
-        version: The resource version as a number; -1 if it cannot be compared (KEP-5504).
-        generation: ``metadata.generation``, or 0 for kinds that have none.
-        label_map: The labels; read them through ``labels``, which cannot be written to.
-        deletion_timestamp: ``metadata.deletionTimestamp`` as written; set while finalizers hold the object.
-        resource_type: Kind of the object, if known; list items of built-in kinds do not contain it.
+        version: Resource version as a number, or -1 if it is not comparable (KEP-5504).
+        generation: ``metadata.generation``, or 0 for kinds without it.
+        label_map: Labels. Use ``labels`` to read them, because it is read-only.
+        deletion_timestamp: ``metadata.deletionTimestamp`` as a string, or None if the deletion was not requested.
+        resource_type: Kind of the object, or None if unknown. List items of built-in kinds do not contain their kind.
     """
 
     stored: bytes | Compressed
@@ -167,11 +169,11 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     @classmethod
     def from_json(cls, raw: bytes | bytearray | memoryview, resource_type: ResourceType[Any] | None = None) -> Resource:
-        """Decode the metadata of an object and keep its bytes.
+        """Create a resource from JSON, and decode its metadata.
 
         Raises:
-            MalformedObjectError: If it is not a JSON object with ``metadata``, or not UTF-8; the message has no data of
-                it but its name.
+            MalformedObjectError: If it is not a JSON object with ``metadata``, or not UTF-8. The message contains no
+                data except the name.
         """
         kept = bytes(raw)
         if not (kept.isascii() or is_text(kept)):
@@ -186,18 +188,18 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
     def from_dict(
         cls, fields: Mapping[str, Any] | Resource, resource_type: ResourceType[Any] | None = None
     ) -> Resource:
-        """Make a resource from a mapping, which is copied; from another resource, to give it a type.
+        """Create a resource from a mapping, which is copied, or from another resource with a different type.
 
         Raises:
-            MalformedObjectError: If it has no ``metadata`` or holds what JSON cannot express.
+            MalformedObjectError: If ``metadata`` is missing, or JSON cannot represent a value.
         """
         plain = fields.to_dict() if isinstance(fields, Resource) else fields
         return cls.from_json(write_json(plain, "the object"), resource_type)
 
-    if not TYPE_CHECKING:  # for type checkers there is no such attribute
+    if not TYPE_CHECKING:  # hidden from type checkers
 
         def __getattr__(self, name: str) -> NoReturn:
-            """Say why there is no ``setdefault`` and the like."""
+            """Raise an error that explains why methods such as ``setdefault`` are missing."""
             reason = f": {READ_ONLY}" if name in _CHANGES_A_DICT else ""
             what = f"{type(self).__name__!r} object has no attribute {name!r}{reason}"
             raise AttributeError(what, name=name, obj=self)
@@ -210,23 +212,27 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     @property
     def raw(self) -> bytes:
-        """The JSON bytes as received.
+        """JSON bytes as received.
 
         Raises:
-            MalformedObjectError: If they are compressed and were damaged; so does what reads more than ``metadata``.
+            MalformedObjectError: If the compressed data is damaged. All accesses to fields outside ``metadata`` can
+                raise it.
         """
         stored = self.stored
         return stored if type(stored) is bytes else stored.decompress()  # type: ignore[union-attr]
 
     @property
     def stored_size(self) -> int:
-        """How many bytes the JSON takes in memory; less than ``len(raw)`` if it is compressed."""
+        """Size of the stored JSON in bytes, less than ``len(raw)`` if it is compressed."""
         stored = self.stored
         return len(stored) if type(stored) is bytes else len(stored.data)  # type: ignore[union-attr]
 
     @property
     def metadata(self) -> ReceivedMetadata:
-        """The decoded metadata as one value, made at each call; the same fields are attributes of the object."""
+        """Decoded metadata, created at each access.
+
+        Its fields are also attributes of the resource.
+        """
         return ReceivedMetadata(
             self.name,
             self.namespace,
@@ -239,59 +245,55 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """``metadata.labels``; empty if there are none.
-
-        Reading only.
-        """
+        """Read-only ``metadata.labels``, empty if the object has none."""
         return ReadOnlyMap(self.label_map) if self.label_map else _EMPTY
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """``metadata.annotations``, decoded at each call.
-
-        Reading only.
+        """Read-only ``metadata.annotations``, decoded at each access.
 
         Raises:
-            MalformedObjectError: If they are not text; the same holds for the other fields decoded late.
+            MalformedObjectError: If the annotations are not strings. This applies to all fields that are decoded on
+                access.
         """
         return ReadOnlyMap(self._late().annotations or {})
 
     @property
     def owner_references(self) -> tuple[OwnerReference, ...]:
-        """``metadata.ownerReferences``, decoded at each call."""
+        """``metadata.ownerReferences``, decoded at each access."""
         return self._late().owner_references or ()
 
     @property
     def controller_owner(self) -> OwnerReference | None:
-        """The owner that controls this object, if there is one (``metav1.GetControllerOf``)."""
+        """Controlling owner, or None (``metav1.GetControllerOf``)."""
         return next((owner for owner in self.owner_references if owner.controller), None)
 
     @property
     def finalizers(self) -> tuple[str, ...]:
-        """``metadata.finalizers``, decoded at each call."""
+        """``metadata.finalizers``, decoded at each access."""
         return self._late().finalizers or ()
 
     @property
     def creation_timestamp(self) -> str | None:
-        """``metadata.creationTimestamp`` as written, decoded at each call."""
+        """``metadata.creationTimestamp`` as a string, decoded at each access."""
         return self._late().creation_timestamp
 
     @property
     def api_version(self) -> str:
-        """``apiVersion``: the object's own, else its resource type's."""
+        """``apiVersion`` of the object, otherwise of its resource type."""
         return self._type().api_version or (self.resource_type.api_version if self.resource_type else "")
 
     @property
     def kind(self) -> str:
-        """``kind``: the object's own, else its resource type's."""
+        """``kind`` of the object, otherwise of its resource type."""
         return self._type().kind or (self.resource_type.kind if self.resource_type else "")
 
     def view(self) -> ReadOnlyMap:
-        """Return a deep read-only view of the whole object."""
+        """Return a deep read-only view of the object."""
         return ReadOnlyMap(self._decoded())
 
     def get(self, field: str, default: Any = None) -> Any:
-        """Return a top-level field of the view, or ``default``."""
+        """Return a top-level field as a read-only view, or ``default``."""
         return freeze((self._fields or self._decoded()).get(field, default))
 
     def __getitem__(self, field: str) -> Any:
@@ -305,15 +307,15 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         return iter(self._decoded())
 
     def edit(self) -> dict[str, Any]:
-        """Return a copy as a dict, to change and to send back."""
+        """Return a mutable copy that you can change and send back."""
         return self.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a mutable copy as a dict; ``apiVersion`` and ``kind`` are filled in where the server left them out.
+        """Return a mutable copy, including ``apiVersion`` and ``kind`` if the server omitted them.
 
         Raises:
-            MalformedObjectError: If a part that nobody had looked at yet is no text or no number; ``view`` and all
-                reading through it raise the same.
+            MalformedObjectError: If a field that has not been read before is invalid. ``view`` and field accesses raise
+                it as well.
         """
         stored = self.stored
         try:
@@ -329,10 +331,10 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         return fields
 
     def decode(self, model: type[T]) -> T:
-        """Decode to a typed object: a Struct, a dataclass, a model of pydantic, or anything that msgspec knows.
+        """Decode to a typed object: a Struct, dataclass, pydantic model, or another type that msgspec supports.
 
         Raises:
-            MalformedObjectError: If the object does not fit the type; the message names the field.
+            MalformedObjectError: If the object does not match the type. The message names the field.
         """
         try:
             return msgspec.json.decode(self.raw, type=model, dec_hook=model_of)
@@ -349,7 +351,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         return hash(self) == hash(other) and self._canonical() == other._canonical()
 
     def __ne__(self, other: object) -> bool:
-        # msgspec's own would win over the inverse of ours, and it compares identities.
+        # msgspec's __ne__ compares identities and would take precedence.
         equal = self.__eq__(other)
         return equal if equal is NotImplemented else not equal
 
@@ -373,7 +375,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         return self
 
     def _decoded(self) -> dict[str, Any]:
-        """Return the decoded fields, which the last few objects keep."""
+        """Return the decoded fields, which are cached for the most recent objects."""
         fields = self._fields
         if fields is None:
             fields = self.to_dict()
@@ -397,7 +399,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
             raise _malformed(error, self.raw, self.resource_type) from None
 
     def _canonical(self) -> bytes:
-        # Compared as text, because to Python 1, 1.0 and True are equal.
+        # Compare as text, because 1, 1.0 and True are equal in Python.
         return msgspec.json.encode(self.to_dict(), order="sorted")
 
 
@@ -408,7 +410,7 @@ Resource.__setattr__ = Resource.__delattr__ = _refuse_to_change  # type: ignore[
 
 
 def with_stored(obj: Resource, stored: bytes | Compressed) -> Resource:
-    """Return the same object with other bytes."""
+    """Return a copy with other bytes."""
     return replace(obj, stored=stored, _fields=None)
 
 
@@ -419,10 +421,10 @@ def make_resource(
     name, namespace, resource_version = metadata.name, metadata.namespace, metadata.resource_version
     key = name
     if namespace:
-        namespace = intern(namespace)  # the same text in most objects
+        namespace = intern(namespace)  # most objects share a few namespaces
         key = f"{namespace}/{name}"
     version = -1
-    if resource_version:  # as ``version_number`` does it, without a call for each object
+    if resource_version:  # inlined version_number, because this runs for each object
         try:
             version = int(resource_version)
         except ValueError:
@@ -445,7 +447,7 @@ def make_resource(
 
 
 def _without_nulls(error: Exception, raw: bytes, resource_type: ResourceType[Any] | None, model: type[T]) -> T:
-    """Decode metadata once more with its nulls left out; if it was something else, complain of the first error."""
+    """Decode metadata without its null fields, or raise the original error."""
     try:
         metadata = _decode_loose(raw).metadata
     except DECODE_ERRORS:
@@ -462,7 +464,7 @@ def _zero(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: "" if item is None else item for name, item in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
-        # An owner is an object whose own nulls are left out, a finalizer is text.
+        # Owner references are objects whose null fields are dropped. Finalizers are strings.
         return [
             {name: part for name, part in cast("dict[str, Any]", item).items() if part is not None}
             if isinstance(item, dict)
@@ -481,9 +483,10 @@ def _malformed(error: Exception, raw: bytes, resource_type: ResourceType[Any] | 
 
 
 def key_in(raw: bytes) -> str | None:
-    """Return the key of an object that cannot be read otherwise; None if there is none to be found.
+    """Return the key of an unreadable object, or None.
 
-    Where JSON is broken, only metadata before all other fields is read: elsewhere it may belong to an inner object.
+    In invalid JSON, only metadata before all other fields is used, because later metadata may belong to a nested
+    object.
     """
     try:
         found = _decode_named(raw).metadata
@@ -507,19 +510,19 @@ def _has_no_metadata(raw: bytes) -> bool:
 
 
 def without_data(error: Exception) -> str:
-    """Say what msgspec found wrong; it quotes the value itself for enums and tags only."""
+    """Return msgspec's message without the value, which it quotes for enums and tags."""
     if error is _NOT_TEXT or isinstance(error, UnicodeDecodeError):
         return "its text is not UTF-8"
     return re.sub(r"(?<= value )('.*'|\".*\"|-?[0-9.]+)", "<value>", str(error), flags=re.DOTALL)
 
 
 def _place_of(error: Exception) -> str:
-    """Return the path of the value that msgspec found wrong, for people; "" if it names none."""
+    """Return the path of the invalid value, or ""."""
     return re.sub(r"^(?:.* - at `\$\.?([^`]*)`|.*)$", r"\1", str(error), flags=re.DOTALL)
 
 
 def compress_in_place(obj: Resource, codec: Compressor) -> None:
-    """Keep the JSON of an object compressed from now on, where that is smaller; it reads as before, in every thread."""
+    """Compress the JSON of an object if this reduces its size. Thread-safe for readers."""
     stored = obj.stored
     if isinstance(stored, bytes):
         data = codec.compress(stored)
@@ -528,19 +531,19 @@ def compress_in_place(obj: Resource, codec: Compressor) -> None:
 
 
 def decode_object(resource_type: ResourceType[T], raw: bytes | bytearray | memoryview) -> T:
-    """Decode an object to the class of its resource type; to ``Resource`` where it names none.
+    """Decode an object to the class of its resource type, or to ``Resource`` if it has no class.
 
     Raises:
-        MalformedObjectError: If the bytes are not such an object.
+        MalformedObjectError: If the object is invalid.
     """
     return typed(resource_type, Resource.from_json(raw, resource_type))
 
 
 def typed(resource_type: ResourceType[T], obj: Resource) -> T:
-    """Return an object as the class of its resource type; the object itself where it names none.
+    """Return an object as the class of its resource type, or unchanged if it has no class.
 
     Raises:
-        MalformedObjectError: If it does not fit the class.
+        MalformedObjectError: If the object does not match the class.
     """
     model: Any = resource_type.model
     found: Any = obj
@@ -548,9 +551,9 @@ def typed(resource_type: ResourceType[T], obj: Resource) -> T:
 
 
 def decoder(resource_type: ResourceType[T]) -> Callable[[Resource], T]:
-    """Return the function that makes a ``T`` out of an object.
+    """Return the function that converts a ``Resource`` to the class of its resource type.
 
-    That is the object itself for kinds without a class, a new dict for ``dict``, the JSON as received for ``bytes``.
+    It returns the object itself for kinds without a class, a new dict for ``dict``, and the JSON bytes for ``bytes``.
     """
     model: Any = resource_type.model
     if model is None or model is Resource:
@@ -563,7 +566,7 @@ def decoder(resource_type: ResourceType[T]) -> Callable[[Resource], T]:
 
 
 def untyped(resource_type: ResourceType[Any]) -> ResourceType[Resource]:
-    """Return the same kind, whose objects come as they are, whatever class it has."""
+    """Return the same kind without a class."""
     if resource_type.model is None:
         return resource_type
     kind = resource_type
@@ -571,7 +574,7 @@ def untyped(resource_type: ResourceType[Any]) -> ResourceType[Resource]:
 
 
 def as_it_came(obj: Resource) -> Resource:
-    """Return the object itself: the ``decoder`` of kinds without a class."""
+    """Return the object itself (the ``decoder`` of kinds without a class)."""
     return obj
 
 

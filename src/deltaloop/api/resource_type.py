@@ -1,4 +1,4 @@
-"""One name for a kind: group, version, kind, plural and scope together, and the class its objects decode to."""
+"""Resource types: group, version, kind, plural and scope, with the class of their objects."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _DEFINED: Final = "__custom_resource__"
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]*/[A-Za-z0-9][A-Za-z0-9._~-]*")
 
 
-@dataclass(frozen=True)  # no slots: Python 3.11 sets __orig_class__ on generics and survives only AttributeError
+@dataclass(frozen=True)  # no slots: Python 3.11 sets __orig_class__ on generics and only handles AttributeError
 class ResourceType(Generic[T_co]):
-    """A resource of the API, such as ``ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)``.
+    """Resource of the API, such as ``ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)``.
 
-    Two are equal if they name the same resource, whatever class they decode to.
+    Equality ignores ``model``.
 
     Attributes:
-        group: API group; the empty string is the core group.
+        group: API group, empty for the core group.
         version: API version, such as ``v1``.
-        kind: Name of one object's type, such as ``Deployment``.
+        kind: Kind, such as ``Deployment``.
         plural: Name in URLs, such as ``deployments``.
-        namespaced: Whether objects live in a namespace.
-        model: The class that objects decode to; None stands for ``Resource``.
+        namespaced: Whether objects have a namespace.
+        model: Class of the decoded objects. None means ``Resource``.
     """
 
     group: str
@@ -42,7 +42,7 @@ class ResourceType(Generic[T_co]):
     model: type[T_co] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse names that cannot be put into a URL."""
+        """Reject names that are invalid in a URL."""
         for name, value in (("version", self.version), ("kind", self.kind), ("plural", self.plural)):
             if not value or "/" in value:
                 raise InvalidArgumentError(f"ResourceType.{name} is {value!r}; a non-empty name without '/' is needed")
@@ -51,26 +51,26 @@ class ResourceType(Generic[T_co]):
 
     @cached_property
     def api_version(self) -> str:
-        """``group/version``, or the bare version for the core group, as objects carry it."""
+        """``group/version``, or only the version for the core group, as in objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @cached_property
     def group_resource(self) -> str:
-        """``plural.group``, as error messages and CRD names have it; the bare plural for the core group."""
+        """``plural.group``, or only the plural for the core group, as in error messages and CRD names."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, *, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """Return the URL path of the collection, of one object, or of an object's subresource.
+        """Return the URL path of a collection, an object or a subresource.
 
         Args:
-            namespace: Namespace; None or empty means all namespaces, and is not allowed for one namespaced object.
-            name: Name of one object; None means the collection.
-            subresource: Such as ``status``; needs a name.
+            namespace: Namespace. None or empty means all namespaces, and is invalid for a single namespaced object.
+            name: Name of an object. None means the collection.
+            subresource: Subresource, such as ``status``. It requires a name.
 
         Raises:
-            InvalidArgumentError: If the parts do not fit together.
+            InvalidArgumentError: If the arguments are invalid or cannot be combined.
         """
-        if name and namespace and self.namespaced and _PLAIN_KEY.fullmatch(f"{namespace}/{name}"):  # nearly always
+        if name and namespace and self.namespaced and _PLAIN_KEY.fullmatch(f"{namespace}/{name}"):  # fast path
             path = f"{self._root}/namespaces/{namespace}/{self.plural}/{name}"
             return f"{path}/{_segments(subresource)}" if subresource else path
         if namespace and not self.namespaced:
@@ -91,7 +91,7 @@ class ResourceType(Generic[T_co]):
 
     if TYPE_CHECKING:
 
-        def _accepts(self, obj: Any) -> T_co:  # what may be written: the types of built-in kinds narrow it
+        def _accepts(self, obj: Any) -> T_co:  # type of objects to write, which the stubs of built-in kinds narrow
             ...
 
     def __eq__(self, other: object) -> bool:
@@ -106,7 +106,7 @@ class ResourceType(Generic[T_co]):
         return self._text
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Not as it is: the hash of a text is another one in another process.
+        # Do not pickle the cached hash, because string hashes differ between processes.
         return type(self), (self.group, self.version, self.kind, self.plural, self.namespaced, self.model)
 
     @cached_property
@@ -127,10 +127,10 @@ class ResourceType(Generic[T_co]):
 
     @classmethod
     def of(cls, model: type[T]) -> ResourceType[T]:
-        """Return the resource type that ``custom_resource`` put on a class.
+        """Return the resource type of a class from ``custom_resource``.
 
         Raises:
-            InvalidArgumentError: If the class carries none.
+            InvalidArgumentError: If the class has no resource type.
         """
         found = resource_type_of(model)
         if found is None:
@@ -141,16 +141,19 @@ class ResourceType(Generic[T_co]):
 
     @classmethod
     def untyped(cls, api_version: str, kind: str, plural: str, *, namespaced: bool = True) -> Self:
-        """Make one from an ``apiVersion`` as objects carry it; objects decode to ``Resource``."""
+        """Create a resource type from an ``apiVersion``.
+
+        Its objects decode to ``Resource``.
+        """
         group, _, version = api_version.rpartition("/")
         return cls(group, version, kind, plural, namespaced)
 
 
 def _segment(text: str, what: str) -> str:
-    """Return a part of a path as a URL has it.
+    """Return a quoted part of a path.
 
     Raises:
-        InvalidArgumentError: If it is none; the message says what it should be.
+        InvalidArgumentError: If the text is invalid.
     """
     if text in ("", ".", "..") or "/" in text or not is_unicode(text):
         raise InvalidArgumentError(f"{text!r} is not {what}")
@@ -166,35 +169,35 @@ def _segments(subresource: str) -> str:
 
 
 TypedKind: TypeAlias = ResourceType[T] | type[T]
-"""A kind whose objects come as ``T``: its resource type, or the class itself if ``custom_resource`` made it a kind."""
+"""Kind whose objects decode to ``T``: a resource type, or a class from ``custom_resource``."""
 
 
 def resource_type_of(model: type[T]) -> ResourceType[T] | None:
-    """Return the resource type that ``custom_resource`` put on a class; None if the class is no kind."""
+    """Return the resource type of a class from ``custom_resource``, or None."""
     found = vars(model).get(_ATTRIBUTE)
     return cast("ResourceType[T]", found) if isinstance(found, ResourceType) else None
 
 
 def as_kind(kind: ResourceType[T] | type[T] | str) -> ResourceType[T] | str:
-    """Return the resource type of a class; a resource type or a name is returned as it is.
+    """Return the resource type of a class. Resource types and names are returned unchanged.
 
     Raises:
-        InvalidArgumentError: If the class is no kind.
+        InvalidArgumentError: If the class has no resource type.
     """
     return ResourceType.of(kind) if isinstance(kind, type) else kind
 
 
 def put_definition(model: type, definition: object) -> None:
-    """Put on a class what ``custom_resource`` found out about it."""
+    """Store the definition that ``custom_resource`` derived from a class."""
     setattr(model, _DEFINED, definition)
 
 
 def definition_of(model: type) -> object:
-    """Return what ``custom_resource`` found out about a class; None if the class itself is not decorated."""
+    """Return the definition that ``custom_resource`` derived from this class itself, or None."""
     return vars(model).get(_DEFINED)
 
 
 def put_resource_type(model: type[T], found: ResourceType[T]) -> type[T]:
-    """Put a resource type on a class, so that clients and informers decode objects to it; the class is given back."""
+    """Store a resource type in a class, so that clients and informers decode objects to it, and return the class."""
     setattr(model, _ATTRIBUTE, found)
     return model

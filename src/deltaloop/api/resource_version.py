@@ -1,8 +1,8 @@
-"""Resource versions: how far an object or a list has come.
+"""Compare resource versions.
 
-They are opaque strings by old contract and, since Kubernetes 1.35, decimal numbers that can be compared (KEP-5504): no
-sign, no leading zero, at most 128 bits. Servers outside that contract exist, so every comparison can fail, and callers
-fall back to equality.
+Resource versions were defined as opaque strings. Since Kubernetes 1.35, they are comparable decimal numbers of at most
+128 bits, without sign and leading zeros (KEP-5504). Some servers do not comply, so every comparison can fail, and
+callers fall back to equality.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ VERSION_LIMIT: Final = 2**128
 
 
 def version_number(resource_version: str) -> int:
-    """Return a resource version as a number; -1 if it is not comparable, as "" and "0", which are requests."""
+    """Return a resource version as a number, or -1 if it is not comparable, including "" and "0" in requests."""
     if not resource_version:
         return -1
     try:
@@ -26,12 +26,12 @@ def version_number(resource_version: str) -> int:
 
 
 def compare_resource_versions(left: str, right: str) -> int:
-    """Return -1, 0 or 1 as ``left`` is older than, the same as or newer than ``right``.
+    """Return -1, 0 or 1 if ``left`` is older than, equal to or newer than ``right``.
 
-    Only versions of one resource type on one server may be compared.
+    You can only compare versions of one resource type on one server.
 
     Raises:
-        InvalidResourceVersionError: If either is not comparable; equality of the strings is all that is left then.
+        InvalidResourceVersionError: If a version is not comparable. You can then only compare the strings for equality.
     """
     a, b = version_number(left), version_number(right)
     if a < 0 or b < 0:
@@ -40,10 +40,10 @@ def compare_resource_versions(left: str, right: str) -> int:
 
 
 def is_comparable(resource_version: str) -> bool:
-    """Tell whether a resource version follows KEP-5504."""
+    """Return whether a resource version complies with KEP-5504."""
     return version_number(resource_version) > 0
 
 
 def is_newer(left: str, right: str) -> bool:
-    """Tell whether ``left`` is known to be newer than ``right``: both are comparable, and it is."""
+    """Return whether both versions are comparable and ``left`` is newer than ``right``."""
     return version_number(left) > version_number(right) > 0

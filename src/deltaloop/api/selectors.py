@@ -1,8 +1,8 @@
-"""Label and field selectors: parse, match, write.
+"""Label and field selectors.
 
-Label selectors have equality (``a=b``, ``a==b``, ``a!=b``), set (``a in (b,c)``, ``a notin (b,c)``) and existence terms
-(``a``, ``!a``), joined by commas. A missing label satisfies ``!=``, ``notin`` and ``!a``. Field selectors have ``=``,
-``==`` and ``!=`` only; commas, equals signs and backslashes in a value are written with a backslash before them.
+Label selectors consist of equality (``a=b``, ``a==b``, ``a!=b``), set (``a in (b,c)``, ``a notin (b,c)``) and existence
+terms (``a``, ``!a``), separated by commas. A missing label satisfies ``!=``, ``notin`` and ``!a``. Field selectors only
+support ``=``, ``==`` and ``!=``. Commas, equals signs and backslashes in values are escaped with a backslash.
 
 Source: apimachinery pkg/labels/selector.go, pkg/fields/selector.go.
 """
@@ -29,14 +29,14 @@ _INT64: Final = range(-(2**63), 2**63)
 
 
 class Requirement(msgspec.Struct, frozen=True):
-    """One term of a label selector.
+    """Term of a label selector.
 
-    The values of ``in`` and ``notin`` are kept sorted and once each, so that equal terms are equal.
+    The values of ``in`` and ``notin`` are sorted and unique, so that equivalent terms are equal.
 
     Attributes:
-        key: The label's name.
-        operator: What is asked; ``==`` is kept as ``=``.
-        values: At least one for ``in`` and ``notin``, none for ``exists`` and ``!``, one for all others.
+        key: Label key.
+        operator: Operator. ``==`` is stored as ``=``.
+        values: At least one value for ``in`` and ``notin``, none for ``exists`` and ``!``, and one for other operators.
     """
 
     key: str
@@ -44,7 +44,7 @@ class Requirement(msgspec.Struct, frozen=True):
     values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a number of values that the operator has no use for."""
+        """Validate the number of values."""
         if self.operator in ("in", "notin"):
             msgspec.structs.force_setattr(self, "values", tuple(sorted(set(self.values))))
             fits = bool(self.values)
@@ -54,7 +54,7 @@ class Requirement(msgspec.Struct, frozen=True):
             raise InvalidSelectorError(f"{self.key}: operator {self.operator!r} does not go with {self.values!r}")
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether a set of labels satisfies this term."""
+        """Return whether labels satisfy the term."""
         present = self.key in labels
         if self.operator == "exists":
             return present
@@ -88,31 +88,36 @@ class Requirement(msgspec.Struct, frozen=True):
 
 @final
 class LabelSelector(msgspec.Struct, frozen=True):
-    """A parsed label selector; without terms it matches everything."""
+    """Parsed label selector.
+
+    Without terms, it matches all objects.
+    """
 
     requirements: tuple[Requirement, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> LabelSelector:
-        """Parse a selector such as ``app=web,tier in (front,back),!canary``; the terms come out sorted by key.
+        """Parse a selector such as ``app=web,tier in (front,back),!canary``.
+
+        The terms are sorted by key.
 
         Raises:
-            InvalidSelectorError: If it cannot be parsed; what was found and expected is said in upstream's words.
+            InvalidSelectorError: If the selector is invalid. The message follows upstream.
         """
         return cls(tuple(sorted(_LabelParser(text).parse(), key=lambda requirement: requirement.key)))
 
     @classmethod
     def from_labels(cls, labels: Mapping[str, str]) -> LabelSelector:
-        """Make the selector that asks for exactly these labels (``matchLabels``)."""
+        """Return the selector that requires these labels (``matchLabels``)."""
         return cls(tuple(Requirement(key, "=", (value,)) for key, value in sorted(labels.items())))
 
     @property
     def empty(self) -> bool:
-        """Whether it matches everything."""
+        """Whether the selector matches all objects."""
         return not self.requirements
 
     def matches(self, labels: Mapping[str, str] | None) -> bool:
-        """Tell whether a set of labels satisfies all terms."""
+        """Return whether labels satisfy all terms."""
         return all(requirement.matches(labels or {}) for requirement in self.requirements)
 
     def __str__(self) -> str:
@@ -120,9 +125,9 @@ class LabelSelector(msgspec.Struct, frozen=True):
 
 
 class _LabelParser:
-    """A recursive-descent parser over the few tokens that there are; the empty token is the end of the text.
+    """Recursive-descent parser. The empty token is the end of the text.
 
-    ``in`` and ``notin`` are operators only in an operator's place: elsewhere they are names like any other.
+    ``in`` and ``notin`` are operators only at the position of an operator, and keys or values elsewhere.
     """
 
     def __init__(self, text: str) -> None:
@@ -245,7 +250,7 @@ def _label_value(key: str, value: str) -> str:
 
 
 def label_integer(text: str) -> int | None:
-    """Return the number that a label is to ``>`` and ``<``: one of 64 bits; None if it is none."""
+    """Return the 64-bit integer that ``>`` and ``<`` compare, or None if the label is not an integer."""
     if not _INTEGER().fullmatch(text) or len(text) > 64:
         return None
     number = int(text)
@@ -253,7 +258,7 @@ def label_integer(text: str) -> int | None:
 
 
 class FieldRequirement(msgspec.Struct, frozen=True):
-    """One term of a field selector."""
+    """Term of a field selector."""
 
     field: str
     value: str
@@ -265,38 +270,46 @@ class FieldRequirement(msgspec.Struct, frozen=True):
 
 @final
 class FieldSelector(msgspec.Struct, frozen=True):
-    """A parsed field selector; without terms it matches everything."""
+    """Parsed field selector.
+
+    Without terms, it matches all objects.
+    """
 
     requirements: tuple[FieldRequirement, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> FieldSelector:
-        """Parse a selector such as ``metadata.name=web,status.phase!=Running``; empty terms are passed over.
+        """Parse a selector such as ``metadata.name=web,status.phase!=Running``.
+
+        Empty terms are ignored.
 
         Raises:
-            InvalidSelectorError: If a term has no operator, or a value holds a wrong escape.
+            InvalidSelectorError: If a term has no operator, or a value contains an invalid escape.
         """
         return cls(tuple(_field_requirement(term, text) for term in _split_terms(text) if term))
 
     @property
     def empty(self) -> bool:
-        """Whether it matches everything."""
+        """Whether the selector matches all objects."""
         return not self.requirements
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that are asked about."""
+        """Fields of the terms."""
         return tuple(requirement.field for requirement in self.requirements)
 
     def matches(self, value_of: Callable[[str], str]) -> bool:
-        """Tell whether all terms hold; ``value_of`` gives a field's value, the empty string where there is none."""
+        """Return whether all terms are satisfied.
+
+        ``value_of`` returns the value of a field, or "" if it is missing.
+        """
         return all((value_of(term.field) == term.value) is not term.negated for term in self.requirements)
 
     def check_supported(self, supported: Iterable[str]) -> None:
-        """Refuse fields that cannot be selected by.
+        """Reject unsupported fields.
 
         Raises:
-            InvalidSelectorError: Naming the field and what is supported, in upstream's words.
+            InvalidSelectorError: If a field is not supported. The message names the field and the supported fields.
         """
         known = tuple(supported)
         for requirement in self.requirements:

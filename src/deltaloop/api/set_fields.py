@@ -1,7 +1,7 @@
-"""What is set in a typed object: its fields without those that are as they are by default.
+"""Convert typed objects to JSON without fields that have default values.
 
-A class of ``custom_resource`` is its kind's definition, too: the server fills in the same defaults. What nobody has set
-is not sent, so that nobody owns it, and what is absent stays absent.
+A class from ``custom_resource`` also defines the defaults of its kind, which the server applies. Fields that were not
+set are not sent, so that the field manager does not own them, and missing fields remain missing.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from deltaloop.api.pydantic_models import fields_of_model, is_model_class
 
 
 def set_fields(value: object) -> Any:
-    """Return a typed object as JSON has it, without the fields that are as they are by default.
+    """Return a typed object as decoded JSON, without fields that have default values.
 
     Raises:
-        TypeError, ValueError: If JSON cannot say it.
+        TypeError, ValueError: If JSON cannot represent a value.
     """
     return _plain(value, with_defaults=False)
 
 
 def with_defaults(value: object) -> Any:
-    """Return a typed object as a server has it once it has filled in what is missing.
+    """Return a typed object as decoded JSON, with the defaults that a server applies.
 
-    A field that may be absent or null, and is so by default, is left out.
+    Fields whose default is missing or null are omitted.
 
     Raises:
-        TypeError, ValueError: If JSON cannot say it.
+        TypeError, ValueError: If JSON cannot represent a value.
     """
     return _plain(value, with_defaults=True)
 
@@ -59,7 +59,7 @@ def _plain(value: object, *, with_defaults: bool) -> Any:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Return the JSON of a model without fields that are null: by default they are absent."""
+    """Return the JSON of a model without null fields, which are missing by default."""
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         return {name: _without_nulls(each) for name, each in fields.items() if each is not None}
@@ -67,7 +67,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _fields(value: Any) -> Iterator[tuple[str, object, bool]]:
-    """Yield each field's name in JSON and its value, and whether that is the default."""
+    """Yield the JSON name and the value of each field, and whether the value is the default."""
     if isinstance(value, msgspec.Struct):
         for field in msgspec.structs.fields(value):
             each = getattr(value, field.name)

@@ -1,4 +1,4 @@
-"""Status: how an API server says no, and the exceptions made from it.
+"""Status responses of API servers, and the exceptions for them.
 
     ApiError
     ├── BadRequestError 400          ├── GoneError 410
@@ -11,7 +11,8 @@
     │   └── AlreadyExistsError       ├── ServiceUnavailableError 503
     │                                └── ServerTimeoutError 504
 
-The reason decides, then the code. The same ``Status`` is what the embedded server writes.
+The class depends on the reason, or on the code if the reason is unknown. The embedded server writes the same
+``Status``.
 
 Source: apimachinery pkg/apis/meta/v1/types.go (``Status``), pkg/api/errors/errors.go.
 """
@@ -28,7 +29,7 @@ from deltaloop.api.redaction import redact
 
 
 class StatusCause(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One of several causes of a failure, such as one invalid field."""
+    """Cause of a failure, such as an invalid field."""
 
     reason: str = ""
     message: str = ""
@@ -36,7 +37,7 @@ class StatusCause(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class StatusDetails(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """What a Status is about; ``kind`` is mostly the plural resource."""
+    """Subject of a Status. ``kind`` is usually the plural resource name."""
 
     name: str = ""
     group: str = ""
@@ -47,13 +48,13 @@ class StatusDetails(msgspec.Struct, frozen=True, omit_defaults=True, rename="cam
 
 
 class StatusMetadata(msgspec.Struct, frozen=True, omit_defaults=True, rename={"continue_": "continue"}):
-    """List metadata of a Status: an expired continue token comes with a fresh one."""
+    """List metadata of a Status, which contains a new token if a continue token has expired."""
 
     continue_: str = ""
 
 
 class Status(msgspec.Struct, frozen=True, rename="camel"):
-    """A ``v1/Status``, complete enough to be written by a server and read by a client."""
+    """``v1/Status``, for servers and clients."""
 
     kind: str = "Status"
     api_version: str = "v1"
@@ -65,7 +66,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
     code: int = 0
 
     def to_json(self) -> bytes:
-        """Encode as the wire form, leaving out what is empty as the real server does."""
+        """Encode as JSON without empty fields, like the real server."""
         fields: dict[str, Any] = {"kind": self.kind, "apiVersion": self.api_version, "metadata": self.metadata}
         fields["status"] = self.status
         optional = {"message": self.message, "reason": self.reason, "details": self.details, "code": self.code}
@@ -81,22 +82,22 @@ _decode_kind: Final = msgspec.json.Decoder(_Kind).decode
 _decode_status: Final = msgspec.json.Decoder(Status, strict=False).decode
 _decode_fields: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _CAUSE_TOO_LARGE: Final = "ResourceVersionTooLarge"
-_INT32: Final = 2**31 - 1  # what ``retryAfterSeconds`` may be; more is no number to the real client either
+_INT32: Final = 2**31 - 1  # maximum of retryAfterSeconds, as in client-go
 
 
 class ApiError(DeltaloopError):
-    """The API server refused a request, or ended a watch with an error event.
+    """The API server rejected a request, or ended a watch with an error event.
 
     Attributes:
-        status: The server's ``Status``; made from the HTTP answer when the server sent none.
-        retry_after: Seconds that the server asks to wait, or None.
+        status: Status from the server, or created from the HTTP response if the server sent none.
+        retry_after: Delay in seconds that the server requests, or None.
     """
 
     reason: ClassVar[str] = ""
     code: ClassVar[int] = 0
 
     def __init__(self, status: Status, *, retry_after: float | None = None) -> None:
-        """Keep the Status; its message, redacted and in one line, becomes the error's text."""
+        """Create the error. Its text is the redacted message of the Status, as one line."""
         text = status.message or f"the server answered {status.code} {status.reason}".rstrip()
         super().__init__(one_line(str(redact(cut(text, longest=4 * LONGEST)))))
         self.status = status
@@ -107,119 +108,134 @@ class ApiError(DeltaloopError):
 
 
 class BadRequestError(ApiError):
-    """400: the request itself is wrong; sending it again will not help."""
+    """400: The request is invalid, and repeating it does not help."""
 
     reason = "BadRequest"
     code = 400
 
 
 class UnauthorizedError(ApiError):
-    """401: the server does not know who is asking; the credentials are missing, wrong or expired."""
+    """401: The credentials are missing, wrong or expired."""
 
     reason = "Unauthorized"
     code = 401
 
 
 class ForbiddenError(ApiError):
-    """403: the server knows who is asking and refuses; a Role is missing, or the namespace is being deleted."""
+    """403: The user lacks a permission, or the namespace is being deleted."""
 
     reason = "Forbidden"
     code = 403
 
 
 class NotFoundError(ApiError):
-    """404: no such object, namespace or resource."""
+    """404: The object, namespace or resource does not exist."""
 
     reason = "NotFound"
     code = 404
 
 
 class MethodNotAllowedError(ApiError):
-    """405: the resource does not have this verb."""
+    """405: The resource does not support the verb."""
 
     reason = "MethodNotAllowed"
     code = 405
 
 
 class NotAcceptableError(ApiError):
-    """406: the server cannot answer in the format asked for."""
+    """406: The server does not support the requested format."""
 
     reason = "NotAcceptable"
     code = 406
 
 
 class ConflictError(ApiError):
-    """409: the object changed since it was read, or a precondition failed; read again and repeat."""
+    """409: The object changed since it was read, or a precondition failed.
+
+    Read it again and repeat the request.
+    """
 
     reason = "Conflict"
     code = 409
 
 
 class AlreadyExistsError(ConflictError):
-    """409: an object of that name exists already."""
+    """409: An object with this name exists."""
 
     reason = "AlreadyExists"
     code = 409
 
 
 class GoneError(ApiError):
-    """410: what was asked for is no longer there."""
+    """410: The requested data is no longer available."""
 
     reason = "Gone"
     code = 410
 
 
 class ExpiredError(GoneError):
-    """410 Expired: the resource version or continue token is too old; list again."""
+    """410 Expired: The resource version or continue token is too old.
+
+    List again.
+    """
 
     reason = "Expired"
     code = 410
 
 
 class RequestEntityTooLargeError(ApiError):
-    """413: the body is larger than the server takes."""
+    """413: The request body is larger than the server accepts."""
 
     reason = "RequestEntityTooLarge"
     code = 413
 
 
 class UnsupportedMediaTypeError(ApiError):
-    """415: the server does not read this format, such as a strategic merge patch of a custom resource."""
+    """415: The server does not support the format, such as a strategic merge patch of a custom resource."""
 
     reason = "UnsupportedMediaType"
     code = 415
 
 
 class InvalidError(ApiError):
-    """422: the object does not pass validation; ``status.details.causes`` names the fields."""
+    """422: The object failed validation.
+
+    ``status.details.causes`` contains the fields.
+    """
 
     reason = "Invalid"
     code = 422
 
 
 class TooManyRequestsError(ApiError):
-    """429: the server is busy; wait ``retry_after`` seconds."""
+    """429: The server is busy.
+
+    Wait for ``retry_after`` seconds.
+    """
 
     reason = "TooManyRequests"
     code = 429
 
 
 class InternalServerError(ApiError):
-    """500: the server failed; it may work the next time."""
+    """500: The server failed.
+
+    A later attempt may succeed.
+    """
 
     reason = "InternalError"
     code = 500
 
 
 class ServiceUnavailableError(ApiError):
-    """503: the server cannot serve now."""
+    """503: The server is temporarily unavailable."""
 
     reason = "ServiceUnavailable"
     code = 503
 
 
 class ServerTimeoutError(ApiError):
-    """504: the server gave up waiting, for example for a resource version from its future."""
+    """504: The server timed out, for example while it waited for a future resource version."""
 
     reason = "Timeout"
     code = 504
@@ -246,14 +262,14 @@ _CLASSES: Final[tuple[type[ApiError], ...]] = (
 )
 _BY_REASON: Final[dict[str, type[ApiError]]] = {cls.reason: cls for cls in _CLASSES}
 _BY_REASON["ServerTimeout"] = ServerTimeoutError
-# Classes that share a code follow the more general one, which must win when only the code is known.
+# If classes share a code, the first class is the most general, and must win if only the code is known.
 _BY_CODE: Final[dict[int, type[ApiError]]] = {cls.code: cls for cls in reversed(_CLASSES)}
 
 
 def decode_status(body: bytes) -> Status | None:
-    """Read a Status that reports a failure, or return None if the bytes are something else.
+    """Decode a Status that reports a failure, or return None for other bodies.
 
-    A Status with a part of the wrong type is read without its details, so that its reason and code are not lost.
+    If a field of a Status has a wrong type, the details are dropped, but reason and code are kept.
     """
     try:
         if _decode_kind(body).kind != "Status":
@@ -274,16 +290,16 @@ def _without_details(fields: dict[str, Any]) -> Status:
 
 
 def error_from_status(status: Status, *, retry_after: float | None = None) -> ApiError:
-    """Make the exception that belongs to a Status: by its reason, else by its code, else ``ApiError`` itself."""
+    """Return the exception for a Status by its reason, otherwise by its code, otherwise ``ApiError``."""
     cls = _BY_REASON.get(status.reason) or _BY_CODE.get(status.code) or ApiError
     return cls(status, retry_after=retry_after)
 
 
 def is_too_large_resource_version(error: BaseException) -> bool:
-    """Tell whether the server refused a resource version because it has not come that far yet.
+    """Return whether the server rejected a resource version because it has not reached this version yet.
 
-    Source: apimachinery pkg/api/errors ``HasStatusCause``. Servers before Kubernetes 1.18.6 said it in a text alone,
-    which client-go's ``isTooLargeResourceVersionError`` still reads.
+    Source: apimachinery pkg/api/errors ``HasStatusCause``. Servers before Kubernetes 1.18.6 only sent a message, which
+    client-go's ``isTooLargeResourceVersionError`` still supports.
     """
     if not isinstance(error, ApiError):
         return False

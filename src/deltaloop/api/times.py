@@ -1,6 +1,7 @@
-"""Wall-clock times as Kubernetes writes them: always UTC, always aware.
+"""Wall-clock times in the formats of Kubernetes, always aware and in UTC.
 
-``Time`` has whole seconds (``2026-01-02T03:04:05Z``), ``MicroTime`` six digits (``2026-01-02T03:04:05.000006Z``).
+``Time`` has whole seconds (``2026-01-02T03:04:05Z``), and ``MicroTime`` has microseconds
+(``2026-01-02T03:04:05.000006Z``).
 
 Source: apimachinery pkg/apis/meta/v1 (``time.go``, ``micro_time.go``).
 """
@@ -15,28 +16,28 @@ from typing import TypeAlias
 from deltaloop.api.errors import InvalidArgumentError
 
 WallTime: TypeAlias = datetime
-"""An aware datetime; the name lets cores, which know no clock, carry one from an object to an object."""
+"""Aware datetime, for modules that must not read a clock."""
 
 
-# datetime.fromisoformat reads much more: week dates, spaces, missing colons.
+# datetime.fromisoformat also accepts week dates, spaces and missing colons.
 _RFC_3339 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[-+][0-9]{2}:[0-9]{2})?")
 
 
 def format_time(instant: datetime) -> str:
-    """Write an aware datetime as a Kubernetes ``Time``; fractions of a second are cut off."""
+    """Format an aware datetime as a Kubernetes ``Time``, without fractions of a second."""
     return _utc(instant).isoformat(timespec="seconds") + "Z"
 
 
 def format_micro_time(instant: datetime) -> str:
-    """Write an aware datetime as a Kubernetes ``MicroTime``."""
+    """Format an aware datetime as a Kubernetes ``MicroTime``."""
     return _utc(instant).isoformat(timespec="microseconds") + "Z"
 
 
 def parse_time(text: str) -> datetime:
-    """Read an RFC 3339 time, with or without fractions, as an aware datetime in UTC.
+    """Parse an RFC 3339 time as an aware datetime in UTC.
 
     Raises:
-        InvalidArgumentError: If it is not RFC 3339 or has no zone.
+        InvalidArgumentError: If the text is not RFC 3339 or has no time zone.
     """
     try:
         instant = datetime.fromisoformat(text) if _RFC_3339.fullmatch(text) else None
@@ -50,12 +51,12 @@ def parse_time(text: str) -> datetime:
 
 
 def utc_now() -> datetime:
-    """Return the time on the wall: the one place where it is read, so that a test can set it by ``time.time``."""
+    """Return the current time. All code reads it here, so that tests can replace ``time.time``."""
     return datetime.fromtimestamp(time.time(), UTC)
 
 
 def from_epoch(seconds: float) -> datetime:
-    """Make an aware datetime from seconds since 1970, so that pure cores can write times without a clock at hand."""
+    """Return the aware datetime for seconds since 1970."""
     return datetime.fromtimestamp(seconds, UTC)
 
 

@@ -1,7 +1,7 @@
 """Deep read-only views of decoded JSON.
 
-What a cache hands out is shared by everybody who reads it. A view makes writing to it impossible: every mutating
-method raises ``TypeError`` and says how to get a copy. Nested objects and lists come out as views, too, made on access.
+Objects in a cache are shared. All mutating methods of a view raise ``TypeError`` with a hint how to create a copy.
+Nested objects and lists are returned as views, which are created on access.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ READ_ONLY: Final = "cached objects are read-only; obj.edit() gives a copy that c
 
 
 def freeze(value: Any) -> Any:
-    """Return a read-only view of decoded JSON; scalars are returned as they are."""
+    """Return a read-only view of decoded JSON. Scalars are returned unchanged."""
     kind: Any = value.__class__
     if kind is dict:
         return ReadOnlyMap(value)
@@ -25,9 +25,9 @@ def freeze(value: Any) -> Any:
 
 
 def thaw(value: Any) -> Any:
-    """Return a mutable deep copy of a view (or of plain decoded JSON)."""
+    """Return a mutable deep copy of a view or of decoded JSON."""
     if isinstance(value, ReadOnlyMap | ReadOnlyList):
-        value = value._data  # noqa: SLF001 - the two view classes and this function are one thing
+        value = value._data  # noqa: SLF001 - same module
     if isinstance(value, Mapping):
         return {key: thaw(item) for key, item in cast("Mapping[str, Any]", value).items()}
     if isinstance(value, list | tuple):
@@ -36,7 +36,7 @@ def thaw(value: Any) -> Any:
 
 
 class _ReadOnly:
-    """Every method that would change a list or a dict, and says what to do instead."""
+    """Mutating methods of lists and dicts, which raise an error with a hint."""
 
     __slots__ = ()
 
@@ -63,21 +63,21 @@ class _ReadOnly:
 
 @final
 class ReadOnlyMap(_ReadOnly, Mapping[str, Any]):
-    """A read-only view of a JSON object; compares equal to a dict with the same content."""
+    """Read-only view of a JSON object, equal to a dict with the same content."""
 
     __slots__ = ("_data",)
 
     def __init__(self, data: dict[str, Any]) -> None:
-        """View ``data``, which nobody else may change."""
+        """Create a view of ``data``, which must not change."""
         self._data = data
 
     def __getitem__(self, key: str) -> Any:
         return freeze(self._data[key])
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return a value, or ``default`` (the mixin's makes three calls of it)."""
+        """Return a value, or ``default``. Faster than the method of ``Mapping``."""
         value = self._data.get(key, _NOTHING)
-        if value.__class__ is str:  # a label, nearly always
+        if value.__class__ is str:  # fast path for labels
             return value
         return default if value is _NOTHING else freeze(value)
 
@@ -117,12 +117,12 @@ class ReadOnlyMap(_ReadOnly, Mapping[str, Any]):
 
 @final
 class ReadOnlyList(_ReadOnly, Sequence[Any]):
-    """A read-only view of a JSON array; compares equal to a list with the same content."""
+    """Read-only view of a JSON array, equal to a list with the same content."""
 
     __slots__ = ("_data",)
 
     def __init__(self, data: list[Any]) -> None:
-        """View ``data``, which nobody else may change."""
+        """Create a view of ``data``, which must not change."""
         self._data = data
 
     @overload

@@ -1,8 +1,8 @@
-"""One line of a watch stream: a type and an object, or a Status for an error.
+"""Decode the lines of a watch stream.
 
-A server writes the type first, so the object is what lies between a known beginning and the closing brace, and one
-pass over it checks and decodes it. That layout is tried, not trusted: a line with another beginning, or whose object
-then is not exactly one JSON object, is decoded field by field, in a pass more.
+Servers write the type first, so the object is usually the text between a known prefix and the closing brace, and is
+decoded in one pass. If a line has a different prefix, or the object is not valid JSON, the line is decoded field by
+field.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 class EventType(StrEnum):
-    """The types of watch events that carry an object; an ERROR event becomes an exception."""
+    """Types of watch events with an object.
+
+    ERROR events are raised as exceptions.
+    """
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -32,9 +35,9 @@ class EventType(StrEnum):
 
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):
-    """One change.
+    """Event of a watch.
 
-    A bookmark's object has a resource version and nothing else.
+    The object of a bookmark only contains a resource version.
     """
 
     type: EventType
@@ -42,14 +45,14 @@ class WatchEvent(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def ends_initial_events(self) -> bool:
-        """Whether this bookmark says that all initial events have been sent (WatchList)."""
+        """Whether this bookmark marks the end of the initial events (WatchList)."""
         return self.type is EventType.BOOKMARK and self.object.annotations.get(INITIAL_EVENTS_END) == "true"
 
 
 class MalformedEventError(DeltaloopError):
-    """A server sent a line on a watch stream that is not a watch event; its fault, or a proxy's.
+    """A watch stream from a server or proxy contains an invalid line.
 
-    The stream cannot be trusted any more: start a new one. The message has the reason and the size, not the data.
+    The stream is not usable any more, so start a new one. The message contains the reason and the size, but no data.
     """
 
 
@@ -61,7 +64,7 @@ class _Line(msgspec.Struct, gc=False):
 _decode_line: Final = msgspec.json.Decoder(_Line).decode
 _TYPES: Final = {event_type.value: event_type for event_type in EventType}
 _TYPE_STARTS: Final = len(b'{"type":"')
-# By the first letter of the type, which is enough to know the one beginning that is then compared whole.
+# Prefixes by the first letter of the type, which is unique.
 _BEGINNINGS: Final = {
     event_type.value.encode()[0]: (event_type, beginning, len(beginning))
     for event_type in EventType
@@ -71,11 +74,11 @@ _CLOSE: Final = b"}"[0]
 
 
 def decode_watch_event(line: bytes, resource_type: ResourceType[Any] | None = None) -> WatchEvent:
-    """Decode one line of a watch stream.
+    """Decode a line of a watch stream.
 
     Raises:
-        ApiError: For an ERROR event; the subclass that belongs to its Status.
-        MalformedEventError: If the line is not JSON, has an unknown type, or carries no object with metadata.
+        ApiError: For an ERROR event. The subclass depends on its Status.
+        MalformedEventError: If the line is not JSON, has an unknown type, or contains no object with metadata.
     """
     return decode_watch_event_in(line, 0, len(line), resource_type, False)
 
@@ -87,16 +90,16 @@ def decode_watch_event_in(
     resource_type: ResourceType[Any] | None,
     drop_managed_fields: bool,
 ) -> WatchEvent:
-    """Decode one line of a watch stream, which lies between two places of ``data``; else as ``decode_watch_event``.
+    """Decode the line ``data[start:end]`` like ``decode_watch_event``.
 
-    All arguments are positional, because it is called for each event.
+    All arguments are positional, because this runs for each event.
 
     Args:
         data: Part of the stream.
-        start: Where the line begins.
-        end: Where it ends.
-        resource_type: What is watched.
-        drop_managed_fields: Whether to leave ``metadata.managedFields`` out.
+        start: Start of the line.
+        end: End of the line.
+        resource_type: Type of the object.
+        drop_managed_fields: Whether to remove ``metadata.managedFields``.
     """
     if end - start > _TYPE_STARTS and (letter := data[start + _TYPE_STARTS]) in _BEGINNINGS:
         event_type, begin, length = _BEGINNINGS[letter]
@@ -113,7 +116,7 @@ def decode_watch_event_in(
                         return WatchEvent(event_type, make_resource(raw, metadata, resource_type))
                 except DECODE_ERRORS:
                     pass
-    event = _decode_slowly(data[start:end], resource_type)  # another layout, or a fault: this knows which, and says it
+    event = _decode_slowly(data[start:end], resource_type)  # raises an error for invalid lines
     return WatchEvent(event.type, strip_managed_fields(event.object)) if drop_managed_fields else event
 
 

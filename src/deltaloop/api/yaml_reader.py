@@ -1,23 +1,23 @@
-"""YAML as Go's reader sees it, so that a manifest means here what it means to kubectl.
+"""Read YAML like Go's reader, so that manifests have the same meaning as in kubectl.
 
 PyYAML's loaders read ``2026-01-02`` as a date, ``12:30:45`` as the sexagesimal number 45045 and ``1e3`` as text, keep
-numbers as keys of a map, and fail on a lone ``=``. Go's reader (sigs.k8s.io/yaml) does none of that: what comes out is
-JSON. So only PyYAML's parser is used, which gives events, and the values are built here:
+numeric keys, and fail for a single ``=``. Go's reader (sigs.k8s.io/yaml) produces JSON. This module only uses PyYAML's
+parser events, and builds the values itself:
 
-* plain text that looks like a number, a boolean (YAML 1.1: ``yes``, ``no``, ``on``, ``off``, ``y``, ``n``, too) or null
-  is one; everything else is text. Quoted text stays text;
-* a whole number is an integer, however it is written (``1e0``, ``08``, ``1.0``), because Go writes it so in JSON;
-* keys become text, as in JSON; a key that comes twice in one map is an error, as with kubectl's strict validation;
-* ``<<`` merges; tags that Go does not know are passed over;
-* building from events needs no recursion, so depth cannot exhaust a stack (PyYAML's own composer crashes the
-  interpreter), and what aliases multiply is counted, so a small text cannot grow without bound;
-* text that is one JSON object is read as JSON, as kubectl does: YAML takes U+0085, U+2028 and U+2029 for line breaks,
-  which it folds within quotes, refuses control characters and the two escapes of what lies beyond U+FFFF, and has no
-  keys of more than 1024 characters. An API server has no such step for what comes to it as YAML (``read_yaml_body``);
-* libyaml looks at all ``%TAG`` lines for each, and lets no other thread run meanwhile (a minute for 3 MB), so they are
-  counted before it reads.
+- Plain text that looks like a number, a boolean (including YAML 1.1: ``yes``, ``no``, ``on``, ``off``, ``y``, ``n``) or
+  null is converted. Other text and quoted text are strings.
+- Whole numbers (``1e0``, ``08``, ``1.0``) are integers, because Go writes them as integers in JSON.
+- Keys become strings. A duplicate key is an error, as in kubectl's strict validation.
+- ``<<`` merges. Tags that Go does not know are ignored.
+- Values are built without recursion, because PyYAML's composer crashes the interpreter for deep nesting. Values that
+  are multiplied by aliases are counted, so that small documents cannot grow without limit.
+- A text that is one JSON object is read as JSON, as in kubectl. YAML would fold U+0085, U+2028 and U+2029 in quotes,
+  reject control characters and surrogate pairs of escapes, and limit keys to 1024 characters. An API server does not do
+  this for YAML requests (``read_yaml_body``).
+- ``%TAG`` lines are counted before parsing, because libyaml needs quadratic time for them and blocks other threads (a
+  minute for 3 MB).
 
-This module holds the only use of PyYAML's parser in the project; a lint bans its loaders.
+All other modules must use this reader, and a lint rule bans PyYAML's loaders.
 
 Source: sigs.k8s.io/yaml v1.6.0 (``yaml.go``), go.yaml.in/yaml v2.4.2 (``resolve.go``).
 """
@@ -39,7 +39,7 @@ from deltaloop.api.errors import InvalidArgumentError
 
 T = TypeVar("T")
 
-# PyYAML may be built without libyaml; its own parser is slower and reads the same.
+# PyYAML may be built without libyaml. Its Python parser is slower but equivalent.
 _PARSER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _parse_events = cast("Callable[..., Iterator[Any]]", yaml.parse)
 
@@ -47,7 +47,7 @@ _MAX_DEPTH: Final = 500
 _MAX_VALUES_BY_ALIAS: Final = 100_000
 _MAX_TAG_DIRECTIVES: Final = 100
 
-# Lines that begin with %TAG, in each encoding that YAML may come in and after each of its line breaks.
+# Lines that begin with %TAG, in all encodings and after all line breaks of YAML.
 _TAG_DIRECTIVE: Final = re.compile("(?:\\A|[\n\r\x85\u2028\u2029\ufeff])%TAG")
 _TAG_DIRECTIVE_IN_BYTES: Final = re.compile(
     rb"(?:\A|[\n\r\0\x85\xa8\xa9\xbf\xff\xfe]|[\x28\x29]\x20(?=%\0))%\0?T\0?A\0?G"
@@ -70,14 +70,14 @@ _MAX_UNSIGNED: Final = 2**64 - 1
 
 
 def read_yaml(text: str | bytes, *, source: str = "YAML") -> Any:
-    """Read one YAML (or JSON) document.
+    """Read one YAML or JSON document.
 
     Args:
-        text: One YAML document.
-        source: What to call it in an error, such as a file's name.
+        text: YAML document.
+        source: Name of the document in error messages, such as a file name.
 
     Raises:
-        InvalidArgumentError: If it is not YAML, or holds more than one document.
+        InvalidArgumentError: If the text is not valid YAML, or contains more than one document.
     """
     documents = list(read_yaml_documents(text, source=source))
     if len(documents) > 1:
@@ -86,44 +86,44 @@ def read_yaml(text: str | bytes, *, source: str = "YAML") -> Any:
 
 
 def looks_like_text(text: str) -> bool:
-    """Tell whether plain text stays text when it is read, and is no number, boolean or null."""
+    """Return whether plain text is read as a string, and not as a number, boolean or null."""
     return isinstance(_resolve(text), str)
 
 
 def read_yaml_documents(text: str | bytes, *, source: str = "YAML") -> Iterator[Any]:
-    """Read the documents of a YAML stream; empty ones are passed over.
+    """Read the documents of a YAML stream without empty documents.
 
-    Nothing in what is returned is shared: an alias is a copy.
+    The results share no objects, because aliases are copied.
 
     Args:
         text: YAML documents, separated by ``---``, or one JSON object.
-        source: What to call it in an error, such as a file's name.
+        source: Name of the stream in error messages, such as a file name.
 
     Raises:
-        InvalidArgumentError: If it is not YAML, has a key twice in one map, a value that JSON has no form for, is
-            nested deeper than 500 levels, is multiplied by aliases to more than 100000 values, or has more than 100
-            lines that begin with ``%TAG``; the message has the line and column, never the text.
+        InvalidArgumentError: If the text is not valid YAML, has duplicate keys, contains a value that JSON cannot
+            represent, is nested deeper than 500 levels, has more than 100 000 values from aliases, or has more than 100
+            lines that begin with ``%TAG``. The message contains line and column, but no text.
     """
     documents = _json_documents(text) or _read(text, source, lambda events: [*_documents(events, None)])
     yield from (document for document in documents if document is not None)
 
 
 def read_yaml_body(body: bytes, *, source: str, repeated: list[str]) -> Any:
-    """Read what comes to an API server as YAML: a JSON object as YAML, too, and of several documents the first.
+    """Read the first document of a YAML request like an API server, which also parses JSON objects as YAML.
 
     Args:
-        body: YAML documents; what is behind the first is not parsed.
-        source: What to call it in an error.
-        repeated: Gets a sentence for each key that comes twice in one map, of which the last counts.
+        body: YAML documents. Only the first document is parsed.
+        source: Name of the body in error messages.
+        repeated: List that receives a message for each duplicate key, whose last value is used.
 
     Raises:
-        InvalidArgumentError: As ``read_yaml_documents`` does.
+        InvalidArgumentError: See ``read_yaml_documents``.
     """
     return _read(body, source, lambda events: next(_documents(events, repeated), None))
 
 
 def _read(text: str | bytes, source: str, build: Callable[[Iterator[Any]], T]) -> T:
-    # A search for the text first: the pattern takes tens of milliseconds for megabytes, in which no thread runs.
+    # Search for the text first, because the pattern blocks all threads for tens of milliseconds per megabyte.
     if isinstance(text, str):
         directives: int = len(_TAG_DIRECTIVE.findall(text)) if "%TAG" in text else 0
     else:
@@ -143,12 +143,12 @@ def _read(text: str | bytes, source: str, build: Callable[[Iterator[Any]], T]) -
 
 
 def _json_documents(text: str | bytes) -> list[Any]:
-    """Read the one JSON object that the text is; nothing if it is none, or if the YAML reader says what it refuses."""
+    """Return the JSON object in the text, or an empty list if the YAML reader must read it or report its fault."""
     start = text.lstrip()[:1]
     if start not in ("{", b"{"):
         return []
     try:
-        # msgspec refuses what json passes: halves of surrogate pairs, NaN, numbers that are not finite.
+        # Unlike json, msgspec rejects lone surrogates, NaN and infinite numbers.
         msgspec.json.decode(text, type=dict[str, Any])
         value = json.loads(
             text, object_pairs_hook=_without_repeats, parse_float=lambda number: _as_go_writes(float(number))
@@ -181,7 +181,7 @@ def _items(value: object) -> Iterable[object]:
 
 
 class _RefusedError(Exception):
-    """Valid YAML that cannot be used; has what ``_place`` reads from PyYAML's errors."""
+    """Error for valid YAML that is not supported, with the attributes of PyYAML's errors."""
 
     def __init__(self, problem: str, mark: Any) -> None:
         super().__init__(problem)
@@ -190,7 +190,7 @@ class _RefusedError(Exception):
 
 
 class _Open:
-    """A map or a list that is being filled."""
+    """Map or list that is being built."""
 
     __slots__ = ("anchor", "event", "is_map", "key", "merged", "size", "value")
 
@@ -204,7 +204,7 @@ class _Open:
         self.size = 1
 
     def accept(self, value: Any, event: Any, *, size: int) -> None:
-        """Take the next item, or the next key or value."""
+        """Add the next item, key or value."""
         self.size += size
         if not self.is_map:
             self.value.append(value)
@@ -218,18 +218,18 @@ class _Open:
             self.key = None
 
     def expect_new(self, event: Any) -> None:
-        """Refuse a key that the map has already."""
+        """Reject a duplicate key."""
         if self.is_map and self.key is not None and self.key in self.value:
             raise _RefusedError("a key comes twice in one map", event.start_mark)
 
     def note_repeated(self, event: Any, repeated: list[str]) -> None:
-        """Say so of a key that the map has already."""
+        """Record a duplicate key."""
         if self.is_map and self.key is not None and self.key in self.value:
             shown = msgspec.json.encode(self.key).decode()
             repeated.append(f"line {event.start_mark.line + 1}: key {shown} already set in map")
 
     def finished(self) -> Any:
-        """Return the value; own keys win over merged ones, earlier merges over later ones."""
+        """Return the value. Its own keys take precedence over merged keys, and earlier merges over later merges."""
         for fields in self.merged:
             for key, value in fields.items():
                 self.value.setdefault(key, value)
@@ -243,12 +243,12 @@ class _Open:
             self.merged.append(cast("dict[str, Any]", source))
 
 
-# A key that no text can be equal to: an unquoted << is an instruction, not a key.
+# Marks an unquoted <<, and cannot be equal to a key in the text.
 _MERGE: Final = "\0<<"
 
 
 class _Builder:
-    """Builds the values of one document from its events."""
+    """Builder of one document from its events."""
 
     def __init__(self, repeated: list[str] | None = None) -> None:
         self._repeated = repeated
@@ -258,7 +258,7 @@ class _Builder:
         self.document: Any = None
 
     def feed(self, event: Any) -> None:
-        """Take one event."""
+        """Process one event."""
         if isinstance(event, yaml.ScalarEvent):
             self._scalar(event)
         elif isinstance(event, yaml.AliasEvent):
@@ -343,14 +343,14 @@ def _scalar_value(event: Any) -> Any:
 
 
 def _resolve(text: str) -> Any:
-    """Read plain text as Go does: number, boolean or null if it looks like one, else text."""
+    """Convert plain text like Go: to a number, boolean or null if it looks like one."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] == ".":
         plain = re.sub(r"(?<=[0-9])_(?=[0-9])", "", text)
     elif text[0] in "-+0123456789":
         plain = text.replace("_", "")
-        # Digits beyond what Python converts are no number of any API.
+        # Python limits the conversion of long digit strings, and no API has such numbers.
         if len(plain) <= 400 and _INT.fullmatch(plain):
             number = _int(plain)
             if _MIN_INT <= number <= (_MAX_INT if plain[0] == "+" else _MAX_UNSIGNED):
@@ -365,7 +365,7 @@ def _resolve(text: str) -> Any:
 
 
 def _as_go_writes(value: float) -> int | float:
-    """Return a finite number as it is read from the JSON that Go makes of it: whole numbers below 1e21 are integers."""
+    """Return a finite number as read from Go's JSON, in which whole numbers below 1e21 are integers."""
     return int(Decimal(repr(value))) if value.is_integer() and abs(value) < 1e21 else value
 
 
@@ -399,7 +399,7 @@ def _key(value: Any, event: Any) -> str:
 
 
 def _float_key(value: float) -> str:
-    """Return a key as Go writes it: with the precision of 32 bits."""
+    """Return a key as Go writes it, with 32-bit precision."""
     if math.isnan(value):
         return ".nan"
     try:
@@ -423,7 +423,7 @@ def _copy(value: Any) -> Any:
 
 
 def _place(error: Exception) -> str:
-    if isinstance(error, yaml.reader.ReaderError):  # before there are lines
+    if isinstance(error, yaml.reader.ReaderError):  # the reader fails before lines are counted
         return f": position {error.position}: {error.reason}"
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None)
@@ -432,5 +432,5 @@ def _place(error: Exception) -> str:
 
 
 def _without_text(problem: str) -> str:
-    """Take out what PyYAML quotes of the document: names of anchors and tags."""
+    """Remove the parts of the document that PyYAML quotes, such as anchors and tags."""
     return re.sub(r"""(['"]).{2,}\1""", "...", problem)

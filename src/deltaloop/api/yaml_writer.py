@@ -1,8 +1,8 @@
-"""YAML that means the same to every reader: PyYAML's, Go's, and those of YAML 1.2.
+"""Write YAML that all readers interpret equally: PyYAML, Go, and YAML 1.2.
 
-PyYAML leaves text plain that it reads as text itself. Go's reader (see ``yaml_reader``) takes some of that for more:
-``n`` for false, ``1e3`` and ``0o17`` for numbers. And PyYAML puts U+0085, U+2028 and U+2029 as they are within single
-quotes, where every reader folds them. So such text is quoted here, and those characters are written as escapes.
+PyYAML does not quote text that it reads as text. Go's reader (see ``yaml_reader``) reads some of it differently, for
+example ``n`` as false, and ``1e3`` and ``0o17`` as numbers. PyYAML also writes U+0085, U+2028 and U+2029 unescaped in
+single quotes, where every reader folds them. This module quotes such text and escapes these characters.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class _Dumper(yaml.SafeDumper):
     indents_lists = False
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Write what comes twice twice: an alias is read by nobody."""
+        """Write repeated values without aliases."""
         _ = data
         return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        """Indent the items of lists, if that is asked for."""
+        """Indent the items of lists if ``indents_lists`` is set."""
         super().increase_indent(flow=flow, indentless=indentless and not self.indents_lists)
 
 
@@ -44,27 +44,27 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 class _TakenForMore:
-    """Stands for a pattern: text that is no text to Go's reader, so that the emitter quotes it."""
+    """Pattern for text that Go's reader does not read as text, so that the emitter quotes it."""
 
     @staticmethod
     def match(text: str) -> bool:
-        """Tell whether it is."""
+        """Return whether Go's reader does not read ``text`` as text."""
         return not looks_like_text(text)
 
 
 _Dumper.add_representer(str, _text)
-# Behind PyYAML's own patterns; its function has no types.
+# Add it after PyYAML's own patterns. The function is untyped.
 _add_pattern = cast("Callable[[str, object, None], None]", _Dumper.add_implicit_resolver)  # pyright: ignore[reportUnknownMemberType]
 _add_pattern("tag:yaml.org,2002:go", _TakenForMore, None)
 
 
 def write_yaml(documents: Iterable[object], *, indents_lists: bool = False, short_in_one_line: bool = False) -> str:
-    """Return JSON values as YAML documents, with a line between two.
+    """Return JSON values as YAML documents, separated by ``---``.
 
     Args:
-        documents: Of mappings, lists, text, numbers, truth values and None; keys keep their order.
-        indents_lists: Write the items of a list further right than its name, as people write manifests.
-        short_in_one_line: Write mappings and lists that hold no others in one line.
+        documents: JSON values. Keys keep their order.
+        indents_lists: Whether to indent list items below their name, as is common in manifests.
+        short_in_one_line: Whether to write mappings and lists without nested ones in one line.
     """
     flow = None if short_in_one_line else False
     dumper = _IndentingDumper if indents_lists else _Dumper

@@ -1,7 +1,6 @@
 """Compare a cache with a list from the server at the same version.
 
-This costs a full list, so it runs only on request. The server keeps old versions only for some minutes, so a missing
-version or response is not a difference.
+The server keeps old versions only for some minutes, so a missing version is not a difference.
 
 Source: client-go util/consistencydetector.
 """
@@ -42,15 +41,7 @@ class ConsistencyChecker:
         seen_version: Callable[[], str],
         name: str,
     ) -> None:
-        """Create a checker.
-
-        Args:
-            lister_watcher: Source of the server's objects.
-            indexer: Informer's cache.
-            queue: Informer's queue. The comparison waits until it is empty.
-            seen_version: Function that returns the last version received from the server. The cache may be older.
-            name: Name of the informer in the log.
-        """
+        """Create a checker. ``seen_version`` returns the last version from the server."""
         self._lister_watcher = lister_watcher
         self._indexer = indexer
         self._queue = queue
@@ -58,17 +49,7 @@ class ConsistencyChecker:
         self._name = name
 
     async def check(self, *, timeout: float | None) -> ConsistencyReport:
-        """Compare as soon as the queue is empty, and log differences.
-
-        Args:
-            timeout: Seconds to wait for an empty queue, or None for no limit.
-
-        Raises:
-            NotFreshError: If the queue does not become empty in time.
-            InformerStoppedError: If the informer stops before its first list is complete.
-            GoneError: If the server no longer has the version.
-            ApiError, TransportError: If the list fails.
-        """
+        """Compare when the queue is empty, and log differences. ``timeout`` limits the wait for an empty queue."""
         queue = self._queue
         try:
             async with asyncio.timeout(timeout):
@@ -111,18 +92,7 @@ class ConsistencyChecker:
 
 
 async def check_consistency(lister_watcher: ListerWatcher, cached: State, resource_version: str) -> ConsistencyReport:
-    """Compare a cache with a list at exactly its version.
-
-    Args:
-        lister_watcher: Source of the server's objects.
-        cached: Cached objects in the form of ``state_of``.
-        resource_version: Resource version of the cache.
-
-    Raises:
-        GoneError: If the server no longer has the version.
-        ApiError, TransportError: If the list fails.
-        RepeatedContinueError: If the list never ends.
-    """
+    """Compare a cache in the form of ``state_of`` with a list at exactly its version."""
     listing = ListRound.begin(
         ListOptions(resource_version=resource_version, resource_version_match="Exact", limit=_PAGE_SIZE)
     )

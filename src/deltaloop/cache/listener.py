@@ -1,8 +1,5 @@
 """Deliver notifications to one handler in order, and track the delivery of the initial list.
 
-Each handler has its own buffer and task. A slow handler does not delay others, unless its buffer is bounded and full:
-then the informer waits for it.
-
 Source: client-go tools/cache/shared_informer.go, ``processorListener``.
 """
 
@@ -76,18 +73,6 @@ class Listener(Generic[T]):
         on_room: Callable[[], None],
         metrics: GuardedCacheMetrics,
     ) -> None:
-        """Create a listener with an empty buffer.
-
-        Args:
-            handler: Handler of the notifications.
-            decode: Function that converts cached objects for the handler.
-            name: Name of the handler in the log.
-            resource: Name of the informer in the log.
-            upstream_has_synced: Function that returns whether the informer has sent its initial list.
-            options: Resync period and buffer of the handler.
-            on_room: Function called when a full bounded buffer has room again.
-            metrics: Hooks for metrics.
-        """
         self._errors = ErrorSummaries()
         self._handler: ResourceEventHandler[Any] = handler
         self._decode: Callable[[Resource], Any] | None = None  # None if the handler receives the cached objects

@@ -295,15 +295,7 @@ def new_queue(
     on_version: Callable[[str], None] | None = None,
     room: Callable[[], int] | None = None,
 ) -> Queue[V]:
-    """Create a queue.
-
-    Args:
-        kind: ``DeltaFIFO`` or ``RealFIFO``.
-        known_objects: Informer's cache, used to detect deletions that the watch missed.
-        transform: Function applied once to each arriving object. It returns the object to store.
-        on_version: Function called with each version up to which all changes have been processed.
-        room: Function that returns how many deltas the consumer can accept, for queues that pop batches.
-    """
+    """Create a queue of the given kind. ``room`` returns how many deltas the consumer can accept in a batch."""
     if kind is QueueKind.REAL_FIFO:
         from deltaloop.cache.real_fifo import RealFIFO
 

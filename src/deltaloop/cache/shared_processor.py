@@ -1,7 +1,4 @@
-"""Distribute the notifications of an informer to its handlers.
-
-Resyncs come from the cache. Each handler has its own timer, which starts after the first full list. A full bounded
-buffer pauses the informer until it has room or its handler is removed.
+"""Distribute the notifications of an informer to its handlers, with a resync timer per handler.
 
 Source: client-go tools/cache/shared_informer.go, ``sharedProcessor``.
 """
@@ -48,16 +45,6 @@ class SharedProcessor(Generic[T]):
         resync_period: float,
         metrics: GuardedCacheMetrics,
     ) -> None:
-        """Create a processor without handlers.
-
-        Args:
-            name: Name of the informer in the log.
-            decode: Function that converts cached objects for handlers.
-            objects: Function that returns all cached objects.
-            upstream_has_synced: Function that returns whether the cache contains the first full list.
-            resync_period: Seconds between resyncs for handlers without their own period, or 0 for none.
-            metrics: Hooks for metrics.
-        """
         self._name = name
         self._decode = decode
         self._objects = objects
@@ -123,8 +110,7 @@ class SharedProcessor(Generic[T]):
     async def distribute_in_turns(self, notifications: Iterable[Notification[Resource]]) -> None:
         """Add notifications to the buffers of the current handlers, and let other tasks run in between.
 
-        The cache already contains the changes, so handlers that are added meanwhile get them in their replay. Resyncs
-        wait until the end.
+        Handlers that are added meanwhile get the changes in their replay. Resyncs wait until the end.
         """
         listeners = tuple(self._listeners)
         self._distributing = True

@@ -1,4 +1,4 @@
-"""Read the files of a configuration within bounds of size and time."""
+"""Read configuration files with limits of size and time."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from typing import Final
 
 MIB: Final = 1024 * 1024
 MOST_BYTES: Final = 16 * MIB
-"""Most bytes of a kubeconfig or of a file with certificates."""
+"""Maximum size in bytes of a kubeconfig or a certificate file."""
 _SLICE: Final = 64 * 1024
 _poll = getattr(select, "poll", None)  # missing on Windows
-# A pipe is opened at once, and a read of it returns what has arrived.
+# With O_NONBLOCK, opening a pipe does not block, and a read returns the available data.
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 def read_file(path: Path, *, most: int = MOST_BYTES, patience: float = 0.0) -> bytes:
-    """Read a whole file.
+    """Read a file.
 
     Args:
-        path: File to read.
-        most: Most bytes that it may have.
-        patience: Seconds to wait for the content of a pipe or a device; 0 accepts regular files only.
+        path: Path of the file.
+        most: Maximum size in bytes.
+        patience: Time limit in seconds for the content of a pipe or device. 0 accepts only regular files.
 
     Raises:
-        OSError: The file cannot be read, is too large, is not a regular file, or delivers nothing in time; ``strerror``
-            names the fault.
+        OSError: If the file is not readable, too large or not regular, or its content does not arrive in time.
+            ``strerror`` describes the fault.
     """
     descriptor = os.open(path, _FLAGS)
     try:

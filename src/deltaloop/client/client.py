@@ -1,17 +1,16 @@
-"""The client: all verbs of the API on one server's connections.
+"""Client of an API server.
 
-A resource is named by a ``ResourceType[T]``, and objects come as ``T``; or by a text, and objects come as ``Resource``.
-``"apps/v1/Deployment"`` and the like are known for the built-in kinds; any other text (``"deploy"``,
-``"widgets.example.com"``) is looked up by discovery, once. Objects are given as ``Resource``, mapping or typed object.
+You can pass a kind as a ``ResourceType[T]``, which returns objects as ``T``, or as a name, which returns ``Resource``
+objects. Names of built-in kinds, such as ``"apps/v1/Deployment"``, are known. Other names (``"deploy"``,
+``"widgets.example.com"``) are looked up once by discovery. You can pass objects as ``Resource``, mapping or typed
+object.
 
-``namespace=None`` means all namespaces for list and watch. For verbs of one object it means the object's own
-namespace, else the client's. ``timeout`` is in seconds; None is the configured default (30).
+For lists and watches, ``namespace=None`` means all namespaces. For verbs of one object, it means the object's namespace
+or the client's. ``timeout`` is in seconds, and None means the client's timeout (30 s by default).
 
-All verbs raise ``ApiError`` if the server refuses, ``TransportError`` if there is no answer, ``MalformedObjectError``
-if an answer cannot be read, ``UnknownResourceError`` if a text names nothing, and ``InvalidArgumentError`` for what
-cannot be asked. A cancelled write may have been carried out.
-
-The verbs are in ``verbs/verbs.py``, what they ask in ``verbs/server.py``.
+All verbs raise ``ApiError`` for error responses, ``TransportError`` without a response, ``MalformedObjectError`` for
+unreadable responses, ``UnknownResourceError`` for unknown names, and ``InvalidArgumentError`` for invalid arguments.
+The server may execute a write that you cancel.
 """
 
 from __future__ import annotations
@@ -35,25 +34,24 @@ _DEFAULTS: Final = ClientOptions()
 
 @final
 class Client(Verbs):
-    """A client of one API server; ``async with`` closes its connections at the end.
+    """Client of one API server, which closes its connections when its context exits.
 
-    Made anywhere, used on one event loop. Safe for any number of tasks.
-
-    ``timeout`` is in seconds, for a whole call with its repeats; None is the client's own limit (30 s).
+    You can create it anywhere, and use it in any number of tasks on one event loop. ``timeout`` is in seconds and
+    applies to a complete call with its retries. None means the client's timeout (30 s by default).
     """
 
     def __init__(
         self, config: ClientConfig, *, transport: Transport | None = None, options: ClientOptions = _DEFAULTS
     ) -> None:
-        """Make a client; nothing is sent yet.
+        """Create a client without sending a request.
 
         Args:
-            config: Where the server is and who is asking.
-            transport: The way to the server; by default HTTP as ``config`` says.
-            options: Its manners: rate, field manager, warnings, metrics.
+            config: Server address and credentials.
+            transport: Transport to the server. By default, HTTP according to ``config``.
+            options: Client options, such as rate limit and field manager.
 
         Raises:
-            ConfigError: If certificates or keys cannot be used.
+            ConfigError: If certificates or keys are not usable.
         """
         self._transport_is_given = transport is not None
         sender = RequestSender(
@@ -68,66 +66,81 @@ class Client(Verbs):
 
     @property
     def drops_managed_fields(self) -> bool:
-        """Whether ``ListOptions.drop_managed_fields`` holds whatever the server sends: it does."""
+        """Whether ``ListOptions.drop_managed_fields`` works with all servers, which is always the case."""
         return True
 
     @property
     def config(self) -> ClientConfig:
-        """The configuration; its ``repr`` shows no secret."""
+        """Configuration of the client.
+
+        Its ``repr`` contains no secrets.
+        """
         return self._server.config
 
     @property
     def options(self) -> ClientOptions:
-        """The manners of this client."""
+        """Options of the client."""
         return self._server.options
 
     def with_pool(self, pool: Pool) -> Self:
-        """Return the same client with other connections for its ordinary calls; closing either closes both."""
+        """Return this client with a different connection pool for ordinary calls.
+
+        Closing either client closes both.
+        """
         return self._on_server(self._server.replaced(pool=pool))
 
     def with_write_check(self, check: WriteCheck) -> Self:
-        """Return the same client with a check before each write; closing either closes both.
+        """Return this client with a check before each write.
 
-        Every request that is not a read asks it right before it is sent, each time that it is sent: once the
-        connection stands, after all waiting. What it raises is what the verb raises, and nothing is sent. A check that
-        this client has already is asked first and stays. Reads are not checked.
+        Closing either client closes both.
+
+        The check runs directly before each attempt to send a write, after all waiting and after the connection is
+        established. If it raises an exception, the verb raises it, and the write is not sent. Existing checks run
+        first. Reads are not checked.
 
         Args:
-            check: Called on the client's event loop with what is to be sent, such as ``PUT /api/v1/...``.
+            check: Function that receives the write, such as ``PUT /api/v1/...``. It runs on the client's event loop.
         """
         return self._on_server(self._server.replaced(write_check=both_checks(self._server.write_check, check)))
 
     def with_access_check(self, check: AccessCheck) -> Self:
-        """Return the same client with a check of what each request needs to be allowed; closing either closes both.
+        """Return this client with a permission check for each request.
 
-        It is asked once for each request, before anything is sent, and what it raises is what the verb raises. Requests
-        about no particular kind, such as those that find out which kinds there are, are not checked.
+        Closing either client closes both.
+
+        The check runs once per request, before it is sent. If it raises an exception, the verb raises it. Requests
+        without a kind, such as discovery, are not checked.
 
         Args:
-            check: Called on the client's event loop with verb, kind, namespace and subresource.
+            check: Function that receives verb, kind, namespace and subresource. It runs on the client's event loop.
         """
         return self._on_server(self._server.replaced(access_check=check))
 
     def with_warnings(self, handler: WarningHandler | None) -> Self:
-        """Return the same client with another handler of the server's warnings; closing either closes both.
+        """Return this client with a different handler for server warnings.
 
-        To have the warnings of a few calls: ``warned = []``, then ``client.with_warnings(warned.append)`` for those.
+        Closing either client closes both.
+
+        For example, to collect the warnings of a few calls, use ``client.with_warnings(warned.append)`` for these
+        calls.
         """
         return self._on_server(self._server.replaced(on_warning=handler))
 
     def with_field_manager(self, name: str) -> Self:
-        """Return the same client with another field manager for its writes; closing either closes both.
+        """Return this client with a different field manager.
+
+        Closing either client closes both.
 
         Raises:
-            InvalidArgumentError: If the name is longer than 128 characters, or not printable.
+            InvalidArgumentError: If the name is longer than 128 characters or not printable.
         """
         return self._on_server(self._server.with_options(self.options.replace(field_manager=name)))
 
     def with_own_connections(self) -> Client | None:
-        """Return a client of the same server with connections of its own, for another event loop; close it there.
+        """Return a client of the same server with separate connections, for a different event loop.
 
-        None if this client has a transport that was given to it: nothing says how to make another. Checks go with it,
-        and are called on that event loop.
+        You must close it on that event loop. Checks are copied, and run on that event loop. The result is None if this
+        client was created with ``transport``, because the transport cannot be copied.
         """
         if self._transport_is_given:
             return None
@@ -136,9 +149,9 @@ class Client(Verbs):
         return other._on_server(server)
 
     def _on_server(self, server: Server) -> Self:
-        """Return the same client in another manner; closing either closes both."""
+        """Return a copy of this client that uses ``server`` and shares the connections."""
         other = copy.copy(self)
-        other._way = other._server = server  # noqa: SLF001 - of the same class
+        other._way = other._server = server  # noqa: SLF001 - same class
         return other
 
     async def __aenter__(self) -> Self:
@@ -150,7 +163,10 @@ class Client(Verbs):
         await self.close()
 
     async def close(self) -> None:
-        """Close all connections; a second call does nothing."""
+        """Close all connections.
+
+        You can call it repeatedly.
+        """
         await self._server.sender.close()
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
-"""Where a server is, how its certificate is checked and who is asking: all that a client needs to know.
+"""Configuration of a client: server address, TLS and credentials.
 
-A ``ClientConfig`` is made by ``load_kubeconfig``, ``load_in_cluster`` or by hand. Its ``repr`` shows no secret.
+``load_kubeconfig`` and ``load_in_cluster`` create a ``ClientConfig``. Its ``repr`` contains no secrets.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from deltaloop.version import VERSION
 
 _PLAIN_URL: Final = re.compile(r"https?://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?/?")
 _SHOWN_SCHEMES: Final = frozenset({"http", "https", "ftp", "socks4", "socks4a", "socks5", "socks5h", "tcp", "unix"})
-"""Schemes that messages show of a URL that may hold a password: any other text before a colon may be a part of it."""
+"""Schemes that error messages can contain. Other text before a colon may be part of a password."""
 _LONGEST_LABEL: Final = 63
 
 
@@ -34,19 +34,19 @@ def default_user_agent() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsConfig:
-    """How both sides prove who they are.
+    """TLS settings.
 
-    Data goes before files, as in a kubeconfig.
+    Data takes precedence over files, as in a kubeconfig.
 
     Attributes:
-        ca_data: PEM certificates that the server's certificate must come from; without any, the system's.
-        ca_file: The same, in a file.
-        client_certificate_data: PEM certificate (chain) of the client.
-        client_certificate_file: The same, in a file.
-        client_key_data: PEM private key of the client's certificate.
-        client_key_file: The same, in a file.
-        server_name: Name to expect in the server's certificate, where it is not the host of the address.
-        insecure_skip_verify: Believe any server; a warning is logged.
+        ca_data: PEM certificates of the CA. Without ``ca_data`` and ``ca_file``, the system's CAs are used.
+        ca_file: File with the certificates of the CA.
+        client_certificate_data: PEM certificate chain of the client.
+        client_certificate_file: File with the certificate chain of the client.
+        client_key_data: PEM private key of the client certificate.
+        client_key_file: File with the private key.
+        server_name: Expected name in the server's certificate, if it differs from the host of the address.
+        insecure_skip_verify: Whether to accept any server certificate. A warning is logged.
     """
 
     ca_data: bytes | None = field(default=None, repr=False)
@@ -59,10 +59,11 @@ class TlsConfig:
     insecure_skip_verify: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant.
+        """Validate the fields.
 
         Raises:
-            ConfigError: If a CA is given that would not be used, or only one half of a client certificate.
+            ConfigError: If a CA is combined with ``insecure_skip_verify``, or a client certificate has no key, or vice
+                versa.
         """
         check_types(self)
         if self.insecure_skip_verify and (self.ca_data or self.ca_file):
@@ -76,31 +77,31 @@ class TlsConfig:
 
     @property
     def has_client_certificate(self) -> bool:
-        """Whether the client shows a certificate."""
+        """Whether a client certificate is configured."""
         return bool(self.client_certificate_data or self.client_certificate_file)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientConfig:
-    """Everything that makes a client.
+    """Configuration of a client.
 
     Attributes:
-        server: ``https://host:port``, with a path where the API is not at the root.
-        namespace: Namespace of calls that name none.
-        tls: Certificates; without effect for ``http://``.
-        credentials: Who is asking, or None. Never sent over ``http://``, as in client-go.
-        impersonate: Whom to ask as, or None.
-        proxy_url: Proxy to use, or "" to follow ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY``.
-        request_timeout: Seconds until an ordinary call fails, unless the call says otherwise.
-        compression: Whether answers may be sent gzipped.
-        max_response_bytes: Most bytes of one answer, unpacked; a longer one is an ``ResponseTooLargeError``. 1 GiB has
-            room for a list of 150 000 Pods of 5.6 KB each, the most that a cluster is meant to have. client-go has no
-            bound, gRPC one of 4 MiB.
-        max_event_bytes: Most bytes of one event of a watch, or one line of a log. 64 MiB is forty times what etcd
-            stores unless told otherwise (1.5 MiB).
+        server: ``https://host:port``, with a path if the API is not at the root.
+        namespace: Default namespace.
+        tls: TLS settings. Without effect for ``http://``.
+        credentials: Credentials, or None. Never sent over ``http://``, as in client-go.
+        impersonate: User to impersonate, or None.
+        proxy_url: Proxy URL. Empty means ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY`` apply.
+        request_timeout: Default timeout of calls in seconds.
+        compression: Whether to accept gzip responses.
+        max_response_bytes: Maximum size of a decompressed response in bytes. Larger responses raise
+            ``ResponseTooLargeError``. The default of 1 GiB suffices for a list of 150 000 Pods of 5.6 KB, the largest
+            supported cluster. client-go has no limit, and the default of gRPC is 4 MiB.
+        max_event_bytes: Maximum size of a watch event or log line in bytes. The default of 64 MiB is forty times the
+            default object size limit of etcd (1.5 MiB).
         user_agent: ``User-Agent`` header.
-        context: Name of the kubeconfig context it came from, or "".
-        source: Where it came from, for messages.
+        context: Name of the kubeconfig context, or "".
+        source: Origin of the configuration for messages.
     """
 
     server: str
@@ -118,10 +119,10 @@ class ClientConfig:
     source: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse addresses that are none.
+        """Validate the fields.
 
         Raises:
-            ConfigError: Naming the field.
+            ConfigError: If a field is invalid. The message names the field.
         """
         check_types(self)
         require_positive(
@@ -138,28 +139,28 @@ class ClientConfig:
 
     @property
     def is_tls(self) -> bool:
-        """Whether the connection is encrypted, and credentials may be sent."""
+        """Whether the connection is encrypted, so that credentials can be sent."""
         return urlsplit(self.server).scheme == "https"
 
     def replace(self, **changes: Any) -> Self:
-        """Return a copy with some fields changed."""
+        """Return a copy with the given fields changed."""
         return replace(self, **changes)
 
 
 def check_proxy(url: str, what: str) -> None:
-    """Reject the URL of a proxy that cannot be used; the message shows no part of it.
+    """Reject an invalid proxy URL. The message contains no part of the URL.
 
     Raises:
-        ConfigError: Naming ``what``.
+        ConfigError: If the URL is invalid. The message contains ``what``.
     """
     check_url(url, what, ("http", "https"), may_have_user=True)
 
 
 def check_url(url: str, what: str, schemes: tuple[str, ...], *, may_have_user: bool = False) -> None:
-    """Refuse a URL that cannot be connected to; the message shows no part of one that holds a password.
+    """Reject an invalid URL. The message contains no part of a URL that may contain a password.
 
     Raises:
-        ConfigError: Saying what is wrong with ``what``.
+        ConfigError: If the URL is invalid. The message contains ``what``.
     """
     wanted = f"write {what} as {' or '.join(f'{scheme}://' for scheme in schemes)} and host[:port]"
     if any(character <= " " or character == "\x7f" for character in url):

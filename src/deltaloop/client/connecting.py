@@ -1,4 +1,4 @@
-"""Finds the configuration of this place and makes a client of it."""
+"""Load the configuration and create a client."""
 
 from __future__ import annotations
 
@@ -26,18 +26,20 @@ def load_config(
     home: Path | None = None,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> ClientConfig:
-    """Find the configuration: the kubeconfig given, else ``KUBECONFIG``, else ``~/.kube/config``, else the pod's own.
+    """Load the client configuration from the first available source.
+
+    The sources are ``kubeconfig``, the variable ``KUBECONFIG``, ``~/.kube/config``, and the pod's service account.
 
     Args:
-        kubeconfig: A file, or the content of one.
-        context: Name of the context, if not the current one.
-        namespace: Default namespace, if not the context's.
+        kubeconfig: Path of a kubeconfig, or its content.
+        context: Name of the context. None means the current context.
+        namespace: Default namespace. None means the context's namespace.
         environ: Environment variables.
-        home: Home directory; that of the user by default.
-        service_account: Where a pod has its service account.
+        home: Home directory. None means the user's home directory.
+        service_account: Directory of the pod's service account.
 
     Raises:
-        ConfigError: If there is none, or it cannot be used.
+        ConfigError: If no configuration exists, or it is not usable.
     """
     if kubeconfig is not None:
         return load_kubeconfig(kubeconfig, context=context, namespace=namespace)
@@ -61,17 +63,20 @@ def connect(
     namespace: str | None = None,
     options: ClientOptions = _DEFAULTS,
 ) -> Client:
-    """Make a client for the cluster that kubectl would use here; nothing is sent yet.
+    """Create a client for the cluster that kubectl uses.
+
+    No request is sent yet.
 
     Use it as ``async with connect() as client:``.
 
     Args:
-        kubeconfig: A file, or the content of one; else ``KUBECONFIG``, ``~/.kube/config``, the pod's service account.
-        context: Name of the context, if not the current one.
-        namespace: Default namespace, if not the context's.
-        options: Manners of the client: rate, field manager, warnings, metrics.
+        kubeconfig: Path of a kubeconfig, or its content. By default, ``KUBECONFIG``, ``~/.kube/config`` and the pod's
+            service account are tried in this order.
+        context: Name of the context. None means the current context.
+        namespace: Default namespace. None means the context's namespace.
+        options: Client options, such as rate limit and field manager.
 
     Raises:
-        ConfigError: If there is no configuration, or it cannot be used; the message says where and what to do.
+        ConfigError: If no configuration exists, or it is not usable. The message names the source and the remedy.
     """
     return Client(load_config(kubeconfig=kubeconfig, context=context, namespace=namespace), options=options)

@@ -1,15 +1,15 @@
-"""Asks a server which resources it serves.
+"""Discovery of the resources that a server supports.
 
-Everything is asked at once, on first use, and kept; again when a name is not found, because a CRD may have been
-installed meanwhile: three times in a row, then once in five seconds, so that a name that exists nowhere does not become
-a load. A 404 about a path, not about an object, makes it ask again as well: a version may have been removed from a CRD,
-or a CRD may have been created again with another plural or scope.
+Discovery runs on first use, and its result is cached. It is repeated when a name is unknown, because a CRD may have
+been installed: three times in a row, then once every five seconds, which limits the load from names that do not exist.
+A 404 about a path, not about an object, also repeats it, because a CRD may have lost a version, or have been recreated
+with another plural or scope.
 
-``/api`` and ``/apis`` are asked for in the aggregated form, which says everything in one answer. Where a server answers
-in the legacy form, each group version is asked for its resources. The same is done for a version that the aggregated
-answer calls stale, and for ``/api`` or ``/apis`` alone if its aggregated answer cannot be read. A group that cannot be
-asked (an aggregated API server that is down) does not hide the others: it is named in a warning and in errors about
-unknown names, and what was known of it before stays.
+``/api`` and ``/apis`` are requested in the aggregated form, which describes all resources in one document. If a server
+returns the legacy form, the resources of each group version are requested separately. This also applies to stale
+versions, and to ``/api`` or ``/apis`` if the aggregated document is unreadable. A group that fails, for example because
+an aggregated API server is down, does not affect other groups. It is named in a warning and in errors about unknown
+names, and its previously known resources are kept.
 
 Source: client-go discovery/discovery_client.go, discovery/aggregated_discovery.go; restmapper (``deferredDiscovery``).
 """
@@ -31,7 +31,7 @@ from deltaloop.api.status import NotAcceptableError, NotFoundError
 from deltaloop.client.transport.protocol import HttpResponse
 from deltaloop.client.transport.sender import RequestSender
 
-if TYPE_CHECKING:  # the cores are imported when a server is first asked: most programs name kinds that are known
+if TYPE_CHECKING:  # imported on the first discovery, because most programs only use known kinds
     from deltaloop.client.core.aggregated_discovery import DiscoveredVersion
     from deltaloop.client.core.resource_index import DiscoveredResource, ResourceIndex
 
@@ -48,21 +48,20 @@ _LEGACY: Final = "application/json"
 
 @final
 class BoundKind:
-    """A kind as verbs use it: found out once, and from then on looked up by the very object that names it.
+    """Resolved kind, which verbs look up by the identity of the object that names it.
 
     Attributes:
-        given: What names it in a call of a verb; it is kept, so that nothing else gets its ``id``.
-        type: The kind as the server serves it.
-        untyped: The same kind, whose objects come as they are.
-        namespaced: Whether its objects live in a namespace.
-        text: Such as ``apps/v1/Deployment``.
-        decode: Makes what a verb returns of an object; None if that is the object itself.
+        given: Kind or name that the caller passed. The reference keeps its ``id`` from being reused.
+        type: Kind as the server serves it.
+        untyped: Same kind without a class, so that objects are returned as ``Resource``.
+        namespaced: Whether the kind is namespaced.
+        text: Name, such as ``apps/v1/Deployment``.
+        decode: Function that converts a ``Resource`` to the result of a verb, or None if no conversion is needed.
     """
 
     __slots__ = ("decode", "given", "namespaced", "text", "type", "untyped")
 
-    def __init__(self, given: TypedKind[Any] | str, type: ResourceType[Any]) -> None:  # noqa: A002 - what it is
-        """Bind ``given`` to the kind that it names."""
+    def __init__(self, given: TypedKind[Any] | str, type: ResourceType[Any]) -> None:  # noqa: A002 - attribute name
         self.given: TypedKind[Any] | str = given
         self.type: ResourceType[Any] = type
         self.untyped: ResourceType[Resource] = untyped(type)
@@ -73,14 +72,13 @@ class BoundKind:
 
 @final
 class Discovery:
-    """The resources of one server.
+    """Resources of one server.
 
     Attributes:
-        kinds: The kinds that verbs have met, by the ``id`` of what names them.
+        kinds: Known kinds by the ``id`` of the kind or name that the caller passed.
     """
 
     def __init__(self, sender: RequestSender) -> None:
-        """Ask through ``sender``, when something is asked for."""
         self._sender = sender
         self.kinds: dict[int, BoundKind] = {}
         self._index: ResourceIndex | None = None
@@ -90,7 +88,7 @@ class Discovery:
         self._refreshes = TokenBucket(rate=1 / _REFRESH_INTERVAL, burst=_REFRESHES)
 
     async def bind(self, given: TypedKind[Any] | str, *, timeout: float | None = None) -> BoundKind:
-        """Return a kind, by whatever names it: of classes and built-in kinds without a question."""
+        """Resolve a kind. Classes and built-in kinds need no request."""
         kind = as_kind(given)
         if isinstance(kind, ResourceType):
             return self.bound(given, self.current(kind))
@@ -101,7 +99,7 @@ class Discovery:
         return self.kinds.get(id(found)) or self.bound(found, found)
 
     def bound(self, given: TypedKind[Any] | str, kind: ResourceType[Any]) -> BoundKind:
-        """Remember a kind, so that verbs find it by what names it."""
+        """Store a resolved kind for later lookups."""
         if len(self.kinds) >= _MOST_KINDS:
             self.kinds.clear()
         known = self.kinds[id(given)] = BoundKind(given, kind)
@@ -111,14 +109,14 @@ class Discovery:
         """Find a resource by any of its names.
 
         Args:
-            name: Plural, singular, kind, short name, ``deployments.apps``, ``deployments.v1.apps``,
-                ``apps/v1/Deployment``, in any case.
-            timeout: Seconds for each request.
+            name: Plural, singular, kind, short name, ``deployments.apps``, ``deployments.v1.apps`` or
+                ``apps/v1/Deployment``. Names are case-insensitive.
+            timeout: Timeout of each request in seconds.
 
         Raises:
-            UnknownResourceError: If the server has none of that name; the message lists names like it.
-            ApiError: The server refused.
-            TransportError: There was no answer.
+            UnknownResourceError: If the resource does not exist. The message lists similar names.
+            ApiError: If the server rejects the request.
+            TransportError: If no response arrives.
         """
         before = self._index
         found = before.find(name) if before is not None else None
@@ -131,26 +129,26 @@ class Discovery:
         return found
 
     def current(self, known: ResourceType[T]) -> ResourceType[T]:
-        """Return the resource type that took the place of another one; the same one if none did."""
+        """Return the resource type that replaced ``known``, or ``known`` itself."""
         if not self._moved or (moved := self._moved.get(known)) is None:
             return known
         return moved if known.model is moved.model else replace(moved, model=known.model)
 
     def is_moved(self, known: ResourceType[Any]) -> bool:
-        """Return whether a resource type took the place of another one."""
+        """Return whether a resource type replaced another one."""
         return known in self._moved.values()
 
     async def moved(self, known: ResourceType[T], *, timeout: float | None = None) -> ResourceType[T] | None:
-        """Find a resource again whose path the server does not serve.
+        """Find a resource again after a 404 for its path.
 
-        A resource that was found by a name is looked up by that name, any other by its group, version and kind.
+        Resources that were found by a name are looked up by this name, others by group, version and kind.
 
         Args:
-            known: The resource as it was.
+            known: Resource as it was known.
             timeout: Timeout of each request in seconds.
 
         Returns:
-            The resource as it is served now; None if nothing has changed, or the server does not serve it.
+            Current resource, or None if it is unchanged or no longer served.
 
         Raises:
             UnknownResourceError: If it was found by a name that no longer exists.
@@ -158,7 +156,7 @@ class Discovery:
         before, name = self._found.get(known, (None, ""))
         by_name = before is known
         if not by_name and "." not in known.group:
-            return None  # built-in kinds do not move: groups of CRDs have a dot
+            return None  # built-in kinds do not change, and groups of CRDs contain a dot
         try:
             index = await self._refreshed(self._index, timeout)
         except DeltaloopError as error:
@@ -178,13 +176,13 @@ class Discovery:
         return replace(cast("ResourceType[Any]", found), model=known.model)
 
     async def resources(self, *, timeout: float | None = None) -> ResourceIndex:
-        """Return everything that is known, asking the server if nothing is."""
+        """Return the cached resources, or run discovery on first use."""
         return await self._refreshed(None, timeout)
 
     async def _refreshed(self, before: ResourceIndex | None, timeout: float | None) -> ResourceIndex:
         async with self._lock:
             if self._index is not None and self._index is not before:
-                return self._index  # another caller has just asked
+                return self._index  # another caller has just refreshed it
             now = asyncio.get_running_loop().time()
             if self._index is None or self._refreshes.try_take(now):
                 self._index = await self._ask(self._index, timeout)
@@ -213,7 +211,7 @@ class Discovery:
         return index_of(tuple(resources), tuple(failed))
 
     async def _listed(self, path: str, timeout: float | None) -> list[DiscoveredVersion]:
-        """Return the versions below a path; in the legacy form, and if they are stale, their resources are missing."""
+        """Return the versions below a path. Versions from the legacy form and stale versions have no resources."""
         from deltaloop.client.core.aggregated_discovery import (
             AGGREGATED_ACCEPT,
             DiscoveredVersion,
@@ -230,7 +228,7 @@ class Discovery:
                 _log.warning("aggregated discovery cannot be read; the legacy form is asked for", extra={"path": path})
                 answer = await self._answer(path, _LEGACY, timeout)
         if answer is None:
-            return []  # a server without a core group, or with nothing else
+            return []  # a server with only the core group, or without it
         names = decode_core_versions(answer.body) if path == "/api" else decode_groups(answer.body)
         return [DiscoveredVersion(name, (), stale=True) for name in names]
 
@@ -245,7 +243,7 @@ class Discovery:
             try:
                 return decode_resources(name, (await self._sender.send("GET", path, timeout=timeout)).body)
             except NotFoundError:
-                return []  # the group went away between the two requests
+                return []  # the group was removed between the two requests
             except DeltaloopError as error:
                 _log.warning(
                     "discovery of an API group failed",

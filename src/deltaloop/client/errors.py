@@ -1,4 +1,4 @@
-"""Errors of the way to the server: configuration and connection. What the server itself says is an ``ApiError``."""
+"""Errors of configuration and connections. ``ApiError`` represents error responses of the server."""
 
 from __future__ import annotations
 
@@ -6,40 +6,41 @@ from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 
 
 class ConfigError(InvalidArgumentError):
-    """A kubeconfig, or the in-cluster files, cannot be used; the message names the file, the entry and the cure."""
+    """A kubeconfig or in-cluster file is not usable.
+
+    The message names the file, the entry and the remedy.
+    """
 
 
 class CredentialsError(DeltaloopError):
-    """Credentials were to be had from somebody, and were not: a plugin failed, or an issuer refused or did not answer.
+    """A credential plugin or OIDC issuer did not provide credentials.
 
-    Nothing was sent to the API server. The message says who failed, and what to do. It never holds what was given out.
+    No request was sent to the API server. The message names the source and the remedy, and contains no credentials.
 
     Attributes:
-        source: Who failed: ``exec plugin 'name'`` or ``OIDC issuer <address>``.
+        source: Source of the failure: ``exec plugin 'name'`` or ``OIDC issuer <address>``.
     """
 
     def __init__(self, source: str, problem: str) -> None:
-        """Name the source and what went wrong with it."""
         super().__init__(f"{source}: {problem}")
         self.source = source
 
 
 class TransportError(DeltaloopError):
-    """A request got no usable answer: the fault lies between here and the server, or with a server that is gone.
+    """A request received no usable response, because of the connection or the server.
 
     Attributes:
         method: HTTP method.
-        path: URL path, without query.
-        refused: True if nothing listens at the address, so the request was certainly not carried out.
-        sent: False if the request was certainly not sent; True if the server may have carried it out.
-        cut: True if a connection that was there, or nearly, was cut by the other side or on the way; the next one may
-            hold. False for what will be the same the next time, such as a certificate that is not accepted.
+        path: URL path, without the query.
+        refused: Whether the connection was refused, so the server did not execute the request.
+        sent: Whether the request may have been sent. If true, the server may have executed it.
+        cut: Whether the peer or the network closed a connection that was established or nearly established. A new
+            connection may succeed. False for permanent failures, such as an untrusted certificate.
     """
 
     def __init__(
         self, message: str, *, method: str, path: str, refused: bool = False, sent: bool = True, cut: bool = False
     ) -> None:
-        """Keep the request's name and what is known about its fate."""
         super().__init__(message)
         self.method = method
         self.path = path
@@ -49,30 +50,34 @@ class TransportError(DeltaloopError):
 
 
 class RequestTimeoutError(TransportError, TimeoutError):
-    """No answer came within the request's time limit; the server may have carried it out."""
+    """No response arrived before the timeout.
+
+    The server may have executed the request.
+    """
 
 
 class ResponseTooLargeError(TransportError):
-    """An answer is larger than ``ClientConfig`` allows, or unpacks to so much that it cannot be data.
+    """A response exceeds the limits of ``ClientConfig``, or has an implausible compression ratio.
 
-    Ask for less (a page by ``ListOptions.limit``, or ``metadata_only``), or raise ``max_response_bytes``.
+    Request less data (``ListOptions.limit`` or ``metadata_only``), or increase ``max_response_bytes``.
     """
 
 
 class StreamEndedError(TransportError):
-    """A stream broke off in the middle: the connection was lost, or its client-side deadline passed."""
+    """A stream broke, because the connection was lost or a client-side limit expired."""
 
 
 class WaitTimeoutError(DeltaloopError, TimeoutError):
-    """What ``wait_for`` waited for did not happen in time; the message says what was last seen, without data.
+    """The condition of ``wait_for`` was not fulfilled before the timeout.
+
+    The message describes the last state, without the object's data.
 
     Attributes:
-        condition: What was waited for.
-        last_seen: What was there instead.
+        condition: Name of the condition.
+        last_seen: Last known state of the object.
     """
 
     def __init__(self, message: str, *, condition: str, last_seen: str) -> None:
-        """Keep what was wanted and what was found."""
         super().__init__(message)
         self.condition = condition
         self.last_seen = last_seen

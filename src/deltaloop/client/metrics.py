@@ -1,12 +1,12 @@
-"""Hooks for metrics of requests; the names behind them are controller-runtime's.
+"""Hooks for request metrics, with the metric names of controller-runtime.
 
     rest_client_requests_total{code,method,host}                          ``request_done``
     rest_client_request_duration_seconds{verb,host}                       ``request_duration``
     rest_client_rate_limiter_duration_seconds{verb,host}                  ``rate_limiter_duration``
     rest_client_request_retries_total{code,verb,host}                     ``request_retried``
 
-No label has anything of an object in it, so their number stays small. Hooks are called on the
-loop and must not block; one that raises is logged and changes nothing for the request.
+Labels contain no object data, so their number is small. Hooks run on the event loop and must not block. Exceptions from
+hooks are logged and do not affect the request.
 
 Source: client-go tools/metrics/metrics.go; controller-runtime pkg/metrics/client_go_adapter.go; component-base
 metrics/prometheus/restclient.
@@ -18,34 +18,40 @@ from typing import Final, Protocol, final
 
 
 class ClientMetrics(Protocol):
-    """Where a client counts its requests.
+    """Hooks for request metrics.
 
     ``host`` is the server's ``host:port``.
     """
 
     def request_done(self, *, code: str, method: str, host: str) -> None:
-        """Count an answer by its HTTP status, or ``<error>`` for none; each try counts, and each stream once opened."""
+        """Count an attempt by its HTTP status, or ``<error>`` without a response.
+
+        Streams count once, on opening.
+        """
         ...
 
     def request_duration(self, seconds: float, *, verb: str, host: str) -> None:
-        """Measure one try: until the whole answer, of a watch or log until its headers.
+        """Measure one attempt until the complete response, or until the headers for watches and logs.
 
         ``verb`` is the HTTP method.
         """
         ...
 
     def rate_limiter_duration(self, seconds: float, *, verb: str, host: str) -> None:
-        """Measure how long a try waited for the client's own limit (``ClientOptions.qps``)."""
+        """Measure the delay of an attempt by the client's rate limit (``ClientOptions.qps``)."""
         ...
 
     def request_retried(self, *, code: str, verb: str, host: str) -> None:
-        """Count a try that is repeated; ``code`` is what the try before it ended with."""
+        """Count a retry.
+
+        ``code`` is the result of the previous attempt.
+        """
         ...
 
 
 @final
 class NoMetrics:
-    """Counts nothing."""
+    """Hooks that do nothing."""
 
     def request_done(self, *, code: str, method: str, host: str) -> None:
         """Do nothing."""

@@ -1,4 +1,4 @@
-"""Options of a client, and of single verbs."""
+"""Options for the client and for single requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MANAGER_LENGTH: Final = 128
 
 
 class PatchType(StrEnum):
-    """How the body of a patch changes an object; the value is its content type."""
+    """Patch formats and their content types."""
 
     JSON = "application/json-patch+json"
     MERGE = "application/merge-patch+json"
@@ -29,10 +29,10 @@ class PatchType(StrEnum):
 
 
 class ServerWarning(msgspec.Struct, frozen=True):
-    """A ``Warning`` header of an answer, redacted: a deprecated version, an unknown field.
+    """Warning from the server, for example about a deprecated API version or an unknown field.
 
     Attributes:
-        text: What the server says.
+        text: Redacted text of the ``Warning`` header.
         method: HTTP method of the request.
         path: URL path of the request.
     """
@@ -45,26 +45,36 @@ class ServerWarning(msgspec.Struct, frozen=True):
 WarningHandler = Callable[[ServerWarning], None]
 
 WriteCheck = Callable[[str], object]
-"""Called with a write that is about to be sent, such as ``PUT /api/v1/...``; raises if it must not be."""
+"""Function that checks a write before it is sent, and rejects it by raising an exception.
+
+The argument describes the write, for example ``PUT /api/v1/...``.
+"""
 
 AccessCheck = Callable[[str, ResourceType[Any], str | None, str], object]
-"""Called with what a request needs to be allowed: verb as RBAC has it, kind, namespace (None for all, or for kinds
-without) and subresource (empty for the object itself); raises if the request must not be sent."""
+"""Function that checks a request before it is sent, and rejects it by raising an exception.
+
+The arguments are the RBAC verb, the kind, the namespace (None for all namespaces and for cluster-scoped kinds) and the
+subresource (empty for the object itself).
+"""
 
 
 RequestHook = Callable[[str, str, Mapping[str, str], str], object]
-"""Called with each request: method, URL path, query parameters, and content type (empty without a body)."""
+"""Function that observes each request.
+
+The arguments are the HTTP method, the URL path, the query parameters and the content type (empty without a body).
+"""
 
 
 class WriteOptions(Options, frozen=True, kw_only=True):
-    """How to write; what is empty is not sent.
+    """Options for write requests.
+
+    The client does not send empty options.
 
     Attributes:
-        dry_run: Do everything but store the result: admission, defaults and validation included.
-        field_manager: Who the changed fields belong to; empty means the client's own, else what the server makes of the
-            user agent.
-        field_validation: What becomes of unknown and duplicate fields: ``Ignore`` drops them, ``Warn`` says so in a
-            warning (the server's default), ``Strict`` refuses them.
+        dry_run: Whether to run admission, defaulting and validation without storing the result.
+        field_manager: Owner of the changed fields. If it is empty, ``ClientOptions.field_manager`` applies.
+        field_validation: Handling of unknown and duplicate fields. ``Ignore`` drops the fields, ``Warn`` (the server's
+            default) also returns a warning, and ``Strict`` rejects the request.
     """
 
     dry_run: bool = False
@@ -72,13 +82,13 @@ class WriteOptions(Options, frozen=True, kw_only=True):
     field_validation: FieldValidation = ""
 
     def __post_init__(self) -> None:
-        """Refuse what no server accepts."""
+        """Validate the fields."""
         check_types(self)
         check_field_manager("WriteOptions", self.field_manager)
         _check_field_validation("WriteOptions", self.field_validation)
 
     def to_query(self) -> dict[str, str]:
-        """Return the query parameters."""
+        """Return the query parameters of the request."""
         query = {
             "dryRun": "All" if self.dry_run else "",
             "fieldManager": self.field_manager,
@@ -88,14 +98,16 @@ class WriteOptions(Options, frozen=True, kw_only=True):
 
 
 class DeleteOptions(Options, frozen=True, kw_only=True):
-    """How to delete; what is empty or None is left to the server.
+    """Options for delete requests.
+
+    The server's defaults apply to options that are empty or None.
 
     Attributes:
-        grace_period_seconds: Time to end in good order; 0 deletes at once.
-        propagation_policy: What becomes of the objects that this one owns.
-        uid: Delete only the object with this uid, not a successor of the same name.
-        resource_version: Delete only this version.
-        dry_run: Check everything and delete nothing.
+        grace_period_seconds: Time in seconds for a graceful shutdown. 0 deletes the object immediately.
+        propagation_policy: Handling of the objects that this object owns.
+        uid: UID that the object must have. It protects a new object with the same name.
+        resource_version: Resource version that the object must have.
+        dry_run: Whether to check the request without deleting the object.
     """
 
     grace_period_seconds: int | None = None
@@ -105,7 +117,7 @@ class DeleteOptions(Options, frozen=True, kw_only=True):
     dry_run: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a negative grace period."""
+        """Validate the fields."""
         check_types(self)
         if self.grace_period_seconds is not None and self.grace_period_seconds < 0:
             raise InvalidArgumentError(
@@ -113,7 +125,7 @@ class DeleteOptions(Options, frozen=True, kw_only=True):
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the body of a delete request."""
+        """Return the body of the request."""
         fields: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if self.grace_period_seconds is not None:
             fields["gracePeriodSeconds"] = self.grace_period_seconds
@@ -128,18 +140,20 @@ class DeleteOptions(Options, frozen=True, kw_only=True):
 
 
 class LogOptions(Options, frozen=True, kw_only=True):
-    """Which lines of a container's log; what is empty or None is left to the server.
+    """Options for reading a container's log.
+
+    The server's defaults apply to options that are empty or None.
 
     Attributes:
-        container: Name of the container; needed where the pod has several.
-        follow: Go on with new lines until the container ends.
-        previous: The log of the container's run before this one.
-        since_seconds: Only lines of the last so many seconds.
-        since_time: Only lines from an RFC 3339 time on.
-        tail_lines: Only the last so many lines.
-        limit_bytes: At most so many bytes.
-        timestamps: Put the time before each line.
-        stream: ``Stdout`` or ``Stderr`` only, where the server knows that.
+        container: Container name. You must specify it if the pod has several containers.
+        follow: Whether to continue with new lines until the container ends.
+        previous: Whether to read the log of the container's previous run.
+        since_seconds: Maximum age of the lines in seconds.
+        since_time: Time of the oldest line in RFC 3339 format.
+        tail_lines: Maximum number of lines, counted from the end of the log.
+        limit_bytes: Maximum number of bytes.
+        timestamps: Whether to include timestamps.
+        stream: Log stream, ``Stdout`` or ``Stderr``. The server must support the selection.
     """
 
     container: str = ""
@@ -153,7 +167,7 @@ class LogOptions(Options, frozen=True, kw_only=True):
     stream: Literal["", "Stdout", "Stderr"] = ""
 
     def __post_init__(self) -> None:
-        """Refuse two beginnings, and numbers that are none."""
+        """Validate the fields."""
         check_types(self)
         if self.since_seconds is not None and self.since_time:
             raise InvalidArgumentError("LogOptions.since_seconds and since_time: give one of both")
@@ -163,7 +177,7 @@ class LogOptions(Options, frozen=True, kw_only=True):
                 raise InvalidArgumentError(f"LogOptions.{name} is {number}; {least} or more is needed")
 
     def to_query(self) -> dict[str, str]:
-        """Return the query parameters."""
+        """Return the query parameters of the request."""
         texts = {"container": self.container, "sinceTime": self.since_time, "stream": self.stream}
         query = {name: text for name, text in texts.items() if text}
         flags = {"follow": self.follow, "previous": self.previous, "timestamps": self.timestamps}
@@ -178,19 +192,23 @@ class LogOptions(Options, frozen=True, kw_only=True):
 
 
 class ClientOptions(Options, frozen=True, kw_only=True):
-    """The manners of one client; the defaults are right for controllers.
+    """Client options, such as rate limit and field manager.
+
+    The defaults suit controllers.
 
     Attributes:
-        qps: Requests a second, on average; None means no limit, because servers have their own fairness. Watches count
-            when they are opened; leader election does not count, it must not wait for others.
-        burst: How many requests may come at once before ``qps`` holds.
-        field_manager: Who the fields that this client writes belong to; empty leaves it to the server, which takes
-            the user agent's name, and for apply, which must name one, stands for the same name.
-        field_validation: For writes that say nothing themselves; empty is the server's default (``Warn``).
-        on_warning: Called with each warning of the server, also repeated ones, which are logged once; on the loop, so
-            it must not block.
-        metrics: Where requests are counted.
-        on_request: Called with each request, once however often it is sent; on the loop, so it must not block.
+        qps: Average number of requests per second. None means no limit, because API servers enforce their own fairness.
+            A watch counts once, when it opens. Leader election is exempt, because it must not wait for other requests.
+        burst: Number of requests that the client can send at once before ``qps`` applies.
+        field_manager: Owner of the fields that this client writes. If it is empty, the server uses the name from the
+            user agent. Server-side apply requires a field manager, so the client then sends the same name.
+        field_validation: Field validation for writes that do not specify it. If it is empty, the server's default
+            (``Warn``) applies.
+        on_warning: Function called for each warning from the server, including repeated warnings, which are logged only
+            once. It runs on the event loop and must not block.
+        metrics: Hooks for request metrics.
+        on_request: Function called once for each request, without its retries. It runs on the event loop and must not
+            block.
     """
 
     qps: float | None = None
@@ -202,7 +220,7 @@ class ClientOptions(Options, frozen=True, kw_only=True):
     on_request: RequestHook | None = None
 
     def __post_init__(self) -> None:
-        """Refuse numbers that let nothing through."""
+        """Validate the fields."""
         check_types(self)
         if self.qps is not None:
             require_positive("ClientOptions", qps=self.qps)
@@ -213,10 +231,10 @@ class ClientOptions(Options, frozen=True, kw_only=True):
 
 
 def check_field_manager(owner: str, name: str) -> None:
-    """Refuse a field manager that no server accepts.
+    """Reject an invalid field manager.
 
     Raises:
-        InvalidArgumentError: If it is longer than 128 characters, or not printable.
+        InvalidArgumentError: If the name is longer than 128 characters or not printable.
     """
     if len(name) > _MANAGER_LENGTH or not name.isprintable():
         raise InvalidArgumentError(

@@ -157,7 +157,7 @@ def _smallest(
 
 
 def _smaller(value: dict[str, Any], top: bool = True) -> Iterator[dict[str, Any]]:
-    """Yield the object without one of its parts, the largest parts first."""
+    """Yield the object without one part, the largest parts first."""
     for name, part in value.items():
         if top and name in ("apiVersion", "kind"):
             continue

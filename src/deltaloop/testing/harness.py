@@ -1,4 +1,4 @@
-"""Harness of controllers under test: programs on one loop that crash, restart and lose the server."""
+"""Harness for controllers under test: programs on one loop that crash, restart and lose the server."""
 
 from __future__ import annotations
 
@@ -55,22 +55,22 @@ Check = TypeVar("Check", bound=Callable[[Client], Awaitable[object]])
 
 @final
 class Harness:
-    """Programs under test on one event loop; an async context manager that stops those that still run.
+    """Programs under test on one event loop; an async context manager that stops running programs at the end.
 
     Attributes:
-        client: Client of the test, which no fault strikes.
+        client: Client of the test, which faults of ``faults`` do not affect.
         server: Embedded server of this harness alone; None if the server is shared or real.
         namespace: The only namespace that programs watch; None for all.
         replicas: All programs that were started.
-        writes: Writes of objects by programs, oldest first: no Leases and Events, but failed writes.
-        events: Events that programs recorded, oldest first, repeats included.
+        writes: Writes of objects by programs, oldest first, including failed writes, without Leases and Events.
+        events: Events that programs recorded, oldest first, including repeats.
     """
 
     def __init__(self, cluster: Cluster, client: Client, *, seed: int = 0, server: ApiServer | None = None) -> None:
-        """Make a harness; the pytest fixture ``deltaloop_harness`` and ``embedded_harness`` do it for you.
+        """Make a harness; the pytest fixture ``deltaloop_harness`` and ``embedded_harness`` do this for you.
 
         Args:
-            cluster: Cluster that the programs connect to.
+            cluster: Cluster to which the programs connect.
             client: Client of the test, in the test's namespace; the caller closes it.
             seed: Random seed of faults and waits.
             server: Embedded server, if it belongs to this harness alone.
@@ -114,16 +114,16 @@ class Harness:
                 with suppress(NotFoundError):
                     await self.client.delete(kind, name, namespace=namespace)
 
-    # -- what the server has
+    # -- objects on the server
 
     async def install(self, *paths: str | os.PathLike[str] | Mapping[str, object] | type) -> None:
-        """Apply manifests, custom resource definitions first; their kinds are served when this returns.
+        """Apply manifests, custom resource definitions first, and wait until their kinds are served.
 
         Existing objects are updated. On a shared server, new objects are deleted at the end.
 
         Args:
-            paths: YAML or JSON files, folders of them, patterns such as ``config/crd/*.yaml``, objects, or classes of
-                ``custom_resource`` with all versions of a kind.
+            paths: YAML or JSON files, folders, patterns such as ``config/crd/*.yaml``, objects, or classes of
+                ``custom_resource``. Pass all versions of a kind in one call.
 
         Raises:
             InvalidArgumentError: If a path names no file with an object.
@@ -157,20 +157,22 @@ class Harness:
             await self.client.wait_for(kinds.CUSTOM_RESOURCE_DEFINITION, name, established())
 
     async def environment(self, *models: ModelName, failing: Callable[[Resource], bool] | None = None) -> None:
-        """Run models of the rest of a cluster: for example, Pods get nodes and volumes, start, and end.
+        """Run models of other cluster components: for example, Pods get nodes and volumes, start, and end.
 
-        The seed decides how long each step takes. Models are not programs under test: they never crash, their writes
-        are not among ``writes``, and ``settled`` waits for their work::
+        The seed determines the duration of each step. Models are not programs under test: they never crash, their
+        writes are not among ``writes``, and ``settled`` waits for their work::
 
             await harness.environment("deployments")
 
         Args:
             models: ``pods`` (scheduler and kubelets), ``volumes``, ``replicasets``, ``deployments``, ``statefulsets``,
-                ``jobs``, ``endpoints``; each adds the models that it needs. By default all. A second call adds more.
-            failing: Function that decides whether a Pod fails: it never becomes ready, or has failed for its Job.
+                ``jobs``, ``endpoints``. Each adds the models that it needs. By default, all are run. A second call adds
+                more.
+            failing: Function that decides whether a Pod fails, which means that it never becomes ready or fails for its
+            Job.
 
         Raises:
-            InvalidArgumentError: If there is no such model, or the cluster is real and has its own controllers.
+            InvalidArgumentError: If a model does not exist, or the cluster is real and has its own controllers.
         """
         if not self._cluster.embedded:
             raise InvalidArgumentError("environment() stands in for a cluster's own controllers, and this one has them")
@@ -287,7 +289,7 @@ class Harness:
 
     @property
     def leader(self) -> Replica | None:
-        """The replica that leads, or the first that works without an election; None if none does."""
+        """Replica that leads, or the first one that works without an election; None if no replica leads."""
         return next((replica for replica in self.replicas if replica.leads), None)
 
     async def crash(self) -> None:
@@ -303,7 +305,7 @@ class Harness:
 
     @contextmanager
     def partition(self, *, refuse: bool = False) -> Generator[None, None, None]:
-        """Disconnect all replicas, but not the test's client, in this block, as ``Replica.partition``."""
+        """Disconnect all replicas, but not the test's client, in this block; see ``Replica.disconnect``."""
         with ExitStack() as stack:
             for replica in self.replicas:
                 stack.enter_context(replica.partition(refuse=refuse))
@@ -313,10 +315,10 @@ class Harness:
 
     @property
     def faults(self) -> FaultBook:
-        """Faults that strike requests of programs: ``faults.add(Fault(do="refuse", resources=("secrets",)))``.
+        """Faults for requests of programs: ``faults.add(Fault(do="refuse", resources=("secrets",)))``.
 
-        They can ``refuse``, ``delay``, ``drop`` and ``lose``; a fault's users are names of replicas. Faults of watches,
-        of the server's history, and of requests by all clients are in ``server.faults``.
+        Supported are ``refuse``, ``delay``, ``drop`` and ``lose``. The users of a fault are names of replicas. For
+        faults of watches, of the server's history, and of requests by all clients, use ``server.faults``.
         """
         return self._state.plan.faults
 
@@ -339,11 +341,11 @@ class Harness:
                 self.faults.remove(number)
 
     def crash_at_write(self, number: int, moment: CrashMoment = CrashMoment.AFTER) -> None:
-        """Crash a program at one of its writes; it starts again a second later.
+        """Crash a program at one of its writes; it restarts a second later.
 
         Args:
-            number: Number of the write among the writes of objects by all programs, from 1 on.
-            moment: Side of the write.
+            number: Number of the write among the writes of objects by all programs, from 1.
+            moment: Moment of the crash, before or after the write.
         """
         self._state.plan.crash = (number, moment)
 
@@ -353,11 +355,11 @@ class Harness:
         """Advance virtual time, and let timers fire.
 
         Args:
-            seconds: Seconds to advance; 0 runs only what is ready.
+            seconds: Seconds to advance; 0 runs only ready tasks.
 
         Raises:
             InvalidArgumentError: On the real clock.
-            NotSettledError: If no time passes, because a program sends the same write again and again.
+            NotSettledError: If time cannot pass, because a program sends the same write again and again.
         """
         if not isinstance(asyncio.get_running_loop(), VirtualLoop):
             raise InvalidArgumentError(
@@ -414,7 +416,7 @@ class Harness:
                 pause = min(longest_pause, pause * 2)
 
     def invariant(self, check: Check) -> Check:
-        """Check an invariant after every write of every program; a decorator.
+        """Decorator that checks an invariant after every write of every program.
 
         The check receives the test's client and reads the state of the server before the program gets its response.
         ``settled`` raises the error of the first check that fails, and no further check runs::
@@ -424,7 +426,7 @@ class Harness:
                 assert await client.find(CLAIM, "volume") is not None
 
         Args:
-            check: Function that raises, for example by ``assert``, if the invariant is violated.
+            check: Function that raises if the invariant is violated, for example with ``assert``.
         """
         self._state.check_always(check)
         return check
@@ -469,10 +471,10 @@ async def _is_missing(client: Client, kind: str, name: str, namespace: str | Non
 
 @asynccontextmanager
 async def embedded_harness(options: ServerOptions | None = None, *, seed: int = 0) -> AsyncGenerator[Harness, None]:
-    """Run an embedded server and a harness on it, on the running loop.
+    """Run an embedded server with a harness on the running loop.
 
     Args:
-        options: Server options; by default plain HTTP, garbage collection and clean-up of namespaces.
+        options: Server options; None uses plain HTTP, garbage collection and namespace clean-up.
         seed: Random seed of faults and waits.
     """
     async with running_harness(ApiServer(options or default_server_options()), seed=seed) as harness:

@@ -1,1 +1,1 @@
-"""What may stand in place of a typed dict where an object is written. For type checkers; the names are in the stub."""
+"""Types accepted instead of a typed dict in writes, for type checkers; the names are in the stub."""

@@ -1,4 +1,4 @@
-"""What may stand in place of a typed dict where an object is written, and what verbs take to know what may."""
+"""Types accepted instead of a typed dict in writes, and protocols by which type checkers select them."""
 
 from collections.abc import Mapping
 from dataclasses import Field

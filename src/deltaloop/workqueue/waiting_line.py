@@ -14,12 +14,7 @@ from typing import Final, final
 
 @final
 class WaitingLine:
-    """Waiting tasks, and the number of woken tasks that have not run since.
-
-    Attributes:
-        asleep: One future for each task that was not woken, in order. Do not modify.
-        woken: Number of woken tasks that have not run since.
-    """
+    """Waiting tasks (``asleep``, in order), and the number of woken tasks that have not run since."""
 
     __slots__ = ("asleep", "woken")
 

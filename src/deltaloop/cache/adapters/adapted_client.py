@@ -1,9 +1,4 @@
-"""List and watch over the connection of another client.
-
-An adapter supplies an ``Opener``, which sends a GET request and returns the response in chunks. This module adds
-timeouts, decoding and the mapping of foreign exceptions to ``ApiError`` and ``TransportError``. It does not retry
-requests, because the reflector does.
-"""
+"""List and watch over the connection of another client, without retries, which the reflector performs."""
 
 from __future__ import annotations
 
@@ -176,7 +171,7 @@ class AdaptedClient:
             raise self._late(path) from error
         try:
             limits = WatchLimits(_LIMITS, now=started_at, timeout_seconds=asked)
-            limits.saw_bytes(loop.time())  # the answer's headers
+            limits.saw_bytes(loop.time())  # the response headers
             yield WatchStream(
                 answer.chunks,
                 kind,

@@ -1,10 +1,8 @@
 """Read the response of a blocking client in a thread.
 
 Each response has a daemon thread, because a watch would occupy a thread of a pool for minutes. If the loop does not
-read, the thread blocks after a few chunks, and TCP slows down the server.
-
-Leaving the context closes the socket, which wakes the thread. A thread that still waits for the response headers cannot
-be woken: it ends in the background, when the headers arrive or the foreign client's timeout expires.
+read, the thread blocks after a few chunks. Leaving the context closes the socket, which wakes the thread. A thread that
+still waits for the response headers ends later, in the background.
 """
 
 from __future__ import annotations

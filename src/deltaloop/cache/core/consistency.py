@@ -48,7 +48,7 @@ def state_of(objects: Iterable[Resource]) -> State:
 def compare(
     cached: State, served: State, *, resource_version: str, unread: Unread = NOTHING_UNREAD
 ) -> ConsistencyReport:
-    """Compare two states. Cached objects that the server could not return readably (``unread``) are not left over."""
+    """Compare two states. Cached objects that may be among the unreadable ones (``unread``) are not left over."""
     return ConsistencyReport(
         resource_version=resource_version,
         missing=tuple(sorted(served.keys() - cached.keys())),

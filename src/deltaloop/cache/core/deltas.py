@@ -3,18 +3,16 @@
 Rules:
 
 * A key keeps its place while deltas are added. After a pop, the next change adds it at the end.
-* No key is stored without deltas.
 * Two consecutive ``Deleted`` deltas are merged. The one with the object's final state wins, otherwise the first.
 * The deletion of an object that is neither queued nor known is dropped.
 * ``replace`` represents a complete list. It adds ``Replaced`` for each item, and ``Deleted`` with
-  ``DeletedFinalStateUnknown`` for each queued or known key that is not in the list. The tombstone contains the newest
-  state, so a queued state has priority over a known one (the rule of client-go 0.27; 0.26 missed objects that were only
-  queued, kubernetes#115658). Objects that are in the list but unreadable are not deleted.
+  ``DeletedFinalStateUnknown`` for each queued or known key that is missing. The tombstone contains the queued state,
+  otherwise the known one (the rule of client-go 0.27; 0.26 missed objects that were only queued, kubernetes#115658).
+  Unreadable objects of the list are not deleted.
 * ``resync`` adds ``Sync`` for each known object without queued deltas, because queued states are newer.
 * The queue has synced when all deltas of the first ``replace``, deletions included, have been popped, or when another
   write came first. Deltas that are popped earlier belong to the initial list.
-* A transform sees each object once, on arrival. Known objects and requeued deltas are already transformed, so the
-  transform need not be idempotent.
+* A transform sees each object once, on arrival, so it need not be idempotent.
 * Interrupted deltas return to the front (``put_back``) and stay part of the initial list. Failed deltas return to the
   end (``add_if_not_present``), as in client-go.
 * ``processed_version`` is the version before the oldest queued delta, or the last received version if the queue is
@@ -113,14 +111,7 @@ Change: TypeAlias = tuple[DeltaType, V, str]
 
 
 class Popped(NamedTuple, Generic[V]):
-    """Deltas of the first key in the queue.
-
-    Attributes:
-        key: Key of the object.
-        deltas: Deltas of the object, oldest first, at least one.
-        is_in_initial_list: Whether the queue had not synced before the pop.
-        since: Arrival number of the oldest delta, and the version before it.
-    """
+    """Deltas of the first key, with the arrival number of the oldest one and the version before it (``since``)."""
 
     key: str
     deltas: Deltas[V]
@@ -132,7 +123,6 @@ class Unread(msgspec.Struct, frozen=True):
     """Objects of a list that exist but cannot be decoded. Their known states are kept.
 
     Attributes:
-        keys: Keys of the objects, if readable.
         is_any: Whether the key of at least one object is unreadable, so that it may be any object missing from the
             list.
     """
@@ -182,11 +172,7 @@ def deletion_handling_key(obj: object) -> str:
 
 
 def transformed(key: str, obj: V, *, transform: Callable[[V], V] | None, key_func: Callable[[V], str]) -> V:
-    """Apply a transform to an object.
-
-    Raises:
-        TransformError: If it raises, or returns an object with another key.
-    """
+    """Apply a transform, and raise ``TransformError`` if it raises or changes the key."""
     if transform is None:
         return obj
     try:
@@ -210,13 +196,6 @@ class DeltaQueue(Generic[V]):
         key_func: Callable[[V], str] = deletion_handling_key,
         transform: Callable[[V], V] | None = None,
     ) -> None:
-        """Create an empty queue.
-
-        Args:
-            known_objects: Objects of the consumer. Without it, only deletions of queued objects are detected.
-            key_func: Function that returns the key of an object.
-            transform: Function applied to each arriving object.
-        """
         self._known = known_objects
         self._key_func = key_func
         self._transform = transform
@@ -337,8 +316,7 @@ class DeltaQueue(Generic[V]):
     def pop(self) -> Popped[V] | None:
         """Pop the first key, or return None if the queue is empty.
 
-        Raises:
-            FifoClosedError: If the queue is closed and empty.
+        If it is also closed, raise ``FifoClosedError``.
         """
         if not self.items:
             if self._closed:

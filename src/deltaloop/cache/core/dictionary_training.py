@@ -1,7 +1,6 @@
 """Decide when to train a compression dictionary, with which samples, and which objects to compress.
 
-Objects of one kind are similar, so a compressor with a dictionary of samples makes them several times smaller. The
-samples must arrive first:
+A compressor with a dictionary of similar samples makes objects several times smaller. The samples must arrive first:
 
     COLLECTING   objects stay uncompressed; the latest state of each key is remembered
         │  ``page`` objects arrived, or the first list is complete and has ``min_objects``
@@ -9,9 +8,8 @@ samples must arrive first:
         │  finished
     DONE         remembered objects are compressed in batches, new objects at once
 
-Smaller caches stay uncompressed until they grow. A sample is the beginning of an object. The number of samples is
-limited, so the duration of the training does not depend on the size of the list. If an object changes meanwhile, older
-states that other code still holds stay uncompressed.
+Samples are beginnings of objects. Their number is limited, so the duration of the training does not depend on the size
+of the list.
 
 Source: the sizes are ours. zstd's documentation recommends samples of about a hundred times the dictionary; in our
 measurements a fiftieth of that produced objects that are 2 % larger in a tenth of the time.

@@ -1,10 +1,7 @@
 """Buffer of notifications for one handler, with one of three policies.
 
-**Unbounded** stores all notifications, as client-go does. **Bounded** does the same, but is full at ``size``: the
-informer pauses until there is room. Notifications that still arrive (a replay, a resync, the rest of a batch) are
-stored, so none are lost.
-
-**Coalescing** stores at most one notification per object, which keeps its place:
+**Unbounded** stores all notifications, as client-go does. **Bounded** pauses the informer at ``size``, but stores
+notifications that still arrive. **Coalescing** stores at most one notification per object, which keeps its place:
 
     stored    arrives   result
     Added     Updated   Added, with the newer state
@@ -12,14 +9,12 @@ stored, so none are lost.
     Updated   Updated   Updated, from the first old state to the last new one
     Updated   Deleted   Deleted
     Deleted   Added     Updated, from the state that the handler knows, otherwise the deleted state; the uids differ
-    Deleted   Updated   Updated, likewise (does not occur with a store; included for completeness)
+    Deleted   Updated   Updated, likewise (does not occur with a store)
     Deleted   Deleted   the second
-    Added     Added     the second (does not occur either)
+    Added     Added     the second (does not occur with a store)
 
-With each policy, the handler sees (add update* delete)* for each object.
-
-A merged notification of the initial list stays part of it. ``put_all`` returns the number of items of the initial list
-that will never be delivered, so that the sync tracker does not wait for them.
+With each policy, the handler sees (add update* delete)* for each object. A merged notification of the initial list
+stays part of it.
 
 Source: client-go tools/cache/shared_informer.go (``processorListener``, unbounded); the other two are ours.
 """

@@ -6,16 +6,13 @@
     Deleted                           yes             removed                Deleted
     Deleted                           no              none                   none; for a tombstone: Deleted
 
-The store decides between added and updated, because after a relist or a restarted watch the delta's type can differ.
-The store is written before the notification is sent. Deltas of different keys are written in one step, so readers never
-see half of a list. Deltas of one key are applied one by one, because handlers see each state.
+The store decides between added and updated, because after a relist the delta's type can differ. The store is written
+before the notification is sent. Deltas of different keys are written in one step, so readers never see half of a list.
+Deltas of one key are applied one by one, because handlers see each state.
 
-The deletion of an unknown object (sent twice, or never shown) reaches no handler, so each handler sees (add update*
-delete)* for each key. Upstream's RealFIFO notifies handlers in this case.
-
-Objects without a key reach no handler. The other deltas are processed, then ``TransactionError`` is raised.
-
-An object that was deleted and recreated between two lists appears as an update with different uids, as in client-go.
+The deletion of an unknown object reaches no handler, so each handler sees (add update* delete)* for each key.
+Upstream's RealFIFO notifies handlers in this case. Objects without a key are skipped, then ``TransactionError`` is
+raised.
 
 Source: client-go tools/cache/controller.go, ``processDeltas``.
 """
@@ -97,10 +94,7 @@ class WritableStore(Protocol[V]):
         ...
 
     def transaction_by_key(self, writes: Iterable[tuple[str, V | None]]) -> list[V | None]:
-        """Perform all writes in one step, and return the previous object for each write.
-
-        A write stores an object under a key, or deletes the key for None.
-        """
+        """Perform all writes in one step (None deletes a key), and return the previous object for each write."""
         ...
 
 
@@ -109,8 +103,7 @@ def process_deltas(
 ) -> Iterator[Notification[M]]:
     """Apply deltas to a store, oldest first, and yield the notifications.
 
-    Raises:
-        TransactionError: At the end, if some objects have no key.
+    Objects without a key lead to a ``TransactionError`` at the end.
     """
     failures: dict[int, Exception] = {}
     run: dict[str, Delta[M]] = {}

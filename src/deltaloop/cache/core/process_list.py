@@ -45,14 +45,6 @@ class ListProcessing(Generic[M]):
     """Process one list with ``fill``, ``commit`` and ``tell``, in this order."""
 
     def __init__(self, deltas: WholeList[M], store: ReplaceableStore[M], *, is_in_initial_list: bool) -> None:
-        """Start processing.
-
-        Args:
-            deltas: ``Replaced`` for each object of the list, and a tombstone for each known object that is missing from
-                it.
-            store: Store whose content the list replaces.
-            is_in_initial_list: Whether it is the first list.
-        """
         self._deltas = deltas
         self._store = store
         self._is_in_initial_list = is_in_initial_list
@@ -82,11 +74,7 @@ class ListProcessing(Generic[M]):
         self._before = self._store.commit_replacement(self._replacement)
 
     def tell(self) -> Iterator[Notification[M]]:
-        """Yield the notifications.
-
-        Raises:
-            TransactionError: At the end, if some objects have no key.
-        """
+        """Yield the notifications. Objects without a key lead to a ``TransactionError`` at the end."""
         before, is_in_initial_list = self._before.get, self._is_in_initial_list
         for key, delta in self._keyed:
             yield notification_of(delta, before(key), is_in_initial_list=is_in_initial_list)

@@ -68,13 +68,7 @@ class Listing(msgspec.Struct, Generic[V], frozen=True):
 
 
 class Batch(msgspec.Struct, Generic[V], frozen=True):
-    """Entries that were popped together.
-
-    Attributes:
-        deltas: Deltas of different keys. A list is a ``WholeList``, and can be empty.
-        is_in_initial_list: Whether it belongs to the first list.
-        entries: Entries of the queue, for ``put_back``.
-    """
+    """Entries that were popped together. A list is a ``WholeList``, and can be empty."""
 
     deltas: Deltas[V]
     is_in_initial_list: bool
@@ -93,14 +87,6 @@ class InOrderQueue(Generic[V]):
         transform: Callable[[V], V] | None = None,
         batch_size: int = BATCH_SIZE,
     ) -> None:
-        """Create an empty queue.
-
-        Args:
-            known_objects: Informer's cache, used to detect deletions that the watch missed.
-            key_func: Function that returns the key of an object.
-            transform: Function applied to each arriving object.
-            batch_size: Largest number of entries per pop.
-        """
         self._known = known_objects
         self._key_func = key_func
         self._transform = transform
@@ -211,15 +197,9 @@ class InOrderQueue(Generic[V]):
         return True
 
     def pop(self, limit: int = BATCH_SIZE) -> Batch[V] | None:
-        """Pop the first entries, or return None if the queue is empty.
+        """Pop the first entries, at most ``limit``, or return None if the queue is empty.
 
-        Call ``processed`` or ``put_back`` afterwards.
-
-        Args:
-            limit: Largest number of entries, in addition to the batch size. At least one entry is popped.
-
-        Raises:
-            FifoClosedError: If the queue is closed and empty.
+        Call ``processed`` or ``put_back`` afterwards. A closed and empty queue raises ``FifoClosedError``.
         """
         if not self.entries:
             if self._closed:

@@ -221,15 +221,7 @@ class IndexedItems(Generic[V]):
             del self.objects[key]
 
     def write(self, writes: Iterable[tuple[str, V | None]], failures: list[IndexFailure]) -> list[V | None]:
-        """Store objects under keys, or delete keys for None, in order.
-
-        Args:
-            writes: Objects by key, or None to delete the key.
-            failures: List to which failures of index functions are appended.
-
-        Returns:
-            Previous object for each write.
-        """
+        """Store objects under keys in order, or delete keys for None, and return the previous objects."""
         objects, index = self.objects, self.index
         before: list[V | None] = []
         for key, obj in writes:
@@ -251,11 +243,7 @@ class IndexedItems(Generic[V]):
         return failures
 
     def add_indexers(self, indexers: Indexers[V]) -> list[IndexFailure]:
-        """Add indexes for current and future objects.
-
-        Raises:
-            IndexerConflictError: If a name has another function. No index is added.
-        """
+        """Add indexes for current and future objects."""
         return self.index.add_indexers(indexers, self.objects)
 
     def with_keys(self, keys: Iterable[str]) -> list[V]:

@@ -1,7 +1,6 @@
 """Track the delivery of the initial list to a handler.
 
-Each item of the initial list is counted when it is queued for the handler, and again after its delivery. Failed
-deliveries also count, because otherwise the handler would never sync (kubernetes#129024).
+Failed deliveries also count, because otherwise the handler would never sync (kubernetes#129024).
 
 Source: client-go tools/cache/synctrack, ``SingleFileTracker``.
 """
@@ -28,11 +27,7 @@ class SingleFileTracker:
         self._on_the_way += count
 
     def finished(self, count: int = 1) -> None:
-        """Count items that were delivered, successfully or not.
-
-        Raises:
-            RuntimeError: If more items were delivered than queued, which is a bug of the caller.
-        """
+        """Count items that were delivered, successfully or not."""
         if self._on_the_way < count:
             raise RuntimeError("an item was delivered that was never handed out")
         self._on_the_way -= count

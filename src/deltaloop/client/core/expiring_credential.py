@@ -1,7 +1,8 @@
 """Decide when a credential is renewed. Used for exec plugins and OIDC.
 
-none ──renewed──▶ fresh ──margin before expiry──▶ due ──expiry──▶ expired │                              │ └──────────
-rejected (401) ────┴──▶ rejected: same as none
+    none ──renewed──▶ fresh ──margin before expiry──▶ due ──expiry──▶ expired
+                        │                              │
+                        └────────── rejected (401) ────┴──▶ rejected: same as none
 
 Only a fresh credential is used without a renewal. In all other states, one renewal runs for all waiting requests. If it
 fails, a credential that is due stays in use. A failure is remembered for one second, so that a thousand waiting

@@ -1,11 +1,11 @@
 """Read HTTP responses with llhttp and enforce the limits that llhttp leaves to its user.
 
-| beginning of the response            | body                                                             | |
------------------------------------- | ---------------------------------------------------------------- | | HEAD, 204,
-304, CONNECT (success)    | empty                                                            | | ``Transfer-Encoding:
-chunked``       | chunks up to the empty chunk, without trailers                   | | ``Content-Length``
-| that many bytes                                                  | | neither                              | all bytes
-until the connection is closed                         |
+| beginning of the response            | body                                                             |
+| ------------------------------------ | ---------------------------------------------------------------- |
+| HEAD, 204, 304, CONNECT (success)    | empty                                                            |
+| ``Transfer-Encoding: chunked``       | chunks up to the empty chunk, without trailers                   |
+| ``Content-Length``                   | that many bytes                                                  |
+| neither                              | all bytes until the connection is closed                         |
 
 llhttp rejects ambiguous responses: a length together with chunks, two lengths, invalid chunk sizes, bare line feeds and
 folded lines. This reader also rejects encodings other than ``chunked``, protocol changes, and endless heads, trailers

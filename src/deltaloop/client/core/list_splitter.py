@@ -7,13 +7,13 @@ arrives, so about a megabyte is buffered.
 Item boundaries are found without inspecting each byte in Python:
 
 1. The *head* ends with ``"items":[``. The position is correct if the head plus ``]}`` is a JSON object with empty
-``items``, because a nested position, or one in a string, leaves brackets or a string open. 2. The first item shows how
-items begin (``{"metadata":``, ``{"apiVersion":"example.com/v1"``). The last occurrence of ``},`` plus this beginning in
-the buffer is a candidate for a boundary. 3. The data before it is split at each such occurrence, and each piece is
-decoded as an object. If all pieces are valid, all boundaries are correct. Otherwise (the volume claim templates of a
-StatefulSet look like a boundary, or an item is not an object) the data is decoded as one array. If that fails, the
-previous candidate is used. 4. The head and the remaining data are a valid list with the last items. Decoding it detects
-all other faults.
+   ``items``, because a nested position, or one in a string, leaves brackets or a string open.
+2. The first item shows how items begin (``{"metadata":``, ``{"apiVersion":"example.com/v1"``). The last occurrence of
+   ``},`` plus this beginning in the buffer is a candidate for a boundary.
+3. The data before it is split at each such occurrence, and each piece is decoded as an object. If all pieces are valid,
+   all boundaries are correct. Otherwise (the volume claim templates of a StatefulSet look like a boundary, or an item
+   is not an object) the data is decoded as one array. If that fails, the previous candidate is used.
+4. The head and the remaining data are a valid list with the last items. Decoding it detects all other faults.
 
 A body without recognizable boundaries (indented JSON, items with different beginnings) is collected and decoded at the
 end, which is slower and needs more memory. After a failure the buffer must double before the next attempt, so the work

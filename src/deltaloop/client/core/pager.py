@@ -1,11 +1,12 @@
 """Decide the requests of a paged list, and combine the pages.
 
-1. Each page is requested with ``limit``. The first request also contains the caller's resource version and match. 2.
-While the server returns a continue token, the next request contains the token, but neither resource version nor match,
-because servers reject both together with a token (400). 3. If the token has expired (410 ``Expired`` on page 2 or
-later), the pages are dropped, and the complete list is requested once without a limit, at the original resource version
-and match. Other errors, and errors on page 1, end the list. 4. The resource version of the list is the version of the
-first page, because the pages are one snapshot.
+1. Each page is requested with ``limit``. The first request also contains the caller's resource version and match.
+2. While the server returns a continue token, the next request contains the token, but neither resource version nor
+   match, because servers reject both together with a token (400).
+3. If the token has expired (410 ``Expired`` on page 2 or later), the pages are dropped, and the complete list is
+   requested once without a limit, at the original resource version and match. Other errors, and errors on page 1, end
+   the list.
+4. The resource version of the list is the version of the first page, because the pages are one snapshot.
 
 A list without end is an error: a continue token is repeated or, after page 100, another hundred consecutive pages
 contain no new object. Empty pages are valid, because a server may apply a selector after ``limit``. A server that

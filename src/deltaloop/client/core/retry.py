@@ -1,17 +1,17 @@
 """Decide whether and when the client repeats a failed request.
 
-| response or failure                                | repeat?                                                      | |
--------------------------------------------------- | ------------------------------------------------------------ | |
-429 or 5xx with ``Retry-After`` in whole seconds   | after this time, because the server rejected the request     | |
-the same with more than one minute                 | no, because the caller must decide about such a wait         | |
-the connection was cut before the request was sent | after 1 s for all methods, because no change was possible    | |
-the connection broke during a GET                  | after 1 s, because reads can be repeated                     | |
-the connection broke during a write                | no, because the server may have executed the request         | |
-"resource version too large" (504)                 | no, because the reflector handles this error better          | |
-connection refused, unknown host, bad certificate  | no, because these failures persist, and callers back off     | |
-timeout                                            | no                                                           | |
-response too large                                 | no                                                           | |
-any other failure                                  | no                                                           |
+| response or failure                                | repeat?                                                      |
+| -------------------------------------------------- | ------------------------------------------------------------ |
+| 429 or 5xx with ``Retry-After`` in whole seconds   | after this time, because the server rejected the request     |
+| the same with more than one minute                 | no, because the caller must decide about such a wait         |
+| the connection was cut before the request was sent | after 1 s for all methods, because no change was possible    |
+| the connection broke during a GET                  | after 1 s, because reads can be repeated                     |
+| the connection broke during a write                | no, because the server may have executed the request         |
+| "resource version too large" (504)                 | no, because the reflector handles this error better          |
+| connection refused, unknown host, bad certificate  | no, because these failures persist, and callers back off     |
+| timeout                                            | no                                                           |
+| response too large                                 | no                                                           |
+| any other failure                                  | no                                                           |
 
 A request is repeated at most 10 times, and only if the wait ends before the timeout of the call. An early error is more
 useful than a late timeout.

@@ -1,9 +1,11 @@
 """State machine that waits until one object fulfills a condition.
 
-LIST ────────── condition not fulfilled ──────────▶ WATCH from the list's version ▲▲   ▲
-│ an event fulfills it: done ││   └───── the version is too old (410) ────────────┤ │└── the list has no version, wait
-│ └────── the list failed, wait ─┐   ┌─ it ended ──────┤ watch again from the last received version └───┴─ it broke,
-wait ┘
+    LIST ────────── condition not fulfilled ──────────▶ WATCH from the list's version
+     ▲▲   ▲                                               │ an event fulfills it: done
+     ││   └───── the version is too old (410) ────────────┤
+     │└── the list has no version, wait                   │
+     └────── the list failed, wait ─┐   ┌─ it ended ──────┤ watch again from the last received version
+                                    └───┴─ it broke, wait ┘
 
 A watch continues where the list or the previous watch ended, so no state of the object is missed. After a 410, the
 object is listed again, and states in between are not seen. An empty list means that the object does not exist.

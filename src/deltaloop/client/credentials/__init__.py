@@ -1,1 +1,1 @@
-"""Credentials of a client, and their renewal."""
+"""Credentials of a client and their renewal."""

@@ -1,7 +1,7 @@
-"""The credential that all requests share, renewed by one login at a time.
+"""Cache of a credential that all requests share.
 
-A login runs when a request needs a credential and there is none, when the last one is about to expire, and when the
-server refused it. Requests that come meanwhile wait for the same login. Nothing runs in the background.
+A login runs if no credential exists, if the credential is about to expire, or after the server rejected it. Concurrent
+requests wait for the same login. No background task is used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _log = logging.getLogger("deltaloop.client")
 
 @final
 class CredentialCache:
-    """Keeps the credential of the last login; on any event loop and thread.
+    """Cache of the last credential, for all event loops and threads.
 
     Source: client-go plugin/pkg/client/auth/exec/exec.go (``cachedCreds``, ``refreshCredsLocked``).
     """
@@ -36,14 +36,15 @@ class CredentialCache:
         wall_clock: Callable[[], float],
         finishes: bool = False,
     ) -> None:
-        """Begin with no credential; nothing is asked yet.
+        """Create an empty cache.
 
         Args:
-            login: Returns a new credential, and when it expires: seconds since 1970, or None for never.
+            login: Function that returns a new credential and its expiry in seconds since 1970, or None if it does not
+                expire.
             name: Name of the login's task.
-            shown_as: What the log says of the source, in extras.
-            wall_clock: Seconds since 1970.
-            finishes: Whether a login goes on when nobody waits for it any more, because it cannot be done twice.
+            shown_as: Log extras that describe the source.
+            wall_clock: Function that returns the seconds since 1970.
+            finishes: Whether a login continues after all waiting requests were canceled, because it cannot be repeated.
         """
         self._login = login
         self._shown_as = shown_as
@@ -53,39 +54,39 @@ class CredentialCache:
         self._flight = SingleFlight(self._renewed, name=name, finishes=finishes)
 
     def put(self, credential: Credential, *, expires_at: float | None) -> None:
-        """Use a credential that was had otherwise."""
+        """Store a credential that was obtained without a login."""
         now = self._wall_clock()
         with self._lock:
             self._state.renewed(credential, expires_at=expires_at, now=now)
 
     def refuse(self, rejected: Credential) -> None:
-        """The server did not accept ``rejected``: it is not used any more, unless a login gives it again."""
+        """Record that the server rejected a credential, so that it is not used again unless a login returns it."""
         with self._lock:
             self._state.refused(rejected)
 
     async def credential(self) -> Credential:
-        """Return the credential, by a login if need be.
+        """Return the credential, after a login if necessary.
 
-        If all who wait are cancelled, so is the login, unless it ``finishes``.
+        If all waiting requests are canceled, the login is canceled unless ``finishes`` is set.
 
         Raises:
-            CredentialsError, ConfigError: As the login did, now or within the last second.
+            CredentialsError, ConfigError: If the login fails, or failed within the last second.
         """
         usable = self._usable()
         return usable if usable is not None else await self._flight.join()
 
     async def renew(self, rejected: Credential) -> Credential | None:
-        """Log in again, unless that has happened meanwhile; return what it gave if it is something else.
+        """Log in again if no other request has done so. Return the credential if it differs from ``rejected``.
 
         Raises:
-            CredentialsError, ConfigError: As ``credential``.
+            CredentialsError, ConfigError: If the login fails, or failed within the last second.
         """
         self.refuse(rejected)
         credential = await self.credential()
         return credential if credential != rejected else None
 
     def _usable(self) -> Credential | None:
-        """Return what can be used without asking, or raise the failure of just now; None if a login is needed."""
+        """Return the usable credential, or None if a login is necessary. Raise the error of a very recent failure."""
         now = self._wall_clock()
         with self._lock:
             usable, failure = self._state.usable(now), self._state.failure(now)
@@ -96,7 +97,7 @@ class CredentialCache:
     async def _renewed(self) -> Credential:
         usable = self._usable()
         if usable is not None:
-            return usable  # another thread's login ended right before this one began
+            return usable  # a login in another thread has just ended
         began_at = self._wall_clock()
         try:
             credential, expires_at = await self._login()

@@ -1,4 +1,4 @@
-"""Credentials from an exec plugin, which ``credential_cache`` keeps."""
+"""Credentials from an exec plugin."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _log = logging.getLogger("deltaloop.client")
 
 
 def stdin_is_terminal() -> bool:
-    """Tell whether a person sits at standard input."""
+    """Return whether standard input is a terminal."""
     try:
         return sys.stdin is not None and sys.stdin.isatty()
-    except ValueError:  # it was closed
+    except ValueError:  # standard input was closed
         return False
 
 
 @final
 class ExecCredentials:
-    """The credentials that a plugin gives.
+    """Credentials from an exec plugin.
 
-    Clients that are made from one configuration share them.
+    Clients that are created from one configuration share them.
     """
 
     def __init__(
@@ -46,13 +46,13 @@ class ExecCredentials:
         is_terminal: Callable[[], bool] = stdin_is_terminal,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        """Name the plugin; it is not run yet.
+        """Create the source without running the plugin.
 
         Args:
-            plugin: The exec plugin, as the kubeconfig describes it.
-            run: What runs it.
-            is_terminal: Whether a person can be asked.
-            wall_clock: Seconds since 1970.
+            plugin: Exec plugin from the kubeconfig.
+            run: Function that runs the plugin.
+            is_terminal: Function that returns whether standard input is a terminal.
+            wall_clock: Function that returns the seconds since 1970.
         """
         self._plugin = plugin
         self._run = run
@@ -62,20 +62,22 @@ class ExecCredentials:
         )
 
     async def credential(self) -> Credential:
-        """Return the credential, from the plugin if need be.
+        """Return the credential, and run the plugin if necessary.
 
-        If all who wait are cancelled, the plugin is ended.
+        If all waiting requests are canceled, the plugin is killed.
 
         Raises:
-            CredentialsError: If the plugin gave none.
+            CredentialsError: If the plugin fails.
         """
         return await self._cache.credential()
 
     async def renew(self, rejected: Credential) -> Credential | None:
-        """Run the plugin again, unless that has happened meanwhile; return what it gave if it is something else.
+        """Run the plugin again if no other request has done so.
+
+        Return the credential if it differs from ``rejected``.
 
         Raises:
-            CredentialsError: If the plugin gave none.
+            CredentialsError: If the plugin fails.
         """
         return await self._cache.renew(rejected)
 

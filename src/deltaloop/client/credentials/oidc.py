@@ -1,8 +1,8 @@
-"""Credentials from an OpenID Connect issuer, which ``credential_cache`` keeps.
+"""Credentials from an OpenID Connect issuer.
 
-Refreshed tokens are kept in memory only; the kubeconfig is never written. An issuer that hands out a new refresh token
-each time voids the one in the file by this, which is said in the log: kubectl, which does write the file, has to log in
-again then. An exec plugin with a cache of its own has no such trouble.
+Refreshed tokens are kept in memory only, because the kubeconfig is never written. If the issuer rotates refresh tokens,
+the token in the kubeconfig becomes invalid, and kubectl requires a new login. A warning is logged. Exec plugins with
+their own cache do not have this problem.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _LARGEST_ANSWER: Final = 1024 * 1024
 
 @final
 class OidcCredentials:
-    """The id token of an issuer, refreshed before it expires.
+    """ID token of an issuer, refreshed before it expires.
 
-    Clients made from one configuration share it, on any event loop and thread; ``shared_oidc_credentials`` shares it
-    between configurations, too.
+    Clients that are created from one configuration share it, on all event loops and threads.
+    ``shared_oidc_credentials`` also shares it between configurations.
     """
 
     def __init__(
@@ -54,17 +54,17 @@ class OidcCredentials:
         open_transport: Callable[[ClientConfig], Transport] = HttpTransport,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        """Begin with the tokens that the provider has; nothing is asked yet.
+        """Create the source with the tokens of ``provider``, without a request.
 
         Args:
-            provider: The issuer and the client's id there.
-            open_transport: Makes the way to the issuer.
-            wall_clock: Seconds since 1970.
+            provider: Issuer and tokens.
+            open_transport: Function that creates the transport to the issuer.
+            wall_clock: Function that returns the seconds since 1970.
         """
         self._provider = provider
         self._open_transport = open_transport
         self._refresh_token = provider.refresh_token
-        # It finishes: cut off, the token that was sent may be void, and the new one lost.
+        # A canceled refresh could invalidate the old refresh token and lose the new one, so refreshes always finish.
         self._cache = CredentialCache(
             self._login,
             name=provider.name,
@@ -77,19 +77,21 @@ class OidcCredentials:
             self._cache.put(bearer(token), expires_at=expiry_of(token))
 
     async def credential(self) -> Credential:
-        """Return the id token, a new one if need be.
+        """Return the ID token, and refresh it if necessary.
 
         Raises:
-            CredentialsError: If the issuer gave none, or there is no refresh token to ask with.
-            ConfigError: If the issuer's CA cannot be used.
+            CredentialsError: If the issuer returns no token, or no refresh token exists.
+            ConfigError: If the issuer's CA is not usable.
         """
         return await self._cache.credential()
 
     async def renew(self, rejected: Credential) -> Credential | None:
-        """Ask for a new token, unless that has happened meanwhile; return it if it is another one.
+        """Refresh the token if no other request has done so.
+
+        Return it if it differs from ``rejected``.
 
         Raises:
-            CredentialsError, ConfigError: As ``credential``.
+            CredentialsError, ConfigError: See ``credential``.
         """
         if self._refresh_token is None:
             self._cache.refuse(rejected)
@@ -171,10 +173,10 @@ _shared_lock: Final = fork_safe(threading.Lock())
 
 
 def shared_oidc_credentials(provider: OidcProvider) -> OidcCredentials:
-    """Return the one source of this process for the tokens of a kubeconfig, however often the file is read.
+    """Return the process-wide source for the tokens of a kubeconfig.
 
-    An issuer that hands out a new refresh token each time takes the old one once only, and may revoke all of them if it
-    is sent again. It is kept as long as the process runs.
+    An issuer that rotates refresh tokens accepts each token once, and may revoke all tokens if one is reused. The
+    source is kept until the process ends.
 
     Source: client-go plugin/pkg/client/auth/oidc/oidc.go (``clientCache``).
     """

@@ -1,7 +1,7 @@
-"""Runs a credential plugin as a process, and makes sure that nothing of it is left.
+"""Run a credential plugin as a process, and clean up after it.
 
-A plugin without standard input gets a session of its own, so that whatever it started is ended with it. One that talks
-to a person must stay in the terminal's foreground group, or it could not read; its standard error is the terminal.
+A plugin without standard input runs in its own session, so that its child processes can be killed. An interactive
+plugin must remain in the terminal's foreground process group to read input, and its standard error is the terminal.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _LAST_WORDS: Final = 1.0
 
 
 async def run_plugin(call: PluginCall) -> PluginOutcome:
-    """Run to the end, to the time limit, or until cancelled; the process is gone in every case."""
+    """Run a plugin until it exits, times out or is canceled. The process never remains."""
     program = find_program(call.command, os.environ.get("PATH", os.defpath))
     if program is None:
         return PluginOutcome(end=PluginEnd.NOT_FOUND)
     try:
         process = await _start(program, call)
-    except FileNotFoundError:  # it went away, or a script names an interpreter that is not there
+    except FileNotFoundError:  # the program was removed, or the interpreter of a script does not exist
         return PluginOutcome(end=PluginEnd.NOT_FOUND)
     except OSError as error:
         return PluginOutcome(end=PluginEnd.NOT_STARTED, reason=error.strerror or type(error).__name__)
     output, stderr = bytearray(), bytearray()
-    end = PluginEnd.TIMED_OUT  # until we know better, as when we are cancelled
+    end = PluginEnd.TIMED_OUT  # also applies if the task is canceled
     try:
         try:
             async with asyncio.timeout(call.timeout), asyncio.TaskGroup() as readers:
@@ -54,9 +54,9 @@ async def run_plugin(call: PluginCall) -> PluginOutcome:
 
 
 def find_program(command: str, search: str) -> str | None:
-    """Return the path of a program: itself if it has a slash, else the first one in ``search``.
+    """Return the path of a program: ``command`` itself if it contains a slash, otherwise the first match in ``search``.
 
-    Folders that are relative to wherever the program runs are passed over, as in Go.
+    Relative directories are ignored, as in Go.
     """
     if os.sep in command:
         return command
@@ -68,9 +68,9 @@ def find_program(command: str, search: str) -> str | None:
 
 
 async def _start(program: str, call: PluginCall) -> asyncio.subprocess.Process:
-    """Start the process; when cancelled meanwhile, it is started and ended.
+    """Start the process. If the task is canceled meanwhile, the process is started and killed.
 
-    asyncio's own answer to that is to wait for pipes that are never connected, for ever (seen with Python 3.11).
+    Canceling asyncio's own function can wait forever for pipes that are never connected (seen with Python 3.11).
     """
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
@@ -86,7 +86,7 @@ async def _start(program: str, call: PluginCall) -> asyncio.subprocess.Process:
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        while not starting.done():  # a moment, and the cancellation goes on below
+        while not starting.done():  # takes a moment, and the cancellation continues below
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([starting])
         with contextlib.suppress(OSError):
@@ -101,7 +101,7 @@ class _TooMuchError(Exception):
 async def _read(
     stream: asyncio.StreamReader | None, kept: bytearray, *, most: int | None = None, last: int | None = None
 ) -> None:
-    """Read to the end; more than ``most`` is refused, of more than ``last`` the end is kept."""
+    """Read to the end. Raise an error for more than ``most`` bytes, or keep only the ``last`` bytes."""
     while stream is not None and (data := await stream.read(_SLICE)):
         kept += data
         if most is not None and len(kept) > most:
@@ -111,13 +111,13 @@ async def _read(
 
 
 async def _end(process: asyncio.subprocess.Process, *, whole_session: bool) -> None:
-    """End what still runs. It is killed: a plugin has nothing to lose, and one that hangs does not listen."""
+    """Kill the processes that still run. A hanging plugin would not react to a gentler signal."""
     if whole_session:
-        # Even if it has exited: what it left behind holds our pipes, or we would not be here.
+        # Kill the session even if the plugin has exited, because its child processes hold the pipes open.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-    # It kills the process if that still runs. There is no public way to close pipes that nobody reads any more, or that
-    # a process in yet another session still holds.
+    # This kills the process if it still runs. No public API closes pipes that are no longer read, or that a process in
+    # another session holds open.
     process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_LAST_WORDS):

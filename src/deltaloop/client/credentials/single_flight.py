@@ -1,12 +1,11 @@
-"""One run for all who wait, in all event loops and threads of the process: the first one starts it, the others join.
+"""Deduplicate concurrent calls across event loops and threads.
 
-The renewal of a lease has a loop in a thread of its own, and shares the credentials with the work's loop; a refresh
-token that both sent would be sent twice, for which an issuer with rotation revokes it.
+For example, leader election has an event loop in a separate thread and shares the credentials of the main loop. If both
+sent the same refresh token, an issuer with rotation would revoke it.
 
-While one loop asks, the run is a task of that loop. Once a second one has asked, runs have a thread and a loop of their
-own, so that no loop waits for another one that is blocked. A run goes on while anybody waits, and is cancelled, and
-waited for, with the last one; a run that ``finishes`` goes on all the same. One whose loop ended under it is begun
-again by those who still wait. A forked process has runs of its own.
+While one loop calls, the run is a task of this loop. After a second loop has called, runs get a separate thread and
+loop, so that no loop waits for a blocked loop. A run is canceled when its last caller is canceled, unless it
+``finishes``. If the loop of a run is closed, the remaining callers start a new run. A forked process has separate runs.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ _LOOK_EVERY: Final = 0.2
 
 
 class _LostError(Exception):
-    """The loop of a run ended before the run did."""
+    """The event loop of a run was closed before the run ended."""
 
 
 class _Flight(Generic[T]):
-    """A run: where it is, who waits, and what came of it."""
+    """State of one run."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None) -> None:
         self.loop = loop
@@ -41,7 +40,7 @@ class _Flight(Generic[T]):
         self.unwanted = False
 
     def begin(self, work: Callable[[], Coroutine[Any, Any, T]], name: str) -> None:
-        """Begin on the running loop, or in a thread."""
+        """Start the run on the running loop, or in a thread."""
         if self.loop is not None:
             self._start(work, name)
         else:
@@ -74,29 +73,29 @@ class _Flight(Generic[T]):
             self.outcome.set_result(task.result())
 
     def cancel(self) -> None:
-        """End the run; from any thread."""
+        """Cancel the run. Thread-safe."""
         self.unwanted = True
         loop, task = self.loop, self.task
         if loop is not None and task is not None:
-            with suppress(RuntimeError):  # the loop is closed, and the run with it
+            with suppress(RuntimeError):  # the loop is closed, which ends the run
                 loop.call_soon_threadsafe(task.cancel)
 
     def is_lost(self) -> bool:
-        """Tell whether the run will never end, because its loop was closed."""
+        """Return whether the run will never end, because its loop was closed."""
         return not self.outcome.done() and self.loop is not None and self.loop.is_closed()
 
 
 @final
 class SingleFlight(Generic[T]):
-    """Shares the runs of one piece of work."""
+    """Deduplication of one function."""
 
     def __init__(self, work: Callable[[], Coroutine[Any, Any, T]], *, name: str, finishes: bool = False) -> None:
-        """Share ``work``.
+        """Create the deduplication.
 
         Args:
-            work: What to run.
-            name: Name of its task, and of its thread.
-            finishes: Whether a run goes on when nobody waits for it any more, because it cannot be done twice.
+            work: Function to run.
+            name: Name of the task and the thread.
+            finishes: Whether a run continues after all callers were canceled, because it cannot be repeated.
         """
         self._work = work
         self._name = name
@@ -106,14 +105,14 @@ class SingleFlight(Generic[T]):
         self._loops: weakref.WeakSet[asyncio.AbstractEventLoop] = weakref.WeakSet()
 
     async def join(self) -> T:
-        """Wait for the run that is under way, or start one. Raises what the work raises."""
+        """Join the current run, or start a run. Errors of the run are raised."""
         while True:
             flight = self._board(asyncio.get_running_loop())
             with suppress(_LostError):
                 return await self._wait(flight)
 
     def _in_child(self, held: bool) -> None:
-        """Forget the run of the parent's, whose threads are not in a forked process."""
+        """Forget the run of the parent process, whose threads do not exist in a fork."""
         del held
         self._flight = None
         self._loops = weakref.WeakSet()
@@ -138,7 +137,7 @@ class SingleFlight(Generic[T]):
                 last = not flight.waiting and not flight.outcome.done() and not self._finishes
                 if last and self._flight is flight:
                     self._flight = None
-            if last and not flight.is_lost():  # nothing can be waited for when who waits is dropped with its loop
+            if last and not flight.is_lost():  # do not wait if the caller's loop was closed
                 flight.cancel()
                 await _until_done(flight)
         if not flight.outcome.done():
@@ -147,17 +146,17 @@ class SingleFlight(Generic[T]):
 
 
 async def _until_done(flight: _Flight[Any]) -> None:
-    """Wait until a run has ended, wherever it is, or its loop was closed under it."""
+    """Wait until a run ends or its loop is closed."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
 
     def tell(_: object) -> None:
-        with suppress(RuntimeError):  # who waited is gone
+        with suppress(RuntimeError):  # the caller's loop is closed
             loop.call_soon_threadsafe(ended.set)
 
     flight.outcome.add_done_callback(tell)
     while not ended.is_set() and not flight.is_lost():
-        # Nothing tells of a loop that was closed with a run on it. One's own is not.
+        # Closing a loop sends no notification, so poll the loops of other threads.
         with suppress(TimeoutError):
             async with asyncio.timeout(None if flight.loop is loop else _LOOK_EVERY):
                 await ended.wait()

@@ -1,8 +1,7 @@
-"""Who is asking: sources of credentials that need nobody's help.
+"""Sources of static and file-based credentials.
 
-A source is asked before every request and may answer from memory. When the server refuses what it gave (401), it is
-asked to renew: if it has something else to offer, the request is sent once more. Sources that ask others are in
-``exec_plugin`` and ``oidc``.
+A source is called before every request, and can return a cached credential. After a 401, it is asked to renew the
+credential. If it returns a different one, the request is sent once more.
 """
 
 from __future__ import annotations
@@ -23,43 +22,39 @@ _log = logging.getLogger("deltaloop.client")
 
 
 class Credentials(Protocol):
-    """A source of credentials.
-
-    May be shared by several clients.
-    """
+    """Source of credentials, which several clients can share."""
 
     async def credential(self) -> Credential:
-        """Return what the next request shows.
+        """Return the credential for the next request.
 
         Raises:
-            ConfigError: If there is none to be had, because of the configuration.
-            CredentialsError: If there is none to be had, because of somebody else.
+            ConfigError: If the configuration is not usable.
+            CredentialsError: If a plugin or issuer fails.
         """
         ...
 
     async def renew(self, rejected: Credential) -> Credential | None:
-        """The server refused ``rejected``: return another one, or None if there is no other.
+        """Return a different credential after the server rejected one, or None.
 
         Raises:
-            ConfigError, CredentialsError: As ``credential``.
+            ConfigError, CredentialsError: See ``credential``.
         """
         ...
 
 
 @final
 class StaticToken:
-    """A bearer token that does not change."""
+    """Bearer token that does not change."""
 
     def __init__(self, token: SecretText) -> None:
-        """Keep the token."""
         self._credential = bearer(token.reveal())
 
     async def credential(self) -> Credential:
-        """Return ``Bearer`` and the token."""
+        """Return the token."""
         return self._credential
 
     async def renew(self, rejected: Credential) -> Credential | None:
-        """Return None: there is no other token."""
+        """Return None, because no other token exists."""
         del rejected
         return None
 
@@ -72,16 +67,15 @@ class BasicAuth:
     """User name and password."""
 
     def __init__(self, username: str, password: SecretText) -> None:
-        """Keep both, encoded as the header wants them."""
         pair = f"{username}:{password.reveal()}".encode()
         self._credential = Credential(authorization=SecretText(f"Basic {base64.b64encode(pair).decode('ascii')}"))
 
     async def credential(self) -> Credential:
-        """Return ``Basic`` and the encoded pair."""
+        """Return the user name and password."""
         return self._credential
 
     async def renew(self, rejected: Credential) -> Credential | None:
-        """Return None: there is no other password."""
+        """Return None, because no other password exists."""
         del rejected
         return None
 
@@ -91,23 +85,23 @@ class BasicAuth:
 
 @final
 class TokenFile:
-    """A bearer token in a file that somebody replaces now and then, such as the kubelet.
+    """Bearer token in a file that another program, such as the kubelet, replaces.
 
-    The file is read at most once a minute, and at once after a 401. It is local and small, so it is read on the event
-    loop. Times are the running loop's.
+    The file is read at most once a minute, and immediately after a 401. It is read on the event loop, because it is
+    local and small.
     """
 
     def __init__(self, path: Path, *, fallback: SecretText | None = None) -> None:
-        """Name the file; ``fallback`` is used for as long as it cannot be read."""
+        """Create the source. ``fallback`` is used until the file can be read."""
         self._path = path
         self._state = TokenFileState(fallback=fallback)
         self._shown: tuple[SecretText, Credential] | None = None
 
     async def credential(self) -> Credential:
-        """Return ``Bearer`` and the token of the file.
+        """Return the token from the file.
 
         Raises:
-            ConfigError: If the file cannot be read and never could.
+            ConfigError: If the file has never been readable and no fallback exists.
         """
         now = asyncio.get_running_loop().time()
         if self._state.is_due(now):
@@ -115,7 +109,7 @@ class TokenFile:
         return self._current()
 
     async def renew(self, rejected: Credential) -> Credential | None:
-        """Read the file again; return its token if it is another one."""
+        """Read the file again, and return the token if it differs from ``rejected``."""
         self._read(asyncio.get_running_loop().time())
         current = self._current()
         return current if current != rejected else None

@@ -1,1 +1,1 @@
-"""Configuration of a client from kubeconfig files and from the service account of a pod."""
+"""Client configuration from kubeconfig files and from the service account of a pod."""

@@ -1,6 +1,6 @@
-"""One entry of a kubeconfig, with readers for its fields. A fault names the file, the entry, the field and the cure.
+"""Access to the fields of a kubeconfig entry.
 
-No message holds the value of a field, except of a path that cannot be read.
+Error messages name the file, the entry, the field and the remedy. They contain no values, except unreadable paths.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from deltaloop.client.errors import ConfigError
 
 @final
 class Entry(msgspec.Struct, frozen=True):
-    """A cluster, user or context, or a map within one. The repr has no values: some are secret.
+    """Cluster, user or context, or a map within one. The ``repr`` contains no values, because some are secret.
 
     Attributes:
-        what: What it is and its name, such as ``user 'me'``.
-        fields: The entry's content, by field name.
-        source: The file it stands in.
-        directory: What relative paths are relative to.
+        what: Type and name of the entry, such as ``user 'me'``.
+        fields: Content by field name.
+        source: File that contains the entry.
+        directory: Base directory of relative paths.
     """
 
     what: str
@@ -37,18 +37,18 @@ class Entry(msgspec.Struct, frozen=True):
         return f"Entry(what={self.what!r}, source={self.source!r}, directory={self.directory!r})"
 
     def text(self, name: str) -> str:
-        """Return a text, "" if it is not there."""
+        """Return a string, or "" if the field is missing."""
         return self._text(self.fields.get(name), name)
 
     def flag(self, name: str) -> bool:
-        """Return a yes or no, no if it is not there."""
+        """Return a boolean, or False if the field is missing."""
         value = self.fields.get(name, False)
         if value is None or isinstance(value, bool):
             return bool(value)
         raise ConfigError(f"{self}: {name} is neither true nor false; write one of both, without quotes")
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of texts, empty if it is not there."""
+        """Return a list of strings, empty if the field is missing."""
         value = self.fields.get(name)
         if value is None:
             return ()
@@ -57,7 +57,7 @@ class Entry(msgspec.Struct, frozen=True):
         return tuple(self._text(item, f"{name}[{index}]") for index, item in enumerate(cast("list[Any]", value)))
 
     def inner(self, name: str) -> Entry | None:
-        """Return a map within this one, None if it is not there or empty."""
+        """Return a nested map, or None if it is missing or empty."""
         value = self.fields.get(name)
         if value is None or value == {}:
             return None
@@ -66,7 +66,7 @@ class Entry(msgspec.Struct, frozen=True):
         return Entry(f"{self.what}: {name}", cast("Mapping[str, Any]", value), self.source, self.directory)
 
     def inners(self, name: str) -> list[Entry]:
-        """Return a list of maps, empty if it is not there."""
+        """Return a list of maps, empty if the field is missing."""
         value = self.fields.get(name)
         if value is None:
             return []
@@ -81,14 +81,14 @@ class Entry(msgspec.Struct, frozen=True):
         return found
 
     def path(self, name: str) -> Path | None:
-        """Return a path, None if it is not there."""
+        """Return a path, or None if the field is missing."""
         text = self.text(name)
         if "\0" in text:
             raise ConfigError(f"{self}: {name} has a character that no path can have; correct the path")
         return self.directory / text if text else None
 
     def file(self, name: str) -> Path | None:
-        """Return the path of a file that can be read, None if it is not there."""
+        """Return the path of a readable file, or None if the field is missing."""
         found = self.path(name)
         if found is not None:
             try:
@@ -101,14 +101,14 @@ class Entry(msgspec.Struct, frozen=True):
         return found
 
     def data_or_file(self, name: str) -> tuple[bytes | None, Path | None]:
-        """Return the content that stands there in base64, or the path of a file with it; kubectl rejects both."""
+        """Return the decoded base64 data or the path of a file. Both together are an error, as in kubectl."""
         data = self.data(f"{name}-data")
         if data is not None and self.text(name):
             raise ConfigError(f"{self}: {name} and {name}-data cannot be combined; use one of them")
         return data, self.file(name)
 
     def data(self, name: str) -> bytes | None:
-        """Return what stands there in base64, None if it is not there."""
+        """Return the decoded base64 data, or None if the field is missing."""
         text = self.text(name)
         if not text:
             return None

@@ -1,6 +1,6 @@
-"""The configuration of a program that runs in a pod: its service account.
+"""Client configuration from the service account of a pod.
 
-The token is read from its file again and again, because the kubelet replaces it.
+The token file is read repeatedly, because the kubelet replaces it.
 
 Source: client-go rest/config.go, ``InClusterConfig``.
 """
@@ -23,7 +23,7 @@ _PORT: Final = "KUBERNETES_SERVICE_PORT"
 
 
 def is_in_cluster(environ: Mapping[str, str] = os.environ, *, service_account: Path = SERVICE_ACCOUNT) -> bool:
-    """Tell whether this looks like a pod with a service account."""
+    """Return whether the process appears to run in a pod with a service account."""
     return bool(environ.get(_HOST) and environ.get(_PORT)) and _is_file(service_account / "token")
 
 
@@ -33,15 +33,15 @@ def load_in_cluster(
     namespace: str | None = None,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> ClientConfig:
-    """Read the pod's own configuration.
+    """Load the configuration of the pod.
 
     Args:
-        environ: Where ``KUBERNETES_SERVICE_HOST`` and ``KUBERNETES_SERVICE_PORT`` are.
-        namespace: Default namespace; the pod's own if not given.
+        environ: Environment with ``KUBERNETES_SERVICE_HOST`` and ``KUBERNETES_SERVICE_PORT``.
+        namespace: Default namespace. None means the pod's namespace.
         service_account: Directory with ``token``, ``ca.crt`` and ``namespace``.
 
     Raises:
-        ConfigError: If this is no pod, or a file is missing.
+        ConfigError: If the process does not run in a pod, or a file is missing.
     """
     host, port = environ.get(_HOST, ""), environ.get(_PORT, "")
     if not host or not port:

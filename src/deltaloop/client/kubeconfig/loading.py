@@ -1,10 +1,10 @@
-"""Reads kubeconfig files: finds them, merges them, picks a context, and makes a ``ClientConfig`` of it.
+"""Load kubeconfig files, merge them, and select a context.
 
-Merging is kubectl's: of several files in ``KUBECONFIG`` the first one that says something wins, entry by entry; files
-that do not exist are passed over; relative paths are relative to the file they stand in.
+Files are merged like in kubectl: for each entry, the first file in ``KUBECONFIG`` that defines it wins, missing files
+are ignored, and relative paths are relative to their file.
 
-Every fault is one ``ConfigError`` that names the file, the entry, the field and the cure, and shows no value of a
-secret field. What is not supported is refused, never ignored.
+Faults raise ``ConfigError``, which names the file, the entry, the field and the remedy, and contains no secrets.
+Unsupported settings are rejected.
 
 Source: client-go tools/clientcmd (``loader.go``, ``client_config.go``, ``validation.go``).
 """
@@ -45,10 +45,10 @@ class _Merged(msgspec.Struct):
 
 
 def find_kubeconfigs(environ: Mapping[str, str] = os.environ, *, home: Path | None = None) -> list[Path]:
-    """Return the files that ``KUBECONFIG`` names and that exist, else ``~/.kube/config`` if it exists, else nothing.
+    """Return the existing files in ``KUBECONFIG``, otherwise ``~/.kube/config`` if it exists, otherwise nothing.
 
     Raises:
-        ConfigError: If ``KUBECONFIG`` names files and none of them exists.
+        ConfigError: If ``KUBECONFIG`` is set and none of its files exist.
     """
     named = [_expanded(part) for part in environ.get("KUBECONFIG", "").split(os.pathsep) if part]
     if named:
@@ -63,7 +63,7 @@ def find_kubeconfigs(environ: Mapping[str, str] = os.environ, *, home: Path | No
 
 
 def default_kubeconfig(home: Path | None = None) -> Path | None:
-    """Return ``~/.kube/config``, or None for a user without a home directory, as in many containers."""
+    """Return ``~/.kube/config``, or None for a user without a home directory, which is common in containers."""
     try:
         return (home or Path.home()) / ".kube" / "config"
     except RuntimeError:
@@ -75,15 +75,15 @@ def load_kubeconfig(
     context: str | None = None,
     namespace: str | None = None,
 ) -> ClientConfig:
-    """Read kubeconfigs and make the configuration of one context.
+    """Load kubeconfigs, and return the configuration of one context.
 
     Args:
-        kubeconfigs: Files, or contents as a mapping; the first one that says something wins.
-        context: Name of the context; ``current-context`` if not given.
-        namespace: Default namespace; the context's if not given, else ``default``.
+        kubeconfigs: Paths, or contents as mappings. For each entry, the first kubeconfig that defines it wins.
+        context: Name of the context. None means ``current-context``.
+        namespace: Default namespace. None means the context's namespace, or ``default``.
 
     Raises:
-        ConfigError: If something cannot be used; it says where and what to do.
+        ConfigError: If a setting is not usable. The message names its location and the remedy.
     """
     merged = _Merged()
     for kubeconfig in kubeconfigs:
@@ -119,7 +119,7 @@ def _exists(path: Path) -> bool:
     try:
         return path.exists()
     except OSError:
-        return True  # it cannot be looked at; reading it says why
+        return True  # not accessible: reading the file raises the error
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -130,7 +130,7 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise ConfigError(
             f"{source} cannot be read: {error.strerror}; name another file, or correct its permissions"
         ) from None
-    from deltaloop.api.yaml_reader import read_yaml_body  # which a pod never needs: no YAML is read there
+    from deltaloop.api.yaml_reader import read_yaml_body  # imported on use, because pods read no YAML
 
     repeated: list[str] = []
     try:
@@ -181,7 +181,7 @@ def _entries(content: Mapping[str, Any], section: str, singular: str, source: st
             raise ConfigError(f"{where} is not a mapping; write an entry with name and {singular}")
         fields = cast("Mapping[str, Any]", entry or {})
         name, body = fields.get("name"), fields.get(singular)
-        name = "" if name is None else name  # kubectl accepts an entry without a name
+        name = "" if name is None else name  # kubectl accepts entries without a name
         if not isinstance(name, str):
             raise ConfigError(f"{where} has a name that is not text; put it in quotes")
         if name in found:
@@ -195,7 +195,7 @@ def _entries(content: Mapping[str, Any], section: str, singular: str, source: st
 
 
 def _check_extensions(fields: Mapping[str, Any], where: str) -> None:
-    """Reject two extensions of one name, as kubectl does."""
+    """Reject duplicate extensions, as kubectl does."""
     listed = fields.get("extensions")
     entries = cast("list[Any]", listed) if isinstance(listed, list) else []
     names = [str(cast("Mapping[str, Any]", entry).get("name")) for entry in entries if isinstance(entry, Mapping)]
@@ -228,9 +228,9 @@ def _config(cluster: Entry, user: Entry | None, *, context: str, namespace: str)
     key, key_file = user.data_or_file("client-key") if user else (None, None)
     certificate, certificate_file = user.data_or_file("client-certificate") if user else (None, None)
     if "://" not in server:
-        # As client-go: TLS if anything says so.
+        # Like client-go, use TLS if any TLS setting exists.
         server = ("https://" if ca_data or ca_file or certificate or insecure else "http://") + server
-    # What is wrong with one entry is told with its place; what does not fit together is found below.
+    # Errors in a single entry name its location. Combinations are validated below.
     key_data = None if key is None else SecretText(_pem(user, key))
     server_name = cluster.text("tls-server-name")
     credentials = read_credentials(user, cluster) if user else None

@@ -1,7 +1,7 @@
-"""Reads the user of a kubeconfig: who is asking, and as whom.
+"""Credentials and impersonation of a kubeconfig user.
 
-Of several ways to authenticate, token, tokenFile and password win over a plugin and an issuer, as in kubectl; that the
-others are not used is said in the log.
+A token, tokenFile or password takes precedence over a plugin or issuer, as in kubectl. A warning is logged for ignored
+settings.
 
 Source: client-go tools/clientcmd (``client_config.go``, ``validation.go``, ``loader.go``), rest/exec.go.
 """
@@ -22,7 +22,7 @@ from deltaloop.client.credentials.sources import BasicAuth, Credentials, StaticT
 from deltaloop.client.errors import ConfigError
 from deltaloop.client.kubeconfig.entry import Entry
 
-if TYPE_CHECKING:  # few use a plugin or an issuer, and who does not has them not imported
+if TYPE_CHECKING:  # imported on use, because few programs use a plugin or issuer
     from deltaloop.client.core.exec_credential import ExecPlugin, InteractiveMode
     from deltaloop.client.core.oidc import OidcProvider
 
@@ -33,14 +33,14 @@ _REMOVED_PROVIDERS: Final = {"gcp": "gke-gcloud-auth-plugin", "azure": "kubelogi
 
 
 def read_credentials(user: Entry, cluster: Entry) -> Credentials | None:
-    """Read how a user proves who it is, apart from client certificates.
+    """Return the credentials of a user, apart from client certificates.
 
     Args:
-        user: The entry of the user in the kubeconfig.
-        cluster: The cluster, of which a plugin may be told.
+        user: User entry.
+        cluster: Cluster entry, for the cluster information of a plugin.
 
     Raises:
-        ConfigError: If something cannot be used.
+        ConfigError: If a field is not usable.
     """
     plugin, issuer = _plugin(user, cluster), _issuer(user)
     if plugin is not None and issuer is not None:
@@ -65,10 +65,10 @@ def read_credentials(user: Entry, cluster: Entry) -> Credentials | None:
 
 
 def read_impersonation(user: Entry) -> Impersonation | None:
-    """Read whom a user asks as.
+    """Return the user to impersonate, or None.
 
     Raises:
-        ConfigError: If something cannot be used.
+        ConfigError: If a field is not usable.
     """
     name, uid, groups = user.text("as"), user.text("as-uid"), user.texts("as-groups")
     extra = user.inner("as-user-extra")
@@ -91,7 +91,7 @@ def _fixed(user: Entry) -> Credentials | None:
     if not is_header_value(token):
         raise ConfigError(f"{user}: token has a line break in it; write it on one line, without control characters")
     if token_file is not None:
-        if not token:  # otherwise the token counts for as long as the file cannot be read
+        if not token:  # otherwise the token is used until the file can be read
             user.file("tokenFile")
         return TokenFile(token_file, fallback=SecretText(token) if token else None)
     if token:
@@ -136,7 +136,7 @@ def _plugin(user: Entry, cluster: Entry) -> ExecPlugin | None:
 
 
 def _command(entry: Entry) -> str:
-    # A name is searched in PATH; what has a slash is a path, relative to the file it stands in.
+    # A name is looked up in PATH. A command with a slash is a path relative to the kubeconfig.
     command = entry.text("command")
     return str(entry.path("command")) if os.sep in command else command
 
@@ -155,14 +155,14 @@ def _interactive_mode(entry: Entry, *, required: bool) -> InteractiveMode:
 
 
 def cluster_info(cluster: Entry) -> dict[str, Any]:
-    """Return what a plugin is told about a cluster, as ``spec.cluster`` has it; empty fields are left out.
+    """Return the cluster information for a plugin (``spec.cluster``), without empty fields.
 
     Raises:
-        ConfigError: If a field of the cluster cannot be read.
+        ConfigError: If a field of the cluster is not readable.
     """
     ca_data, ca_file = cluster.data_or_file("certificate-authority")
     if ca_file is not None:
-        ca_data = read_file(ca_file)  # that it can be read was seen just now
+        ca_data = read_file(ca_file)  # data_or_file has just checked that it is readable
     info: dict[str, Any] = {
         "server": cluster.text("server"),
         "tls-server-name": cluster.text("tls-server-name"),

@@ -1,1 +1,1 @@
-"""Connections to an API server, and requests over them."""
+"""Connections to an API server."""

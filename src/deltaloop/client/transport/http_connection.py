@@ -1,7 +1,7 @@
-"""One HTTP/1.1 connection: a request out, and its response in.
+"""HTTP/1.1 connection for asyncio.
 
-TLS is OpenSSL's, between two buffers in memory (``ssl.SSLObject``), as in asyncio's own transports. These keep a
-quarter of a MiB for each connection, but here the connections of a transport share their buffers.
+TLS uses OpenSSL with two memory buffers (``ssl.SSLObject``), like asyncio's own transports. asyncio keeps a quarter of
+a MiB per connection, but here all connections of a transport share their buffers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from deltaloop.client.core.unpacking import TooLargeError
 from deltaloop.client.transport.protocol import Headers, HttpResponse
 
 READ_BUFFER: Final = 256 * 1024
-"""Size of a read, and about the number of bytes of a stream that wait for their reader before reading pauses."""
+"""Maximum size of a read, and approximate size of unread stream data before reading pauses."""
 
 RECORD: Final = 16 * 1024
 """Maximum size of a TLS record."""
@@ -33,7 +33,7 @@ _poll: Final[Any] = getattr(select, "poll", None)  # missing on Windows
 
 
 class ClosedWithoutAnswerError(Exception):
-    """The connection was closed before a response came."""
+    """The connection was closed before a response arrived."""
 
 
 class BrokenOffError(Exception):
@@ -46,18 +46,18 @@ class DeadlinePassedError(Exception):
 
 @final
 class HttpConnection(asyncio.BufferedProtocol):
-    """A connection that serves one request after the other.
+    """Connection that serves one request at a time.
 
     Attributes:
-        transport: asyncio's transport; set once the connection is made.
-        kept_at: Time of the loop at which the last request ended.
-        made_with: TLS context; None without TLS.
-        has_input: Function that returns whether the socket has input that the loop has not read yet, such as its end;
-            its argument is 0. A kept connection with input is of no use.
+        transport: asyncio transport, set once the connection is established.
+        kept_at: Event loop time at which the last request ended.
+        made_with: TLS context, or None without TLS.
+        has_input: Function that returns whether the socket has unread input, such as its end. Its argument is 0. A kept
+            connection with input is not usable.
         reader: Reader of the responses.
-        error: What ended the connection or the request.
-        until: Deadline of the request; infinite if there is none.
-        asked: Future of the response, until it has come.
+        error: Error that ended the connection or the request.
+        until: Deadline of the request, infinite without a timeout.
+        asked: Future of the response until it arrives.
     """
 
     def __init__(
@@ -70,15 +70,16 @@ class HttpConnection(asyncio.BufferedProtocol):
         keep: Callable[[HttpConnection, list[HttpConnection]], object],
         lost: Callable[[HttpConnection, list[HttpConnection] | None], object],
     ) -> None:
-        """Make one that is not connected.
+        """Create an unconnected connection.
 
         Args:
-            loop: Loop of the connection.
-            buffers: Buffers of received and of decrypted bytes; the connections of a loop may share them.
+            loop: Event loop of the connection.
+            buffers: Buffers for received and for decrypted bytes, which the connections of a loop can share.
             made_with: TLS context.
-            clock: Function that returns the time of the loop.
-            keep: Function called with the connection and its pool when a stream has ended and it can be used again.
-            lost: Function called with both once the connection has ended.
+            clock: Function that returns the event loop time.
+            keep: Function called with the connection and its pool when a stream has ended and the connection can be
+                reused.
+            lost: Function called with the connection and its pool when the connection has ended.
         """
         self.transport: asyncio.Transport
         self.kept_at: float = 0.0
@@ -106,7 +107,7 @@ class HttpConnection(asyncio.BufferedProtocol):
     # -- asyncio.BufferedProtocol
 
     def connection_made(self, transport: Any) -> None:
-        """Note the transport; that of uvloop is not a subclass of asyncio's."""
+        """Store the transport. uvloop's transport is not a subclass of asyncio's."""
         self.transport = transport
         self._stands = True
         made = transport.get_extra_info("socket")
@@ -114,12 +115,12 @@ class HttpConnection(asyncio.BufferedProtocol):
             self.has_input = _input_check(made)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the buffer of the next read."""
+        """Return the buffer for the next read."""
         del sizehint
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:  # noqa: C901 - one function, so that a read costs few calls
-        """Read a part of the response."""
+        """Process received bytes."""
         data, tls = self._buffer[:nbytes], self._tls
         if tls is not None:
             incoming, plain, nbytes = self._incoming, self._plain, 0
@@ -128,7 +129,7 @@ class HttpConnection(asyncio.BufferedProtocol):
                 self._wake()
                 return
             try:
-                while incoming.pending:  # a read takes a whole record
+                while incoming.pending:  # each read returns one complete record
                     length: int = tls.read(RECORD, plain[nbytes:])  # type: ignore[assignment]
                     if not length:  # close_notify
                         self._loop.call_soon(self.transport.close)
@@ -137,7 +138,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             except ssl.SSLWantReadError:
                 pass
             except ssl.SSLError as error:
-                self._loop.call_soon(self.fail, error)  # after the text before it
+                self._loop.call_soon(self.fail, error)  # after the data that precedes the error
             if self._outgoing.pending:
                 self.transport.write(self._outgoing.read())
             if not nbytes:
@@ -145,7 +146,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             data = plain[:nbytes]
         reader = self.reader
         if reader.complete or self.error is not None:
-            self.abort()  # no request expects this
+            self.abort()  # unexpected data
             return
         try:
             self._feed(data)
@@ -165,7 +166,7 @@ class HttpConnection(asyncio.BufferedProtocol):
                 self._wake()
 
     def _answered(self, answer: asyncio.Future[HttpResponse | None]) -> None:
-        """End the request if its response is complete, or as soon as it is to be read as a stream."""
+        """Complete the request if its response is complete, or if it must be read as a stream."""
         reader = self.reader
         if not self._whole or reader.encoding or reader.status == 401:
             self.asked = None
@@ -195,7 +196,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             answer.set_result(response)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the request with the connection."""
+        """End the request when the connection ends."""
         self._lost = True
         reader = self.reader
         if self.error is None:
@@ -225,15 +226,15 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._wake()
 
     def pause_writing(self) -> None:
-        """Write no more slices for now."""
+        """Pause ``send``."""
         self._is_full = True
 
     def resume_writing(self) -> None:
-        """Write on."""
+        """Resume ``send``."""
         self._is_full = False
         self._wake()
 
-    # -- one request
+    # -- requests
 
     def ask(
         self,
@@ -245,11 +246,10 @@ class HttpConnection(asyncio.BufferedProtocol):
         until: float,
         limit: int,
     ) -> asyncio.Future[HttpResponse | None]:
-        """Send a request; return a future of its response.
+        """Send a request, and return a future of its response.
 
-        The result is a whole response: the connection is in ``pool`` by then, or closed. It is None if ``error`` tells
-        why there is none, and if the response is to be read as a stream once its head has come: without ``whole``,
-        and if it is compressed or a 401.
+        For a complete response, the connection has been returned to ``pool`` or closed. The result is None if ``error``
+        is set, or if the response must be read as a stream: without ``whole``, if it is compressed, or for a 401.
         """
         self.reader.begin(method)
         self._pool, self._whole, self.until, self._limit, self._size = pool, whole, until, limit, 0
@@ -267,7 +267,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         return answer
 
     async def send(self, body: bytes) -> None:
-        """Send a large body, until its end or until the response has come."""
+        """Send a large body until its end, or until a response arrives."""
         view = memoryview(body)
         self._sends = True
         for start in range(0, len(body), SLICE):
@@ -279,15 +279,15 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._sends = False
 
     def give_up(self, answer: asyncio.Future[HttpResponse | None]) -> None:
-        """Close the connection if a request is not over; it may serve another one already."""
+        """Close the connection, unless the request has ended and the connection may serve another one."""
         if self.asked is answer:
             self.abort()
 
     async def read(self) -> bytes:
-        """Return the received part of a stream; empty at its end. Canceling loses nothing.
+        """Return the received part of a stream, or empty bytes at its end. Canceling loses no data.
 
         Raises:
-            Exception: What has ended the connection.
+            Exception: Error that ended the connection.
         """
         reader = self.reader
         while not reader.pieces:
@@ -307,7 +307,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         return reader.taken()
 
     def finish(self) -> None:
-        """End a stream; the connection is kept if its response was read to the end."""
+        """End a stream, and keep the connection if the response was read completely."""
         reader = self.reader
         usable = reader.complete and reader.keeps_alive and not reader.pieces and not self._sends
         if usable and self._pool is not None and self.error is None and not self._lost:
@@ -316,19 +316,19 @@ class HttpConnection(asyncio.BufferedProtocol):
             self.abort()
 
     def restart(self) -> None:
-        """Speak to another server from now on: a proxy has made a tunnel."""
+        """Start a new connection state after a proxy has created a tunnel."""
         self.reader = AnswerReader()
         self._feed = self.reader.feed
 
     def abort(self) -> None:
-        """Close the connection at once; nothing happens if there is none."""
+        """Close the connection immediately, if it exists."""
         if self._stands:
             self.transport.abort()
 
     # -- TLS
 
     async def encrypt(self, context: ssl.SSLContext, server_name: str) -> None:
-        """Speak TLS from now on.
+        """Start TLS on the connection.
 
         Raises:
             OSError: If the handshake fails, or the connection is closed.
@@ -347,9 +347,9 @@ class HttpConnection(asyncio.BufferedProtocol):
         finally:
             self._shakes_hands = False
             if self._outgoing.pending and not self._lost:
-                self.transport.write(self._outgoing.read())  # the other side learns the reason of a failure
+                self.transport.write(self._outgoing.read())  # inform the peer about the reason of a failure
 
-    # -- how
+    # -- helpers
 
     def _write(self, data: bytes | memoryview) -> None:
         tls = self._tls
@@ -363,7 +363,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         """Wait for the next event.
 
         Raises:
-            Exception: What has ended the connection.
+            Exception: Error that ended the connection.
         """
         if self.error is not None:
             raise self.error
@@ -387,7 +387,7 @@ def _no_input(timeout: int) -> bool:
 def _input_check(made: Any) -> Callable[[int], object]:
     if _poll is None:
         return lambda timeout: select.select([made.fileno()], [], [], timeout)[0]
-    # A poll object that is made once costs a seventh of a new one: this runs before every write.
+    # Reusing a poll object is seven times faster than creating one, and this runs before every write.
     registered = _poll()
     registered.register(made.fileno(), select.POLLIN)
     poll: Callable[[int], object] = registered.poll

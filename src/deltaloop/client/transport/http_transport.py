@@ -1,14 +1,14 @@
-"""The client's transport: HTTP/1.1 over asyncio's own connections.
+"""HTTP/1.1 transport of the client, based on asyncio.
 
-There are three pools of connections, none with a limit: ordinary calls, leader election, watches. The connection that
-was used last is used first. Redirects are not followed, cookies are not kept, ``~/.netrc`` is not read, and responses
-are decompressed within bounds. A GET on a kept connection that turns out to be dead is sent once more.
+Three pools without limits separate ordinary calls, leader election and watches. The most recently used connection is
+used first. The transport ignores redirects, cookies and ``~/.netrc``, and limits decompressed responses. A GET on a
+dead connection is sent once more.
 
-One timer serves the deadlines of all requests and the end of idle connections. Logins do not count: a deadline begins
-once the credential is there, and a renewal extends it.
+One timer serves the deadlines of all requests and closes idle connections. Logins do not count: a deadline starts when
+the credential is available, and a renewal extends it.
 
-Half-open connections: TCP keepalive begins after 30 s, and TCP_USER_TIMEOUT of 30 s (where the system has it) ends a
-connection whose data is not acknowledged.
+Half-open connections: TCP keepalive starts after 30 s, and TCP_USER_TIMEOUT of 30 s (if the system supports it) ends
+connections with unacknowledged data.
 """
 
 from __future__ import annotations
@@ -64,11 +64,13 @@ _log = logging.getLogger("deltaloop.client")
 
 _WATCHES: Final = "watches"
 _IDLE_CONNECTION: Final = 30.0
-"""Seconds for which an unused connection is kept."""
+"""Time in seconds for which an unused connection is kept."""
 
 _CONNECTS: Final = 4
-"""Number of attempts of leader election to connect, a quarter of a second apart; the first connection is taken.
-The system repeats a lost first packet only after a second, which is too late for a short renew deadline."""
+"""Number of connection attempts of leader election, a quarter of a second apart.
+
+The system repeats a lost first packet only after a second, which is too late for a short renew deadline.
+"""
 
 _CONNECT_INTERVAL: Final = 0.25
 _KEEPALIVE_IDLE: Final = 30
@@ -86,11 +88,11 @@ _BREAKS: Final = (MalformedAnswerError, ClosedWithoutAnswerError, BrokenOffError
 
 
 class ConnectingError(Exception):
-    """A connection cannot be made.
+    """A connection cannot be established.
 
     Attributes:
-        failure: What went wrong.
-        cause: The system's error, if there is one.
+        failure: Description of the failure.
+        cause: Error of the operating system, or None.
     """
 
     def __init__(self, failure: ConnectionFailure, cause: OSError | None = None) -> None:
@@ -101,21 +103,21 @@ class ConnectingError(Exception):
 
 @final
 class HttpTransport:
-    """Sends requests to the server of a ``ClientConfig``.
+    """Transport to the server of a ``ClientConfig``.
 
     You can create it anywhere, and use it on one event loop.
     """
 
     checks_writes: ClassVar[bool] = True
-    """Whether it calls ``HttpRequest.before_send``."""
+    """Whether the transport calls ``HttpRequest.before_send``."""
 
     def __init__(self, config: ClientConfig) -> None:
-        """Read certificates and the environment; connections are made when they are needed.
+        """Read certificates and the environment. Connections are established on demand.
 
         Raises:
-            ConfigError: If certificates, keys or the proxy of the environment cannot be used.
+            ConfigError: If certificates, keys or the proxy from the environment are not usable.
         """
-        # An incomplete record may be left of the read before.
+        # The previous read may have left an incomplete record.
         self._buffers = memoryview(bytearray(READ_BUFFER)), memoryview(bytearray(READ_BUFFER + 2 * RECORD))
         self._clock: Callable[[], float] = self._first_time
         self._config = config
@@ -141,7 +143,7 @@ class HttpTransport:
         self._timer: asyncio.TimerHandle | None = None
         self._look_at = math.inf
         host = _host_header(server, self._host)
-        # A proxy gets the whole URL, except of a server with TLS, to which it only connects.
+        # A proxy receives the complete URL. For a TLS server, it only creates a tunnel.
         plain_proxy = self._through is not None and self._tls is None
         self._prefix = (f"http://{host}" if plain_proxy else "") + quote(server.path.rstrip("/"), _IN_PATH)
         self._authority = f"{_bracketed(_ascii_host(self._host))}:{self._port}"
@@ -157,23 +159,23 @@ class HttpTransport:
     # -- Transport
 
     def request(self, request: HttpRequest) -> Coroutine[Any, Any, HttpResponse]:
-        """Send a request and return the whole response.
+        """Send a request, and return the complete response.
 
-        Canceling closes its connection.
+        Canceling closes the connection.
 
         Raises:
-            TransportError: If there is no response.
-            ConfigError: If the credentials cannot be read.
+            TransportError: If no response arrives.
+            ConfigError: If the credentials are not readable.
         """
         return self._ask(request, request.pool, self._encoding, None)
 
     @asynccontextmanager
     async def stream(self, request: HttpRequest) -> AsyncGenerator[StreamResponse, None]:
-        """Open a stream; its connection is closed when the context is left.
+        """Open a stream, and close its connection when the context exits.
 
         Raises:
-            TransportError: If there is no response.
-            ConfigError: If the credentials cannot be read.
+            TransportError: If no response arrives.
+            ConfigError: If the credentials are not readable.
         """
         streams: list[HttpConnection] = []
         pool, encoding = (request.pool, self._encoding) if request.bounded else (_WATCHES, "identity")
@@ -190,7 +192,10 @@ class HttpTransport:
             body.close()
 
     async def close(self) -> None:
-        """Close all connections; requests that are under way fail."""
+        """Close all connections.
+
+        Active requests fail.
+        """
         self._closed = True
         for kept in self._kept.values():
             kept.clear()
@@ -205,14 +210,14 @@ class HttpTransport:
     def __repr__(self) -> str:
         return f"<HttpTransport {self._config.server}>"
 
-    # -- one request
+    # -- requests
 
     async def _ask(  # noqa: C901 - one function, so that a request costs few calls
         self, request: HttpRequest, pool: str, encoding: str, streams: list[HttpConnection] | None
     ) -> HttpResponse:
-        """Send a request, and return its response; with ``streams``, put the connection there once the head has come.
+        """Send a request, and return its response. If ``streams`` is given, add the connection to it after the head.
 
-        It is sent once more with other credentials if the first ones are rejected, and as ``after_break`` decides.
+        The request is repeated once with renewed credentials after a 401, and as ``after_break`` decides.
         """
         credentials, method, body = self._credentials, request.method, request.body
         credential = _NOBODY if credentials is None else await credentials.credential()
@@ -253,7 +258,7 @@ class HttpTransport:
             reused = connection is not None
             if connection is None:
                 if request.before_send is not None:
-                    request.before_send()  # a rejected request needs no connection
+                    request.before_send()  # a rejected request must not open a connection
                 made = await self._connected(request, pool, context, until)
                 if isinstance(made, ConnectingError):
                     self._failed(made, request, sent=False, reused=False)
@@ -325,7 +330,7 @@ class HttpTransport:
         return msgspec.structs.replace(response, body=b"".join(pieces))
 
     def _head(self, request: HttpRequest, encoding: str, credential: Credential) -> bytes:
-        """Return the head of a request, without its length and its end."""
+        """Return the head of a request without its length and end."""
         if credential is not self._heads_show:
             self._heads, self._heads_show = {}, credential
         key = request.method, encoding, tuple(request.headers.items()), tuple(request.query.items())
@@ -335,7 +340,7 @@ class HttpTransport:
         return b"%b%b%b" % (around[0], request.path.encode("ascii"), around[1])
 
     def _around(self, key: object, request: HttpRequest, encoding: str, credential: Credential) -> tuple[bytes, bytes]:
-        """Return the texts before and after the path of a head, and remember them."""
+        """Return and cache the parts of a head before and after the path."""
         headers = [("Accept-Encoding", encoding), *request.headers.items()]
         if credential.authorization is not None:
             headers.append(("Authorization", credential.authorization.reveal()))
@@ -351,16 +356,16 @@ class HttpTransport:
     def _failed(
         self, error: Exception, request: HttpRequest, *, sent: bool, reused: bool, answered: bool = False
     ) -> None:
-        """Return if the request is to be sent again.
+        """Return if the request must be sent again, otherwise raise the error.
 
         Raises:
-            TransportError: Otherwise.
+            TransportError: If the request must not be repeated.
         """
         if isinstance(error, DeadlinePassedError):
             raise self._late(request, sent=sent)
         if isinstance(error, UnpackingError):
             raise unusable(error, request)
-        if answered:  # a dead connection does not begin a response
+        if answered:  # the response has started, so the connection was not dead before
             raise self._error(error, request, sent=sent)
         how, _ = _meaning(error)
         tls, now = self._tls, self._clock()
@@ -386,7 +391,6 @@ class HttpTransport:
         return broke_off(request, self._describe(_meaning(error)[0]))
 
     def _describe(self, failure: ConnectionFailure) -> str:
-        """Return what happened, and where."""
         proxy = self._through
         if proxy is not None and failure.kind in _OF_THE_WAY:
             port = proxy.port or (443 if proxy.scheme == "https" else 80)
@@ -396,7 +400,7 @@ class HttpTransport:
     # -- connections
 
     def _keep(self, connection: HttpConnection, kept: list[HttpConnection]) -> None:
-        """Keep a connection that no request uses."""
+        """Keep an unused connection."""
         if self._closed or connection.transport.is_closing():
             connection.abort()
             return
@@ -415,19 +419,19 @@ class HttpTransport:
             self._all_gone.set_result(None)
 
     def _first_time(self) -> float:
-        """Return the time of the loop, and have ``_clock`` do that from now on."""
+        """Return the event loop time, and set ``_clock`` to the loop's clock."""
         self._clock = loop_clock()
         return self._clock()
 
     def _look_by(self, at: float) -> None:
-        """Have the timer go off at a time, or before."""
+        """Set the timer to a time."""
         if self._timer is not None:
             self._timer.cancel()
         self._look_at = at
         self._timer = asyncio.get_running_loop().call_at(at, self._look)
 
     def _look(self) -> None:
-        """End late requests and idle connections, and set the timer anew."""
+        """End late requests and idle connections, and set the timer again."""
         self._look_at, self._timer = math.inf, None
         now = self._clock()
         due = math.inf
@@ -439,8 +443,8 @@ class HttpTransport:
             else:
                 due = min(due, connection.until)
         for kept in self._kept.values():
-            # A timer goes off a little early, and sums of instants are rounded: without room for that, the next look
-            # would be at this very moment again, and again.
+            # Timers may fire slightly early, and sums of times are rounded. Without slack, the timer would fire
+            # repeatedly at the same time.
             while kept and kept[0].kept_at + _IDLE_CONNECTION <= now + _TIMER_SLACK:
                 kept.pop(0).abort()
             if kept:
@@ -451,10 +455,10 @@ class HttpTransport:
     async def _connected(
         self, request: HttpRequest, pool: str, tls: ssl.SSLContext | None, until: float
     ) -> HttpConnection | ConnectingError:
-        """Make a connection until a time.
+        """Connect before a deadline.
 
         Raises:
-            RequestTimeoutError: If that takes longer.
+            RequestTimeoutError: If the deadline passes.
         """
         limit = asyncio.timeout_at(None if math.isinf(until) else until)
         try:
@@ -468,10 +472,10 @@ class HttpTransport:
         raise self._late(request, sent=False)
 
     async def _connect(self, pool: str, tls: ssl.SSLContext | None) -> HttpConnection:
-        """Make a connection.
+        """Establish a connection.
 
         Raises:
-            ConnectingError: If that fails.
+            ConnectingError: If the connection fails.
         """
         loop, through = asyncio.get_running_loop(), self._through
         connection = HttpConnection(loop, self._buffers, tls, clock=self._clock, keep=self._keep, lost=self._lost)
@@ -506,17 +510,17 @@ class HttpTransport:
         tls: ssl.SSLContext | None,
         times: int,
     ) -> None:
-        """Connect to an address; with ``tls``, which a proxy may want, encrypted."""
+        """Connect to an address. ``tls`` encrypts the connection to an HTTPS proxy."""
         made = await _socket_to(loop, *address, times=times)
         name = self._server_name(address[0]) if tls is not None else None
         await loop.create_connection(lambda: connection, sock=made, ssl=tls, server_hostname=name)
 
     def _server_name(self, host: str) -> str:
-        """Return the name that a certificate has to have."""
+        """Return the expected name in the certificate."""
         return self._config.tls.server_name if self._config.tls.server_name and host == self._host else host.rstrip(".")
 
     async def _tunnel(self, connection: HttpConnection, through: SplitResult) -> None:
-        """Have a proxy connect to the server."""
+        """Create a tunnel through the proxy."""
         lines = header_lines([("Host", self._authority), *_proxy_authorization(through)])
         head = b"CONNECT %b HTTP/1.1\r\n%b\r\n" % (self._authority.encode("ascii"), lines)
         answer = await connection.ask("CONNECT", head, pool=None, whole=True, until=math.inf, limit=0)
@@ -535,7 +539,7 @@ class HttpTransport:
 
 @final
 class _Body:
-    """The body of a stream, slice by slice, decompressed. Canceling a read loses nothing."""
+    """Decompressed body of a stream. Canceling a read loses no data."""
 
     __slots__ = ("_connection", "_failure", "_gave", "_limit", "_pieces", "_request", "_size", "_unpacker")
 
@@ -552,7 +556,7 @@ class _Body:
         self._failure = failure
         self._size = 0
         self._unpacker: Unpacker | None = None
-        self._pieces: Iterator[bytes] | None = None  # of the last slice, decompressed
+        self._pieces: Iterator[bytes] | None = None  # decompressed pieces of the last chunk
         self._gave = False
 
     def __aiter__(self) -> _Body:
@@ -566,7 +570,7 @@ class _Body:
             while True:
                 if self._pieces is not None:
                     if self._gave:
-                        await asyncio.sleep(0)  # a slice may become a thousand times as much: others have their turn
+                        await asyncio.sleep(0)  # a chunk can grow a thousandfold, so let other tasks run
                     piece = next(self._pieces, None)
                     if piece is not None:
                         self._gave = True
@@ -593,14 +597,14 @@ class _Body:
         raise failure
 
     def close(self) -> None:
-        """End the stream, and give its connection back if it can serve another request."""
+        """End the stream, and return its connection if it can be reused."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.finish()
 
 
 def late(request: HttpRequest, address: str, *, sent: bool) -> RequestTimeoutError:
-    """Return the error of a request whose deadline has passed."""
+    """Return the error for a request whose deadline has passed."""
     what = "answer" if sent else "connection"
     return RequestTimeoutError(
         f"{request.method} {request.path}: no {what} from {address} within {request.timeout:g} s",
@@ -613,7 +617,7 @@ def late(request: HttpRequest, address: str, *, sent: bool) -> RequestTimeoutErr
 def failed(
     request: HttpRequest, how: ConnectionFailure, description: str, *, sent: bool, cause: OSError | None = None
 ) -> TransportError:
-    """Return the error of a request that has no response."""
+    """Return the error for a request without a response."""
     failure = TransportError(
         f"{request.method} {request.path}: {description}",
         method=request.method,
@@ -627,13 +631,13 @@ def failed(
 
 
 def broke_off(request: HttpRequest, description: str) -> StreamEndedError:
-    """Return the error of a stream whose connection broke."""
+    """Return the error for a stream whose connection broke."""
     method, path = request.method, request.path
     return StreamEndedError(f"{method} {path}: the stream broke off: {description}", method=method, path=path)
 
 
 def unusable(error: UnpackingError, request: HttpRequest) -> TransportError:
-    """Return the error of a response that is too large or cannot be decompressed."""
+    """Return the error for a response that is too large or cannot be decompressed."""
     kind = ResponseTooLargeError if isinstance(error, TooLargeError) else TransportError
     cure = "; ask for less, or raise ClientConfig.max_response_bytes" if kind is ResponseTooLargeError else ""
     why = f"{request.method} {request.path}: {error}{cure}"
@@ -641,7 +645,7 @@ def unusable(error: UnpackingError, request: HttpRequest) -> TransportError:
 
 
 def _meaning(error: Exception) -> tuple[ConnectionFailure, OSError | None]:
-    """Return the meaning of one of ``_BREAKS``, and the system's error if it is to be named as the cause."""
+    """Return the failure for one of ``_BREAKS``, and the cause from the operating system, if any."""
     match error:
         case ConnectingError():
             return error.failure, error.cause
@@ -654,10 +658,10 @@ def _meaning(error: Exception) -> tuple[ConnectionFailure, OSError | None]:
 
 
 def make_socket(family: int, kind: int, protocol: int) -> socket.socket:
-    """Make a socket that notices a peer which is gone."""
+    """Create a socket that detects a lost peer."""
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    # Linux has all of these; macOS calls the first one TCP_KEEPALIVE, and lacks the last one.
+    # Linux supports all options. macOS calls the first one TCP_KEEPALIVE and lacks the last one.
     idle = getattr(socket, "TCP_KEEPIDLE", None) or getattr(socket, "TCP_KEEPALIVE", None)
     for option, value in (
         (idle, _KEEPALIVE_IDLE),
@@ -671,11 +675,11 @@ def make_socket(family: int, kind: int, protocol: int) -> socket.socket:
 
 
 async def _socket_to(loop: asyncio.AbstractEventLoop, host: str, port: int, *, times: int) -> socket.socket:
-    """Connect a socket to a host, over whichever of its addresses answers first.
+    """Connect a socket to the address of a host that accepts the connection first.
 
     Raises:
         ConnectingError: If the name cannot be resolved.
-        OSError: What the last address that was tried says; a refusal counts only if all refuse.
+        OSError: If all addresses fail. A refused connection is only raised if all addresses refuse.
     """
     addresses = _literal(host, port)
     if addresses is None:
@@ -725,7 +729,7 @@ async def _dialled(loop: asyncio.AbstractEventLoop, family: int, address: Any) -
 
 
 def _literal(host: str, port: int) -> list[tuple[int, Any]] | None:
-    """Return the address that a host is, if it is no name: nobody has to be asked then."""
+    """Return the address if ``host`` is an IP address, which needs no name resolution."""
     for family, address in ((socket.AF_INET, (host, port)), (socket.AF_INET6, (host, port, 0, 0))):
         with contextlib.suppress(OSError):
             socket.inet_pton(family, host)
@@ -734,7 +738,7 @@ def _literal(host: str, port: int) -> list[tuple[int, Any]] | None:
 
 
 def _in_turn(addresses: list[tuple[int, Any]]) -> list[tuple[int, Any]]:
-    """Order addresses so that families take turns, as RFC 8305 asks: one of both may lead nowhere."""
+    """Alternate between address families (RFC 8305), because one family may be unreachable."""
     first = [entry for entry in addresses if entry[0] == addresses[0][0]]
     others = [entry for entry in addresses if entry[0] != addresses[0][0]]
     ordered: list[tuple[int, Any]] = []

@@ -1,10 +1,8 @@
-"""The protocol of a transport: one call for a request with its response, and one for a stream.
+"""Interface of a transport, with methods for requests and for streams.
 
-Verbs, pager, watches and discovery use ``Transport`` only, so tests can use a fake, and programs another HTTP client.
-``deltaloop.client.transport.http_transport`` is the client's own.
-
-A transport adds the credentials, once more after a 401 if they could be renewed, and turns each failure of the
-connection into a ``TransportError`` that tells whether the server may have carried out the request.
+Tests can implement ``Transport`` as a fake, and programs can use a different HTTP client. A transport adds the
+credentials and repeats the request once after a 401 if they could be renewed. It converts connection failures to
+``TransportError``, which reports whether the server may have executed the request.
 """
 
 from __future__ import annotations
@@ -18,7 +16,10 @@ import msgspec
 
 
 class Pool(StrEnum):
-    """Which connections a request may use: lists that pile up must not keep a leader from renewing its lease."""
+    """Connection pool of a request.
+
+    Separate pools keep queued requests from delaying lease renewals.
+    """
 
     REQUESTS = "requests"
     LEADER_ELECTION = "leader-election"
@@ -26,21 +27,21 @@ class Pool(StrEnum):
 
 @final
 class Headers:
-    """The headers of a response: names without regard to case, possibly several values of one name."""
+    """Response headers with case-insensitive names, which can have several values."""
 
     __slots__ = ("_given", "_known")
 
     def __init__(self, pairs: Iterable[tuple[str, str]] | Iterable[tuple[bytes, bytes]] = ()) -> None:
-        """Keep name and value pairs, in order; they are decoded on the first use."""
+        """Store pairs of names and values, which are decoded on first use."""
         self._given = pairs
         self._known: list[tuple[str, str]] | None = None
 
     def get(self, name: str, default: str = "") -> str:
-        """Return the first value of a name."""
+        """Return the first value of a header."""
         return next(iter(self.get_all(name)), default)
 
     def get_all(self, name: str) -> list[str]:
-        """Return all values of a name."""
+        """Return all values of a header."""
         wanted = name.lower()
         return [value for known, value in self._pairs() if known == wanted]
 
@@ -59,21 +60,21 @@ def _text(part: str | bytes) -> str:
 
 @final
 class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request.
+    """HTTP request.
 
     Attributes:
         method: HTTP method.
-        path: URL path below the server's address, already quoted.
-        query: Query parameters, not yet quoted.
-        headers: Headers besides those of the transport (credentials, user agent, encoding).
+        path: Quoted URL path below the server's address.
+        query: Unquoted query parameters.
+        headers: Headers, in addition to those of the transport (credentials, user agent, encoding).
         body: Body, or None.
-        timeout: Seconds until the response is complete; of a stream, until its headers have come. None means no limit.
-        pool: Connections of an ordinary call; streams have their own.
-        bounded: Whether a stream ends by itself, such as a list that is decoded while it arrives; it uses ``pool`` and
-            may be compressed, like an ordinary call.
-        before_send: Function that a transport calls once the connection is made, right before the first byte, each time
-            that the request is sent. If it raises, the request is not sent. The client calls it earlier as well, unless
-            the transport has a true attribute ``checks_writes``.
+        timeout: Timeout in seconds for the complete response, or for the headers of a stream. None means no limit.
+        pool: Connection pool of ordinary calls. Streams have a separate pool.
+        bounded: Whether a stream is finite, such as a list that is decoded while it arrives. It then uses ``pool`` and
+            can be compressed.
+        before_send: Function that the transport calls before each attempt, after the connection is established and
+            before the first byte is sent. If it raises, the request is not sent. The client also calls it earlier,
+            unless the transport has a true attribute ``checks_writes``.
     """
 
     method: str
@@ -93,13 +94,13 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class HttpResponse(msgspec.Struct, frozen=True):
-    """A complete response, whatever its status.
+    """Complete HTTP response with any status.
 
     Attributes:
         status: HTTP status code.
         headers: Headers of the response.
         body: Decompressed body.
-        may_warn: Whether there may be a ``Warning`` among the headers.
+        may_warn: Whether the headers may contain a ``Warning``.
     """
 
     status: int
@@ -113,13 +114,13 @@ class HttpResponse(msgspec.Struct, frozen=True):
 
 @final
 class StreamResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """A response whose body is still coming.
+    """HTTP response whose body is read as a stream.
 
     Attributes:
         status: HTTP status code.
         headers: Headers of the response.
-        chunks: Body in slices of any size. The iterator ends when the server ends the body, and raises
-            ``StreamEndedError`` if the body breaks off.
+        chunks: Body in chunks of any size. The iterator ends with the body, and raises ``StreamEndedError`` if the
+            connection breaks.
     """
 
     status: int
@@ -131,27 +132,27 @@ class StreamResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Transport(Protocol):
-    """Sends requests to one server."""
+    """Transport to one server."""
 
     def request(self, request: HttpRequest) -> Coroutine[Any, Any, HttpResponse]:
-        """Send a request and return the whole answer.
+        """Send a request, and return the complete response.
 
         Raises:
-            TransportError: If there is none; ``RequestTimeoutError`` if it did not come in time.
+            TransportError: If no response arrives. ``RequestTimeoutError`` after the timeout.
         """
         ...
 
     def stream(self, request: HttpRequest) -> AbstractAsyncContextManager[StreamResponse]:
-        """Send a request on entering and read its answer bit by bit; leaving ends the connection.
+        """Open a stream as a context manager, which closes its connection on exit.
 
         Raises:
-            TransportError: On entering, as ``request``.
+            TransportError: If no response arrives when the context is entered.
         """
         ...
 
     async def close(self) -> None:
-        """Close all connections; the transport cannot be used afterwards.
+        """Close all connections permanently.
 
-        A second call does nothing.
+        You can call it repeatedly.
         """
         ...

@@ -1,7 +1,4 @@
-"""Sends requests: time limit, repeats, rate, errors, log, metrics.
-
-What every verb has in common, between the verbs above and the transport below.
-"""
+"""Send requests with timeouts, retries, rate limiting, logging and metrics."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ from deltaloop.client.transport.protocol import Headers, HttpRequest, HttpRespon
 _log = logging.getLogger("deltaloop.client")
 
 JSON: Final = "application/json"
-"""The media type of ordinary calls."""
+"""Default media type of requests and responses."""
 
 _ERROR_BODY: Final = 64 * 1024
 _NO_ANSWER: Final = "<error>"
@@ -39,10 +36,10 @@ _DEFAULTS: Final = ClientOptions()
 
 
 class Sink(Protocol):
-    """Takes a body as it arrives."""
+    """Consumer of a response body that arrives in chunks."""
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next slice."""
+        """Process the next chunk."""
         ...
 
 
@@ -51,18 +48,18 @@ S = TypeVar("S", bound=Sink)
 
 @final
 class RequestSender:
-    """Sends requests over a transport and raises ``ApiError`` for answers that are none."""
+    """Sender of requests that raises ``ApiError`` for error responses."""
 
     def __init__(
         self, transport: Transport, *, default_timeout: float, host: str = "", options: ClientOptions = _DEFAULTS
     ) -> None:
-        """Use a transport.
+        """Create a sender.
 
         Args:
-            transport: The way to the server.
-            default_timeout: Seconds for a call that names no time limit.
-            host: The server, as metrics name it.
-            options: Rate and metrics.
+            transport: Transport to the server.
+            default_timeout: Default timeout of calls in seconds.
+            host: Name of the server in metrics.
+            options: Rate limit and metrics.
         """
         self._errors = ErrorSummaries()
         self._transport = transport
@@ -90,23 +87,23 @@ class RequestSender:
         on_warning: WarningHandler | None = None,
         write_check: WriteCheck | None = None,
     ) -> HttpResponse:
-        """Send a request and return its successful answer, repeating it as ``core/retry.py`` says.
+        """Send a request, retry it if ``RetryDecision`` permits it, and return the successful response.
 
         Args:
             method: HTTP method.
             path: URL path.
             query: Query parameters.
             body: Body, or None.
-            content_type: What the body is.
-            accept: What the answer may be.
-            timeout: Seconds for everything together, waits included; None is the default.
-            pool: Connections to use.
-            on_warning: Called with each warning of the answer.
-            write_check: Function called right before each attempt, unless the request is a read; it may raise.
+            content_type: Content type of the body.
+            accept: Accept header.
+            timeout: Timeout in seconds for all attempts and delays. None means the default.
+            pool: Connection pool.
+            on_warning: Function called for each warning of the response.
+            write_check: Function called before each attempt of a write, which can raise an exception to reject it.
 
         Raises:
-            ApiError: The server refused.
-            TransportError: There was no answer.
+            ApiError: If the server rejects the request.
+            TransportError: If no response arrives.
         """
         if self._on_request is not None:
             self._announce(method, path, query or {}, "" if body is None else content_type)
@@ -156,20 +153,20 @@ class RequestSender:
         pool: Pool = Pool.REQUESTS,
         on_warning: WarningHandler | None = None,
     ) -> S:
-        """Ask by GET and give the answer's body to a sink while it arrives; otherwise as ``send``.
+        """Send a GET request like ``send``, and pass the response body to a sink while it arrives.
 
         Args:
             path: URL path.
             query: Query parameters.
-            sink: Makes a fresh sink for each try.
-            accept: What the answer may be.
-            timeout: Seconds for everything together, waits included; None is the default.
-            pool: Connections to use.
-            on_warning: Called with each warning of the answer.
+            sink: Function that creates a sink for each attempt.
+            accept: Accept header.
+            timeout: Timeout in seconds for all attempts and delays. None means the default.
+            pool: Connection pool.
+            on_warning: Function called for each warning of the response.
 
         Raises:
-            ApiError: The server refused.
-            TransportError: There was no answer, or it broke off.
+            ApiError: If the server rejects the request.
+            TransportError: If no response arrives, or the connection breaks.
         """
         self._announce("GET", path, query, "")
         started_at = self._clock()
@@ -229,19 +226,18 @@ class RequestSender:
         timeout: float | None = None,
         on_warning: WarningHandler | None = None,
     ) -> AsyncGenerator[StreamResponse, None]:
-        """Open a stream by GET; nothing is repeated. Leaving the context closes its connection.
+        """Open a GET stream without retries, and close its connection when the context exits.
 
         Args:
             path: URL path.
             query: Query parameters.
-            accept: What the answer may be.
-            timeout: Seconds until the server has accepted; None is the default. How long the stream lives is up to
-                the reader.
-            on_warning: Called with each warning of the answer.
+            accept: Accept header.
+            timeout: Timeout in seconds for the response headers. None means the default. Reading has no time limit.
+            on_warning: Function called for each warning of the response.
 
         Raises:
-            ApiError: The server refused.
-            TransportError: There was no answer.
+            ApiError: If the server rejects the request.
+            TransportError: If no response arrives.
         """
         self._announce("GET", path, query, "")
         started_at = self._clock()
@@ -271,17 +267,17 @@ class RequestSender:
         await self._transport.close()
 
     def _first_time(self) -> float:
-        """Return the time of the loop, and have ``_clock`` do that from now on."""
+        """Return the event loop time, and set ``_clock`` to the loop's clock."""
         self._clock = loop_clock()
         return self._clock()
 
     async def _pause(
         self, retry: RetryDecision, error: ApiError | TransportError, method: str, path: str, duration: float
     ) -> None:
-        """Wait until the request is to be sent again.
+        """Wait before the next attempt.
 
         Raises:
-            ApiError, TransportError: If it is not.
+            ApiError, TransportError: If the request must not be repeated.
         """
         code = self._count_failure(method, path, error, duration)
         wait = retry.failed(error, now=self._clock())
@@ -297,10 +293,10 @@ class RequestSender:
     async def _turn(
         self, method: str, path: str, bucket: TokenBucket, *, deadline_at: float, pool: Pool | None
     ) -> float:
-        """Wait for the client's own limit; return the time.
+        """Wait for the client's rate limit, and return the event loop time.
 
         Raises:
-            RequestTimeoutError: If the deadline is earlier.
+            RequestTimeoutError: If the delay would exceed the deadline.
         """
         now = self._clock()
         if pool is Pool.LEADER_ELECTION:
@@ -356,13 +352,13 @@ class RequestSender:
             return
         try:
             self._on_request(method, path, query, content_type)
-        except Exception as error:  # noqa: BLE001 - as with metrics: who looks on must not fail the request
+        except Exception as error:  # noqa: BLE001 - a failing hook must not fail the request
             self._hook_failed("a request hook of the client raised", error)
 
     def _measure(self, call: Callable[[], None]) -> None:
         try:
             call()
-        except Exception as error:  # noqa: BLE001 - metrics that fail must not fail the request that they measure
+        except Exception as error:  # noqa: BLE001 - failing metrics must not fail the request
             self._hook_failed("a metrics hook of the client raised", error)
 
     def _hook_failed(self, message: str, error: Exception) -> None:
@@ -391,7 +387,7 @@ def _late(request: HttpRequest, why: str) -> RequestTimeoutError:
 
 
 async def _beginning(answer: StreamResponse, *, until: float | None) -> bytes:
-    """Read the body of a refusal: as much as comes until the time limit, and not more than it takes to understand."""
+    """Read the start of an error body, until the deadline or up to about ``_ERROR_BODY`` bytes."""
     body = bytearray()
     try:
         async with asyncio.timeout_at(until):
@@ -400,6 +396,6 @@ async def _beginning(answer: StreamResponse, *, until: float | None) -> bytes:
                 if len(body) >= _ERROR_BODY:
                     break
     except (TimeoutError, TransportError):
-        # What has come so far says more than that the rest did not come.
+        # A partial error body is more useful than the timeout or the broken connection.
         pass
     return bytes(body)

@@ -1,8 +1,8 @@
-"""Makes the TLS context of a configuration, and a new one when certificates are replaced.
+"""TLS contexts of a client, recreated when certificates are replaced.
 
-Python's ``ssl`` reads a client's key from files only. Key material that is given as data is therefore written to a
-file of mode 0600 in a directory of mode 0700, loaded, and deleted at once: it exists for some milliseconds, and again
-only when a certificate was really replaced, never per connection or per refresh.
+Python's ``ssl`` only reads client keys from files. Keys that are given as data are therefore written to a file (mode
+0600, in a directory of mode 0700), loaded, and deleted immediately. This is repeated only when a certificate was
+replaced, not per connection.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _log = logging.getLogger("deltaloop.client")
 
 @final
 class TlsContexts:
-    """The context that new connections use; connections that stand keep the one they were made with.
+    """TLS context for new connections. Existing connections keep their context.
 
-    Files are local and small, so they are read on the event loop. Times are the running loop's.
+    Files are read on the event loop, because they are local and small. Times are event loop times.
 
     Attributes:
         files: State of the files.
-        current: Context that was made last.
-        shown: Certificate that it shows instead of the configuration's.
+        current: Most recent context.
+        shown: Client certificate that replaces the configured certificate.
     """
 
     def __init__(self, config: ClientConfig) -> None:
-        """Make the first context.
+        """Create the first context.
 
         Raises:
-            ConfigError: If a certificate or key cannot be used.
+            ConfigError: If a certificate or key is not usable.
         """
         self._config = config
         tls = config.tls
@@ -58,14 +58,14 @@ class TlsContexts:
         self.current: ssl.SSLContext = make_ssl_context(config)
 
     def context(self, certificate: ClientCertificate | None, *, now: float) -> ssl.SSLContext:
-        """Return the context for a connection that is opened now.
+        """Return the context for a new connection.
 
         Args:
-            certificate: What the client shows in place of the configuration's certificate, or None.
-            now: The loop's time.
+            certificate: Client certificate that replaces the configured certificate, or None.
+            now: Event loop time.
 
         Raises:
-            ConfigError: If ``certificate`` cannot be used.
+            ConfigError: If ``certificate`` is not usable.
         """
         if self.files.is_due(now):
             self.reload(now)
@@ -76,7 +76,7 @@ class TlsContexts:
         return self.current
 
     def reload(self, now: float) -> bool:
-        """Look at the files; return whether there is a new context. Files that cannot be used change nothing."""
+        """Check the files, and return whether a new context was created. Unusable files are ignored."""
         fingerprint = self._fingerprint() if self._files else None
         if not self.files.saw(fingerprint, now=now):
             return False
@@ -91,7 +91,7 @@ class TlsContexts:
         return True
 
     def suspect(self) -> None:
-        """A connection failed for TLS's sake when it was too late to try again: look before the next request."""
+        """Check the files before the next request, after a TLS failure that could not be retried."""
         self.files.suspect()
 
     def _make(self, certificate: ClientCertificate | None) -> ssl.SSLContext:
@@ -117,13 +117,13 @@ class TlsContexts:
 
 
 def make_ssl_context(config: ClientConfig) -> ssl.SSLContext:
-    """Make the context that all connections of a client share.
+    """Create the TLS context that all connections of a client share.
 
     Raises:
-        ConfigError: If a certificate or key cannot be read, or they do not belong together.
+        ConfigError: If a certificate or key is not readable, or they do not match.
     """
-    # Not ssl.create_default_context: from Python 3.13 on it refuses CAs without all RFC 5280 extensions, and the CAs
-    # of many clusters are of that kind. Go accepts them.
+    # Do not use ssl.create_default_context: since Python 3.13, it rejects CAs without all RFC 5280 extensions, which
+    # are common in clusters. Go accepts them.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     tls = config.tls
@@ -150,10 +150,10 @@ def _load_ca(context: ssl.SSLContext, config: ClientConfig) -> None:
         context.load_default_certs()
         return
     data = tls.ca_data if tls.ca_data is not None else _read(tls.ca_file, config)
-    # As Go has it, a certificate that is named is trusted, whether it is an authority's or the server's own.
+    # Like Go, trust each given certificate, whether it belongs to a CA or to the server.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
-        # What stands between the certificates is comment and may be anything; the parameter takes ASCII only.
+        # Text between the certificates is a comment and can contain any bytes, but the parameter only accepts ASCII.
         context.load_verify_locations(cadata=data.decode("ascii", "replace").replace("\ufffd", "?"))
     except (ssl.SSLError, ValueError):
         where = "certificate-authority-data" if tls.ca_data is not None else f"CA file {tls.ca_file}"
@@ -175,11 +175,11 @@ def _load_client_certificate(context: ssl.SSLContext, config: ClientConfig) -> N
         if tls.client_certificate_data is None and tls.client_key_data is None:
             assert tls.client_certificate_file is not None
             for path in (tls.client_certificate_file, tls.client_key_file):
-                _read(path, config)  # OpenSSL would read a device or a pipe without an end
+                _read(path, config)  # OpenSSL would read a device or pipe forever
             context.load_cert_chain(tls.client_certificate_file, tls.client_key_file, password=refuse_to_ask)
         else:
             _load_from_data(context, config, refuse_to_ask)
-    except OSError as error:  # ssl.SSLError is one; its text names the fault, not the data
+    except OSError as error:  # includes ssl.SSLError, whose text contains no data
         raise ConfigError(
             f"{_where(config)}the client certificate and key cannot be used: {_reason(error)}; "
             "correct client-certificate[-data] and client-key[-data]"

@@ -36,7 +36,7 @@ def drawn_object(schema: Mapping[str, Any], api_version: str, kind: str, draw: D
     return made
 
 
-_NOTHING: Final = object()
+_NOTHING: Final = object()  # no value is known for an optional field
 
 
 def _metadata(draw: Draw) -> dict[str, Any]:
@@ -52,7 +52,6 @@ def _chosen(choices: Sequence[T], draw: Draw) -> T:
 
 
 def _drawn(rules: Mapping[str, Any], place: str, draw: Draw, *, needed: bool) -> Any:
-    """Return a random value; ``_NOTHING`` if none is known and ``needed`` is false."""
     if rules.get("nullable") and draw() < 0.1:
         return None
     if "default" in rules and draw() < 0.2:

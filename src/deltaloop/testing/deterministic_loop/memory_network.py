@@ -218,7 +218,7 @@ def _host(name: str | None) -> str:
 
 @final
 class _Listening:
-    """Replacement of a listening socket, which only provides its address."""
+    """Replacement of a listening socket that only provides its address."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
@@ -415,7 +415,7 @@ class MemoryTransport(asyncio.Transport):
         self._hold_back()
 
     def can_write_eof(self) -> bool:
-        """Return True, because one direction can be ended alone."""
+        """Return True."""
         return True
 
     def write_eof(self) -> None:

@@ -50,7 +50,7 @@ def _taken_note_of(process: Process, future: asyncio.Future[Any]) -> None:
 
 
 class _Gone(BaseException):
-    """Exception that ends the coroutines of a crashed process."""
+    """Exception that ends coroutines of a crashed process."""
 
 
 class ProcessLoop(NetworkLoop):
@@ -288,7 +288,7 @@ def is_gone(context: contextvars.Context | None) -> bool:
 
 
 def _is_of_a_transport(callback: object) -> bool:
-    """Return whether a callback belongs to a transport, which an operating system would still clean up."""
+    """Return whether a callback belongs to a transport, which must still close its socket."""
     return isinstance(getattr(callback, "__self__", None), asyncio.BaseTransport)
 
 
@@ -334,7 +334,7 @@ class Process:
         return self._loop.create_task(coroutine, name=name or self.name, context=self._context)
 
     def crash(self) -> None:
-        """End the process now without clean-up; a second call does nothing.
+        """End the process now without clean-up, unless it has crashed already.
 
         A caller inside the process continues to its next ``await``, and never returns from there.
         """
@@ -402,10 +402,7 @@ class Process:
             _close(generator.aclose())
 
     def _made_beside(self) -> list[asyncio.Task[Any]]:
-        """Return tasks that were not created through the loop, in the order of their numbers.
-
-        From Python 3.12 on, aiohttp's server creates its tasks directly, to start them eagerly (``eager_start``).
-        """
+        """Return tasks not created through the loop: from Python 3.12 on, aiohttp's server starts tasks eagerly."""
         if sys.version_info < (3, 12):
             return []
         known = {*self._tasks, *self._for_threads}

@@ -46,7 +46,7 @@ class StalledError(RuntimeError):
 
 
 class _ThreadCount:
-    """Number of threads that work for the loop, changed by the loop and by the threads themselves."""
+    """Thread-safe number of threads that work for the loop."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -227,9 +227,9 @@ class VirtualLoop(ProcessLoop):
         return self.seen(now) if self._slowed else now
 
     async def idle(self, *, turns: int = 10_000) -> bool:
-        """Wait until the loop has nothing to do before its next timer, and return whether that happened.
+        """Wait until the loop is idle before its next timer, and return whether that happened.
 
-        No virtual time passes.
+        Virtual time does not advance meanwhile.
 
         Args:
             turns: Maximum number of turns of the loop, because a task that keeps waking itself never becomes idle.
@@ -331,7 +331,7 @@ class VirtualLoop(ProcessLoop):
             ready.extend(later)
 
     async def shutdown_default_executor(self, *_: object, **__: object) -> None:
-        """Wait in real time for the default executor's threads, because a virtual timeout would expire at once."""
+        """Wait in real time for the default executor, because a virtual timeout would expire at once."""
         self._virtual_selector.threads.add(1)
         try:
             await super().shutdown_default_executor()

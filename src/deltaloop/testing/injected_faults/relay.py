@@ -86,7 +86,7 @@ class Relay:
 
     @property
     def refusing(self) -> bool:
-        """Whether new connections are refused."""
+        """Whether the relay rejects new connections."""
         return self._server is None
 
     def kubeconfig(self, kubeconfig: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class Relay:
             connection.clear()
 
     def refuse(self) -> None:
-        """Refuse new connections from now on; open ones continue.
+        """Reject new connections from now on; open connections continue.
 
         It can be called repeatedly.
         """
@@ -144,7 +144,7 @@ class Relay:
             server.close()
 
     async def accept(self) -> None:
-        """Accept connections again on the same port; does nothing if the relay listens.
+        """Accept connections again on the same port, unless the relay listens already.
 
         Raises:
             OSError: If another program has taken the port.
@@ -235,7 +235,7 @@ class RelayConnection:
 
     @property
     def number(self) -> int:
-        """Number of the connection in the order of acceptance, from 0."""
+        """Number in the order of acceptance, from 0."""
         return self._number
 
     @property

@@ -46,23 +46,19 @@ class HarnessState:
     Attributes:
         client: Client of the test, which faults do not affect.
         server: Embedded server of this harness alone, or None.
-        programs: All programs that were started.
         writes: Writes of objects by programs, oldest first, including failed ones.
         steps: Writes by the test's own client, if the harness created it.
         rests: Number of writes each time that programs had settled.
         pasts: For each stale restart, the numbers of revisions behind at which its state differs, ascending.
         others: For each change of the user and the environment, the number of earlier writes of programs.
-        events: Events that programs recorded, oldest first, including repeats.
         early_steps: Number of times that the test continued before programs had settled, as planned.
-        plan: Planned faults.
         random: Random function of the programs.
         webhook_service: Service of the programs' webhooks; None before the first.
         after_writes: Functions called after each successful write, before its program gets the response.
         checks: Invariants, checked at the same moment.
-        violation: Error of the first invariant that failed.
-        hot: Write that a program sent repeatedly while no time passed; empty if none did.
+        hot: Write that a program sent repeatedly while no time passed, or empty.
         buried: Crashed processes with their transports.
-        direct: Whether programs send their requests to the server without a network.
+        direct: Whether programs connect without a network.
         settles_within: Default timeout in seconds for programs to settle.
     """
 
@@ -104,7 +100,7 @@ class HarnessState:
         return HttpTransport(config)
 
     async def idle(self) -> bool:
-        """Wait until the loop is idle before its next timer (on the real clock, a moment); False if it never is."""
+        """Wait until the loop is idle, on the real clock briefly; return False if it never is."""
         loop = asyncio.get_running_loop()
         if isinstance(loop, VirtualLoop):
             return await loop.idle(turns=_TURNS)
@@ -210,7 +206,7 @@ class HarnessState:
         self.writes[written:] = [replace(write, undone=True) for write in self.writes[written:]]
 
     def delete_in_foreground(self) -> None:
-        """Make the test's client delete in the foreground by default from now on."""
+        """Make the test's client delete in the foreground by default."""
         self._foreground = True
 
     def lead_webhooks(self) -> None:
@@ -251,7 +247,7 @@ class HarnessState:
             self._paused_early.resume()
 
     def ends_early(self) -> bool:
-        """Return whether the test's wait ends now, although programs have not settled."""
+        """Return whether the test's wait ends early now."""
         if self._early is None:
             return False
         self._paused_early, self._early = self._early, None

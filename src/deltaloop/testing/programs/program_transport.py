@@ -68,7 +68,7 @@ class ProgramTransport:
             process: Process of the program.
             crash: Function that crashes the process and restarts it that many revisions behind.
             reason: Function that returns the reason of the current write.
-            lags_until: Time on the loop's clock until which watches deliver only their initial state.
+            lags_until: Loop time until which watches deliver only their initial state.
         """
         self._inner = inner
         self._state = state
@@ -170,7 +170,7 @@ class ProgramTransport:
         """Close all connections."""
         await self._inner.close()
 
-    # -- what may happen to a request
+    # -- effects of faults
 
     def _begin(self, info: RequestInfo, request: HttpRequest) -> ProgramWrite | None:
         if request.pool is Pool.LEADER_ELECTION or not is_object_write(info, request.query):
@@ -241,7 +241,7 @@ class ProgramTransport:
         if not self._process.crashed:
             return
         if self._process.is_current:
-            await asyncio.get_running_loop().create_future()  # nothing wakes it
+            await asyncio.get_running_loop().create_future()  # waits forever
         raise TransportError("this program has crashed", method=request.method, path=request.path, sent=False)
 
     async def _answer(
@@ -314,7 +314,7 @@ class _Held:
 
 
 async def _lagging(chunks: AsyncIterator[bytes], until: float, *, begins: bool) -> AsyncGenerator[bytes, None]:
-    """Yield the initial state of a watch now if it ``begins`` with it, and all later events at ``until``."""
+    """Yield the initial state of a watch now (if ``begins``), and all later events at ``until``."""
     left = b""
     async for chunk in chunks:
         if begins:

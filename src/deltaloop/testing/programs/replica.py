@@ -72,7 +72,6 @@ class Replica:
         runs: Controllers | Main,
         config: ClientConfig,
     ) -> None:
-        """Prepare a program; harnesses call this."""
         self.name = name
         self.identity: str = name
         self._state = state
@@ -110,7 +109,7 @@ class Replica:
 
     @property
     def webhook_port(self) -> int:
-        """Port of its webhooks; 0 if they cannot be reached."""
+        """Port of its webhooks; 0 if they are unreachable."""
         if self._disconnected or not self.alive or not isinstance(self._workload, ManagedControllers):
             return 0
         server = self._workload.manager.webhook_server
@@ -123,7 +122,7 @@ class Replica:
 
     @property
     def held_up(self) -> bool:
-        """Whether it cannot work now because it is disconnected from the server or paused."""
+        """Whether it cannot work because it is disconnected or paused."""
         return self.alive and (self._transport.disconnected or self._process.paused)
 
     def state(self) -> ReplicaState | None:
@@ -287,7 +286,6 @@ class Replica:
         self._restart = asyncio.get_running_loop().create_task(later, name=self.name, context=contextvars.Context())
 
     def _ended(self, process: Process, task: asyncio.Task[None]) -> None:
-        """Restart a program that has ended with an error."""
         error = None if process.crashed or task.cancelled() else task.exception()
         if error is None:
             return
@@ -308,7 +306,6 @@ class Replica:
         await self.start(behind)
 
     def _show_the_past(self, behind: int, transport: ProgramTransport) -> None:
-        """Make each list and watch of its caches begin at an earlier revision."""
         server, cached = self._state.server, self._workload.cached
         if server is None:
             raise InvalidArgumentError("a stale restart needs an embedded server of the harness's own")

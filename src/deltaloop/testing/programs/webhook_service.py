@@ -69,7 +69,7 @@ class WebhookService:
 
     @property
     def fails(self) -> bool:
-        """Whether a fault makes its webhooks fail now."""
+        """Whether a fault makes webhooks fail now."""
         return bool(self._failing)
 
     async def register(self, webhooks: Sequence[Webhook]) -> None:

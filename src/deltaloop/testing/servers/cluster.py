@@ -61,7 +61,7 @@ class Cluster:
         return {**self.kubeconfig, "contexts": contexts}
 
     def with_server_name(self) -> dict[str, Any]:
-        """Return the kubeconfig with ``tls-server-name`` set to the server's host, for access through a relay."""
+        """Return the kubeconfig with the server's host as ``tls-server-name``, for access through a relay."""
         clusters: list[dict[str, Any]] = []
         for entry in cast("list[dict[str, Any]]", self.kubeconfig["clusters"]):
             found = urlsplit(str(entry["cluster"].get("server", "")))
@@ -71,7 +71,7 @@ class Cluster:
 
 
 def default_server_options() -> ServerOptions:
-    """Return the options of a test's server: plain HTTP, which needs no certificates, and clean-up controllers."""
+    """Return the default options of a test's server: plain HTTP, and clean-up controllers."""
     return ServerOptions(insecure_http=True, controllers=CLUSTER_CONTROLLERS)
 
 
@@ -118,10 +118,7 @@ def namespace_for(test: str) -> str:
 
 @asynccontextmanager
 async def own_namespace(client: Client, name: str, *, keep: bool) -> AsyncGenerator[str, None]:
-    """Create a namespace, and delete it at the end without waiting, unless ``keep`` is set.
-
-    Closes the client at the end.
-    """
+    """Create a namespace, and delete it at the end without waiting, unless ``keep``; then close the client."""
     async with client:
         await client.create(kinds.NAMESPACE, {"metadata": {"name": name}})
         try:

@@ -111,8 +111,8 @@ def find_assets(environ: Mapping[str, str] | None = None) -> ControlPlaneAssets 
 class ControlPlane:
     """etcd and kube-apiserver, which run while this is entered; a blocking context manager for fixtures.
 
-    Both end on exit, or when this process ends in any way (a supervisor process watches a pipe), and their data is
-    removed. The server authenticates one administrator token and authorizes by RBAC. No controller manager runs.
+    Both end on exit, or when this process ends in any way, because supervisors watch a pipe. Their data is removed. The
+    server authenticates one administrator token and authorizes by RBAC. No controller manager runs.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class ControlPlane:
         """Make a control plane that does not run yet.
 
         Args:
-            assets: Paths of kube-apiserver and etcd.
+            assets: Paths of the binaries.
             start_timeout: Timeout in seconds until the server is ready.
             extra_arguments: Additional flags for kube-apiserver.
         """

@@ -27,7 +27,7 @@ PR_SET_PDEATHSIG = 1  # option of prctl(2)
 
 
 def end_with(supervisor: int) -> None:
-    """Make Linux kill this process when its parent ends, or end now if it has ended; runs in the new process."""
+    """Make Linux kill this new process when its parent ends, or end now if it has ended."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
     if os.getppid() != supervisor:
         os._exit(128 + signal.SIGKILL)

@@ -1,7 +1,6 @@
-"""Items that failed permanently, stored with their last error until they are added, retried or discarded.
+"""Items that failed permanently, stored until they are added, retried or discarded.
 
-Each item has at most one letter. Beyond ``bound`` letters, the oldest is dropped and counted. The bound also limits
-memory, because errors keep their frames alive.
+Beyond ``bound`` letters, the oldest is dropped and counted, because errors keep their frames alive.
 """
 
 from __future__ import annotations
@@ -20,15 +19,7 @@ DEFAULT_MAX_DEAD_LETTERS: Final = 1000
 
 @final
 class ParkedItem(msgspec.Struct, Generic[K], eq=False):
-    """An item that failed permanently.
-
-    Attributes:
-        item: Item whose run failed.
-        error: Error of its last run, or None if unknown.
-        attempts: Number of consecutive failed runs.
-        triggers: Triggers of its last run.
-        parked_at: Time of the last failure on the queue's clock.
-    """
+    """An item that failed permanently, with the error and triggers of its last run."""
 
     item: K
     error: BaseException | None

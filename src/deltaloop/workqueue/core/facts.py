@@ -15,7 +15,7 @@ class AddOutcome(Enum):
     QUEUED = "queued"
     """The item joined the queue."""
     MERGED = "merged"
-    """The item was already queued or postponed, and its triggers were merged."""
+    """The item was already waiting for a run, and the triggers were merged."""
     POSTPONED = "postponed"
     """The item is being processed, and joins the queue afterwards."""
     DELAYED = "delayed"
@@ -90,13 +90,7 @@ SUCCEEDED: Final = Succeeded()
 
 
 def ending_of(error: BaseException | None, again: Again | None) -> Ending:
-    """Return how a run ended.
-
-    Args:
-        error: Exception of the body. ``CancelledError``, ``KeyboardInterrupt``, ``SystemExit`` and groups with one of
-            them are not an ``Exception``, and interrupt the run.
-        again: Requested later run, which counts only if the body did not raise.
-    """
+    """Return how a run ended: cancellations and interrupts are not failures, and ``again`` needs success."""
     if error is None:
         return SUCCEEDED if again is None else again
     return Failed(error) if isinstance(error, Exception) else Interrupted()
@@ -104,10 +98,10 @@ def ending_of(error: BaseException | None, again: Again | None) -> Ending:
 
 @final
 class RunOutcome(Enum):
-    """What happens to an item after its run."""
+    """Result of a run for its item."""
 
     FINISHED = "finished"
-    """This run leaves nothing to do."""
+    """The run is complete."""
     RETRIED = "retried"
     """The run failed and will be retried."""
     REPEATED = "repeated"

@@ -1,20 +1,16 @@
 """Orders of queued items: first in first out, priorities with aging, and fair shares.
 
-An order is a collection of distinct items. The queue pushes an item when it joins, touches it when it is added again,
-and pops the next one. None of these orders lets an item starve. The bounds below are tested in all small cases.
+None of these orders lets an item starve. Tests check the bounds in all small cases.
 
-**First in, first out** (``FirstInFirstOut``). Items are never overtaken.
-
-**Priorities with aging** (``PriorityOrder``). A priority is an integer; higher is more urgent. Each priority has a
-*patience*: the seconds for which other items may overtake the item. An item that joins at ``t`` has the deadline ``t +
-patience``. The earliest deadline is popped first, and among equal deadlines the item that joined first. An add with a
-higher priority can only move the deadline of a queued item forward, to ``now + patience``.
+**Priorities with aging** (``PriorityOrder``). Each priority has a *patience*: the seconds for which other items may
+overtake the item. An item that joins at ``t`` has the deadline ``t + patience``. The earliest deadline is popped first,
+and among equal deadlines the item that joined first. An add with a higher priority can only move a queued item's
+deadline forward, to ``now + patience``.
 
     Bound: an item that joins at ``t`` with patience ``p`` is overtaken by no item that joins at ``t + p`` or later.
 
-Proof: the later item has a deadline of at least ``t + p``, because patience is not negative, and it loses ties. So a
-low priority means "may be overtaken for ``p`` seconds", and items of one priority keep their order. The bound needs a
-monotonic clock, such as an event loop's.
+Proof: the later item has a deadline of at least ``t + p``, because patience is not negative, and it loses ties. The
+bound needs a monotonic clock, such as an event loop's.
 
 **Fair shares** (``FairOrder``). Each item belongs to a flow, and the flows with queued items form a ring. The first
 flow supplies one item and moves to the end. New flows join at the end. Each flow has its own order.
@@ -22,13 +18,12 @@ flow supplies one item and moves to the end. New flows join at the end. Each flo
     Bound: let ``k`` items of its own flow be taken while an item is in line. Then at most ``k + 1`` items of each other
     flow are.
 
-Proof: flows join and rejoin the ring only at the end, so between two turns of a flow, and before its first turn, each
-other flow has at most one turn. An item behind ``k`` items of its own flow (first in, first out), with ``n`` other
-flows in the ring, is therefore popped after at most ``k + n * (k + 1)`` other items, no matter how many items those
-flows have. With priorities inside the flows, both bounds apply.
+Proof: flows join and rejoin only at the end, so between two turns of a flow, and before its first turn, each other flow
+has at most one turn. With ``n`` other flows, an item behind ``k`` items of its flow is therefore popped after at most
+``k + n * (k + 1)`` other items. With priorities inside the flows, both bounds apply.
 
-All operations take at most logarithmic time. ``PriorityOrder`` deletes lazily: outdated entries stay in the heap until
-they reach the top, and the heap is rebuilt when they outnumber the others.
+All operations take at most logarithmic time. ``PriorityOrder`` deletes outdated entries lazily, and rebuilds the heap
+when they outnumber the others.
 
 Source: client-go util/workqueue/queue.go ``Queue`` (Touch, Push, Len, Pop) for the protocol; earliest deadline first
 and round robin for the rest; controller-runtime's priority queue has neither aging nor shares.

@@ -53,12 +53,7 @@ class Run(msgspec.Struct, Generic[K], eq=False, gc=False):
     """One run of an item, from ``get`` to ``done``.
 
     Attributes:
-        item: Item, usually the key of an object.
-        triggers: Causes of the run. They do not change during the run.
-        started_at: Time at which a worker took the item.
-        failures: Number of failed runs since the last success.
         handed_on: Whether the failure was counted and the triggers were passed to a later run.
-        over: Whether the run has ended.
         again: Whether the item was queued again at the end of the run, because it was added meanwhile.
     """
 
@@ -140,15 +135,6 @@ class QueueCore(Generic[K]):
         order: QueueOrder[K] | None = None,
         merge_triggers: MergeTriggers | None = None,
     ) -> None:
-        """Create an empty queue.
-
-        Args:
-            max_triggers: Largest number of stored triggers per run of an item.
-            observed: Whether to collect facts for ``take_facts``.
-            order: Empty order, or None for first in, first out.
-            merge_triggers: Function that merges a new trigger with those of a queued item. None appends it. It must not
-                raise.
-        """
         self._max_triggers = max_triggers
         self._observed = observed
         self._merge_triggers = merge_triggers

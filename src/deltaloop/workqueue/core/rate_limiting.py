@@ -1,22 +1,19 @@
 """State machine of rate-limited adds and retries.
 
-**Rate-limited adds.** ``add_rate_limited`` gets a delay from the limiter and adds the item after it. This delay is a
-cost and not a request, as it is for ``add_after``. So if the item is queued or postponed anyway, it needs no second
-run: the triggers are merged and the token is refunded (``RefundableRateLimiter``). Delays of ``add_after`` are kept, as
-in client-go.
+**Rate-limited adds.** If an item is queued or postponed anyway, ``add_rate_limited`` only merges the triggers and
+refunds the token, because its delay is a cost. Delays of ``add_after`` are requests and kept, as in client-go.
 
 **Callers.** Workers request a retry of the current run, and handlers a new run. During a run, a call with an error or
 without a trigger comes from the worker: the run counts as failed (once), and its triggers pass to the next run.
-``forget`` resets the counts.
 
 **Dead letters.** After a ``TerminalError``, or after ``max_requeues`` consecutive retries, the item is parked with its
-error (dead_letters.py), and its failures are forgotten. If a parked item is added again, it gets a run with the old
-triggers in front of the new ones, and all its retries, because something has changed. For the same reason, an item that
-was added during its run is not parked. If a worker requested a retry and then fails, the retry remains.
+error (dead_letters.py), and its failures are forgotten. An item that is added again, or was added during its run, gets
+a run with the old triggers first and all its retries, because something has changed. If a worker requested a retry and
+then fails, the retry remains.
 
 **Echoes.** A failed run may have written objects whose changes add its item again. Such a trigger is an *echo*: it
-waits for the retry or stays with the dead letter, because only the failed run caused the change. The queue calls
-``is_echo`` at the end of the run, because an event can arrive before the response to its write, and later for each add.
+waits for the retry or stays with the dead letter. The queue calls ``is_echo`` at the end of the run, because an event
+can arrive before the response to its write, and later for each add.
 
 Source: client-go util/workqueue/rate_limiting_queue.go.
 """
@@ -62,19 +59,6 @@ class RateLimitingCore(DelayingCore[K]):
         max_dead_letters: int = DEFAULT_MAX_DEAD_LETTERS,
         is_echo: IsEcho | None = None,
     ) -> None:
-        """Create an empty queue.
-
-        Args:
-            limiter: Rate limiter, which belongs to this queue.
-            max_triggers: Largest number of stored triggers per run of an item.
-            observed: Whether to collect facts for ``take_facts``.
-            order: Empty order, or None for first in, first out.
-            merge_triggers: Function that merges a new trigger with those of a queued item. None appends it. It must not
-                raise.
-            max_requeues: Number of consecutive retries before an item is parked, or None for no limit.
-            max_dead_letters: Largest number of dead letters. The oldest is dropped first.
-            is_echo: Function that detects echoes, or None.
-        """
         super().__init__(max_triggers=max_triggers, observed=observed, order=order, merge_triggers=merge_triggers)
         self._max_requeues = max_requeues
         self._dead: DeadLetters[K] = DeadLetters(max_dead_letters)
@@ -94,16 +78,8 @@ class RateLimitingCore(DelayingCore[K]):
     ) -> AddOutcome:
         """Add an item after the limiter's delay, or park it if it failed permanently.
 
-        Args:
-            item: Item to add, usually the key of an object.
-            now: Time in seconds on the queue's clock.
-            error: Error of the last run, or None.
-            trigger: Cause of the run, for adds that are not retries.
-            priority: Priority, or None for that of the retried run, otherwise 0.
-
-        Raises:
-            ValueError: If the limiter's delay is not finite. Exceptions of the limiter also propagate. The queue does
-                not change.
+        ``error`` is the error of the last run, ``trigger`` the cause of adds that are not retries. A ``priority`` of
+        None means that of the retried run. If the limiter raises, the queue does not change.
         """
         run = self._processing.get(item)
         retried = run if error is not None or trigger is None else None

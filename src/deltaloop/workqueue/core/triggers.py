@@ -1,11 +1,7 @@
 """Triggers and priority of an item, merged from its adds.
 
-Triggers are arbitrary objects. If there are too many, those in the middle are dropped: half of the places (rounded up)
-belong to the first triggers, the others to the latest ones. ``dropped`` counts them, so that stored and dropped
-triggers together are all that were added. A merge function can combine triggers, for example several changes of one
-object. The triggers that it omits count as dropped.
-
-The priority is the highest priority of the adds.
+If there are too many triggers, those in the middle are dropped and counted: half of the places (rounded up) belong to
+the first triggers, the others to the latest ones. The priority is the highest priority of the adds.
 """
 
 from __future__ import annotations
@@ -31,11 +27,9 @@ class TriggerLog(msgspec.Struct, eq=False, gc=False):
 
     Attributes:
         bound: Largest number of stored triggers. With 0, triggers are only counted.
-        stated_priority: Priority of the item, or None if unspecified. Higher is more urgent.
-        merge: Function that merges a new trigger with the stored ones. None appends it. It must not raise.
+        stated_priority: Priority, or None if unspecified. Higher is more urgent.
         since: Time at which the item began to need this run. The queue core sets it.
         dropped: Number of triggers that were not stored.
-        kept: Stored triggers, oldest first.
     """
 
     bound: int = DEFAULT_MAX_TRIGGERS
@@ -51,12 +45,7 @@ class TriggerLog(msgspec.Struct, eq=False, gc=False):
         return 0 if self.stated_priority is None else self.stated_priority
 
     def add(self, trigger: object | None, *, priority: int | None = None) -> None:
-        """Append or merge a trigger.
-
-        Args:
-            trigger: Cause of the run, or None.
-            priority: Priority; the highest one counts. None does not change it.
-        """
+        """Append or merge a trigger; None adds none. The highest priority counts."""
         if priority is not None and (self.stated_priority is None or priority > self.stated_priority):
             self.stated_priority = priority
         if trigger is None:

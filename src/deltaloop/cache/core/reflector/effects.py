@@ -48,8 +48,6 @@ class CompleteList(msgspec.Struct, frozen=True):
     """A complete list, which replaces the content of the store.
 
     Attributes:
-        items: Objects of all pages, or of the streamed list.
-        resource_version: ``resourceVersion`` of the list. The watch continues from it.
         skipped: Number of omitted objects, which are unreadable or have no name.
         first_error: Error of the first unreadable object, or None.
         unread: Unreadable objects. They exist and must not be treated as deleted.

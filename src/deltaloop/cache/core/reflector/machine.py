@@ -5,43 +5,36 @@
        └──watch_list_opened──▶ RECEIVING ──initial events ended────┘
     any failure: see RECOVERIES (reactions.py); most lead to WAITING, then to LISTING or CONNECTING
 
-The driver calls ``ask`` for the next effect (``ListPage``, ``OpenWatchList``, ``OpenWatch``, ``Probe``, ``Wait``),
-performs it and feeds the result. A feed that ``FEEDS`` does not allow in the phase raises. A failure is returned as a
-``Reaction``, because every error is reported (client-go's watch error handler receives only some of them).
+The driver calls ``ask`` for the next effect, performs it and feeds the result. A feed that ``FEEDS`` does not allow in
+the phase raises. Failures are returned as ``Reaction``, because every error is reported.
 
-**Versions of lists.** The first list uses version "0" (any state of the server). Later lists use the last received
-version, so that the cache never goes back. If the server rejects that version (410, or "too large" because the server
-is behind), the next list immediately uses "" (the newest state). A successful list ends this. A 410 on a later page
-leads to a list without pages at the same version.
+**Versions of lists.** The first list uses version "0" (any state). Later lists use the last received version, so that
+the cache never goes back. If the server rejects it (410, or "too large" because the server is behind), the next list
+immediately uses "" (the newest state), until a list succeeds. A 410 on a later page leads to a list without pages at
+the same version.
 
-**Pages.** Lists with "" or "0" have pages of 500 objects. Lists with a real version have no pages, because the server
-serves only these from its watch cache. If a server pages a list with "0", it has no such cache, and all later lists use
-pages. An explicit ``page_size`` always applies.
+**Pages.** Lists at "" or "0" have pages of 500 objects. Lists at a real version have none, because the server then uses
+its watch cache. A server that pages a list at "0" has no such cache, so all later lists use pages. An explicit
+``page_size`` always applies.
 
-**Watches** start at the last version, with bookmarks, and last a random 5 to 10 minutes. Events advance the version;
-objects without a name are skipped. A watch from "" or "0" sends existing objects first, in any order, so the version
-advances only from the first event that is not ADDED.
-
-**Ends of watches.** After a clean end, or a lost connection that delivered events, the watch resumes from the last
-version. A watch that ended within a second without events has failed, so the reflector lists again after a delay.
+**Watches** start at the last version, with bookmarks, and last a random 5 to 10 minutes. A watch from "" or "0" first
+sends existing objects in any order, so the version advances only from the first event that is not ADDED. After a clean
+end, or a lost connection that delivered events, the watch resumes. A watch that ends within a second without events has
+failed, so the reflector lists again after a delay.
 
 **Pace.** All waits share one backoff: 0.8 s, doubling to 30 s, plus up to 100 % jitter. Retry-After is a lower bound,
-up to a minute. The backoff resets after two minutes without a failure. Immediate retries never happen twice in a row:
-if a list at "", a full list after a lost page, or a watch after a stream shorter than a second fails again, a wait
-follows.
+up to a minute. The backoff resets after two minutes without a failure. Immediate retries never happen twice in a row.
 
-**Streamed lists** (WatchList, KEP-3157) are tried first: a watch begins with the complete state, which a special
-bookmark ends, and then continues. Its objects are collected into one ``CompleteList``. If the server rejects the
-version, "" follows immediately. If the server does not support the request (400, 422 and similar), or sends no more
-objects of the list for 30 s (see ``rounds``), the reflector uses pages for half an hour. The total duration is not
-limited. Other failures affect only the current list. Upstream retries immediately and without limit
-(kubernetes#140902).
+**Streamed lists** (WatchList, KEP-3157) are tried first: a watch begins with the complete state, which a bookmark ends,
+and then continues. The reflector falls back to pages for half an hour if the server does not support the request (400,
+422 and similar), or sends no more objects of the list for 30 s (see ``rounds``). Other failures affect only the current
+list. Upstream retries immediately and without limit (kubernetes#140902).
 
 **Probes.** A server that was restored from a backup has lower versions than the cache. It may accept a watch from the
-future and then stay silent. A probe is a list of one object that returns the current version. It precedes a new watch
-if the last watch broke, or if the last known server version is a minute old. If the version is lower than the cache's,
-the newest state is listed immediately. If a watch starts without a successful probe, a probe follows after a minute,
-while the stream is open (``looked``).
+future and stay silent. A probe (a list of one object) returns the current version. It precedes a new watch if the last
+watch broke, or if the last known server version is a minute old. If the server went back, the newest state is listed
+immediately. If a watch starts without a successful probe, a probe follows after a minute, while the stream is open
+(``looked``).
 
 Source: client-go tools/cache/reflector.go, tools/pager/pager.go, tools/cache/retry_with_deadline.go.
 """
@@ -128,12 +121,7 @@ class ReflectorMachine:
         self._counts = ReflectorCounts()
 
     def statistics(self, *, last_byte_at: float | None = None, pending_bytes: int = 0) -> ReflectorStatistics:
-        """Return the statistics.
-
-        Args:
-            last_byte_at: Time of the last byte of the open stream, or None if unknown.
-            pending_bytes: Received bytes of an incomplete event.
-        """
+        """Return the statistics, combined with the received bytes of the open stream."""
         return self._counts.statistics(
             self.phase, self.resource_version, last_byte_at=last_byte_at, pending_bytes=pending_bytes
         )

@@ -23,13 +23,7 @@ _MIN_WATCH_TIMEOUT: Final = 300.0
 
 
 def first_page(version: str, *, page_size: int, server_pages: bool) -> ListOptions:
-    """Return the options for the first page of a list.
-
-    Args:
-        version: Oldest acceptable version.
-        page_size: ``ReflectorOptions.page_size``, or 0 for the default rules.
-        server_pages: Whether the server paged a list at "0", which means that it has no watch cache.
-    """
+    """Return the options for the first page of a list that is not older than ``version``."""
     if page_size:
         limit = page_size
     elif version in ANY_STATE or server_pages:

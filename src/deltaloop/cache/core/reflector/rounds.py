@@ -34,11 +34,7 @@ class ListRound(msgspec.Struct):
         first: Options of the first page.
         options: Options of the next page.
         in_full: Whether this list without pages replaces one whose pages expired.
-        items: Objects of the received pages.
-        resource_version: Version of the first page.
-        pages: Number of received pages.
         unreadable: Errors of omitted objects that could not be decoded.
-        progress: Detector of lists that never end.
     """
 
     first: ListOptions

@@ -1,7 +1,6 @@
 """States of the reflector as tables: the allowed feeds and the possible transitions.
 
-``STATES`` is the table in internals/machines/reflector.md, and ``FEEDS`` is enforced by the machine. A test compares
-the machine's transitions with ``STATES``.
+``STATES`` is the table in internals/machines/reflector.md. A test compares it with the machine's transitions.
 """
 
 from __future__ import annotations
@@ -24,13 +23,7 @@ class ReflectorPhase(StrEnum):
 
 
 class State(msgspec.Struct, frozen=True):
-    """Description of a state for readers.
-
-    Attributes:
-        phase: Described phase.
-        asks: Request to the server in this phase.
-        leaves: Conditions for leaving the phase, in the order of evaluation, with the possible next phases.
-    """
+    """Description of a phase for readers: its request to the server, and the conditions for leaving it, in order."""
 
     phase: ReflectorPhase
     asks: str

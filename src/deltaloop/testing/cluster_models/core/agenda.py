@@ -36,8 +36,6 @@ class EnvironmentWrite:
     """Write of a model.
 
     Attributes:
-        verb: Kind of write.
-        kind: Kind of the object.
         namespace: Namespace of the object; empty for cluster-scoped kinds.
         name: Name of the object; empty if it is generated.
         body: The object to create, the merge patch, or the binding.
@@ -60,7 +58,7 @@ class EnvironmentStep:
     """Step of a model.
 
     Attributes:
-        about: Uid of the object that the step is about.
+        about: Uid of the affected object.
         told: Description for people; identifies the step together with ``about``.
         takes: Minimum and maximum duration in seconds.
         write: Write to send; None for a mark.
@@ -73,7 +71,7 @@ class EnvironmentStep:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """Identity by which the step is recognized when the models return it again."""
+        """Identity by which a returned step is recognized."""
         return self.about, self.told
 
 

@@ -24,13 +24,7 @@ NAME_SIGNS: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 @final
 class ClusterObject:
-    """Object that models read; do not change its fields.
-
-    Attributes:
-        kind: Kind of the object.
-        resource: The object as stored in the cache.
-        fields: All fields.
-    """
+    """Object that models read; do not change its ``fields``."""
 
     def __init__(self, kind: ResourceType[Any], obj: Resource) -> None:
         self.kind = kind
@@ -49,17 +43,17 @@ class ClusterObject:
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """Labels of the object."""
+        """Labels."""
         return string_map(self.metadata.get("labels"))
 
     @property
     def annotations(self) -> dict[str, str]:
-        """Annotations of the object."""
+        """Annotations."""
         return string_map(self.metadata.get("annotations"))
 
     @property
     def generation(self) -> int:
-        """Generation of the object, which increases with each change of its spec."""
+        """Generation of the object."""
         return integer(self.metadata.get("generation"))
 
     @property
@@ -79,11 +73,7 @@ class ClusterObject:
 
 @final
 class ClusterView:
-    """Objects of all kinds that models read, at one moment.
-
-    Attributes:
-        instant: Time of day in the format of Kubernetes.
-    """
+    """Objects of all kinds that models read, at one moment; ``instant`` is the time of day as text."""
 
     def __init__(
         self,

@@ -149,7 +149,6 @@ def _roll(owner: ClusterObject, new: ClusterObject | None, old: list[ClusterObje
 def _recreate(
     owner: ClusterObject, new: ClusterObject | None, old: list[ClusterObject], view: ClusterView
 ) -> list[EnvironmentStep]:
-    """Return the next steps of an update that first ends all old Pods."""
     running = [each for each in old if _size(each)]
     if running:
         return [step for each in running for step in _scaled(owner, each, 0)]
@@ -171,7 +170,6 @@ def _forgotten(owner: ClusterObject, old: list[ClusterObject]) -> list[Environme
 
 
 def _bounds(owner: ClusterObject) -> tuple[int, int]:
-    """Return the resolved ``maxSurge`` and ``maxUnavailable``."""
     if at(owner.spec, "strategy", "type") == "Recreate":
         return 0, 0
     rolling, wanted = at(owner.spec, "strategy", "rollingUpdate"), integer(owner.spec.get("replicas"))

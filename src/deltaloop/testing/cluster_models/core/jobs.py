@@ -69,7 +69,7 @@ def _of(owner: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
 
 
 class _Counted:
-    """Numbers of succeeded and failed Pods, and the recorded uids that are not counted yet."""
+    """Numbers of ended Pods, and the recorded uids that are not counted yet."""
 
     def __init__(self, owner: ClusterObject, pods: list[ClusterObject]) -> None:
         there = {pod.uid: pod for pod in pods}

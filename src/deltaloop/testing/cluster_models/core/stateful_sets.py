@@ -123,7 +123,7 @@ def _made(
 
 
 def _claims(owner: ClusterObject, number: int, view: ClusterView) -> tuple[list[EnvironmentStep], dict[str, str]]:
-    """Return steps that create missing claims of a Pod, and the names of all claims by template."""
+    """Return steps that create missing claims of a Pod, and the names of all its claims by template."""
     steps: list[EnvironmentStep] = []
     names: dict[str, str] = {}
     for template in items(owner.spec.get("volumeClaimTemplates")):

@@ -40,7 +40,7 @@ class RandomOrder:
         self._draw = draw
 
     def turn(self, tasks: Sequence[object]) -> Sequence[int]:
-        """Return the tasks that take a step now, as in ``TaskOrder.turn``."""
+        """Return the tasks that take a step now."""
         drawn = sorted((self._draw(), place) for place in range(len(tasks)))
         return [place for number, (_, place) in enumerate(drawn) if not number or self._draw() < 0.5]
 
@@ -61,7 +61,7 @@ class PreemptiveOrder:
         self._waited = 0
 
     def turn(self, tasks: Sequence[object]) -> Sequence[int]:
-        """Return the task that takes a step now, as in ``TaskOrder.turn``; all tasks if others have waited for long."""
+        """Return the task that takes a step now; all tasks if others have waited for long."""
         for task in tasks:
             if task not in self._priorities:
                 self._priorities[task] = self._draw()

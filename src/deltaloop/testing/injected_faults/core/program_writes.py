@@ -74,15 +74,14 @@ WEBHOOK_FAULTS: Final = frozenset({FaultKind.WEBHOOK_UNAVAILABLE, FaultKind.WEBH
 LASTS: Final = 30.0
 """Duration of a fault in seconds."""
 SLOW_RATE: Final = 0.7
-"""Seconds of a slow clock for each second of the server's. A leader that gives up after 10 s of its own clock is still
-in time for the 15 s of the other replicas."""
+"""Seconds of a slow clock for each second of the server's. A leader that stops after 10 s on its clock still
+stops before the other replicas take over after 15 s."""
 
 
 class PlannedFault(NamedTuple):
     """Fault that is planned for one write.
 
     Attributes:
-        kind: Kind of the fault.
         behind: Number of revisions by which a stale restart is behind.
         changes: Number of changes by others after which a later crash happens.
     """
@@ -118,7 +117,7 @@ class WriteName:
     """Name of a write that does not depend on other writes, such as "the 2nd create of secrets".
 
     Attributes:
-        verb: ``create``, ``update``, ``patch``, ``apply``, ``delete`` or ``deletecollection``.
+        verb: Verb, as in ``ProgramWrite``.
         resource: Resource, such as ``secrets`` or ``statefulsets.apps``.
         subresource: Subresource, such as ``status``; empty for the object itself.
         occurrence: Number among the writes of this verb, resource and subresource, from 1.
@@ -142,13 +141,12 @@ def _ordinal(number: int) -> str:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteReason:
-    """Reconcile that a write is part of, its triggers, and the changes that its program had not seen.
+    """Reconcile that a write is part of, and the changes that its program had not seen.
 
     Attributes:
         reconcile: Description such as ``login default/a, reconcile 3``, with the attempt after the first.
         triggers: Triggers of the reconcile, as in ``deltaloop why``.
-        unseen: Objects whose changes its caches had not seen, with their versions.
-        controller: Name of the controller.
+        unseen: Objects with versions that its caches had not seen.
         number: Number of the reconcile in this life of the program, from 1.
         life: Number of the program's life, from 1.
     """
@@ -208,7 +206,7 @@ class ProgramWrite:
 
     @property
     def version(self) -> str:
-        """Resource version of the stored object, which stays the same if the write changed nothing."""
+        """Resource version of the stored object, which is unchanged if the write had no effect."""
         return text(mapping(self.stored.get("metadata")).get("resourceVersion"))
 
     @property
@@ -227,7 +225,7 @@ class UserStep:
     """Write by the test's own client, which represents a user.
 
     Attributes:
-        at: Time of the event loop in seconds.
+        at: Loop time in seconds.
         text: Description, such as ``delete configmaps default/a``.
         after: Number of earlier writes of programs.
     """
@@ -249,7 +247,7 @@ def made(write: ProgramWrite, resource: str, key: str, revision: int) -> bool:
 
 
 def is_object_write(info: RequestInfo, query: Mapping[str, str]) -> bool:
-    """Return whether a request writes an object, rather than a Lease, an Event or a review."""
+    """Return whether a request writes an object other than Leases, Events and reviews."""
     path = info.resource
     return (
         path is not None
@@ -324,8 +322,7 @@ class WritePlan:
 
     Attributes:
         faults: Faults defined by rules.
-        crash: Number of the write at which a program crashes, and the moment; None for no crash.
-        planned: Faults by names of writes.
+        crash: Number of the write at which a program crashes, and the moment, or None.
         draw: Function that returns a random number in [0, 1), for the probability of faults.
         lease_holders: Identities of holders by keys of Leases.
     """
@@ -339,7 +336,7 @@ class WritePlan:
         self._occurrences: Counter[tuple[str, str, str]] = Counter()
 
     def next_numbers(self, verb: str, resource: str, subresource: str) -> tuple[int, int]:
-        """Count a write; return its number among all writes, and among those of the same kind."""
+        """Count a write; return its number, and its occurrence."""
         self._occurrences[verb, resource, subresource] += 1
         return self._occurrences.total(), self._occurrences[verb, resource, subresource]
 

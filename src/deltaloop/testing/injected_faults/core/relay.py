@@ -4,15 +4,15 @@
 
 A *fault* begins at its moment (immediately, after some seconds, or after some forwarded bytes of its direction):
 
-| fault      | effect                                                                                          |
+| fault      | effect                                                                                           |
 | ---------- | ------------------------------------------------------------------------------------------------ |
-| `Cut`      | both sides are closed gracefully, as if a program ended                                         |
-| `Reset`    | both sides are reset, as if a machine crashed                                                   |
-| `Stall`    | bytes of the direction wait, forever or for some time; reading stops once 64 KiB wait           |
-| `HalfOpen` | bytes and ends of both sides are read and discarded, so each side believes in the other         |
-| `Delay`    | bytes of the direction arrive later, in order                                                   |
-| `Throttle` | bytes of the direction arrive at a limited rate                                                 |
-| `Corrupt`  | some bits of the next bytes of the direction are flipped                                        |
+| `Cut`      | both sides are closed gracefully, as if a program ended                                          |
+| `Reset`    | both sides are reset, as if a machine crashed                                                    |
+| `Stall`    | bytes of the direction wait, forever or for some time; reading stops once 64 KiB wait            |
+| `HalfOpen` | bytes and ends of both sides are read and discarded, so each side believes that the other exists |
+| `Delay`    | bytes of the direction arrive later, in order                                                    |
+| `Throttle` | bytes of the direction arrive at a limited rate                                                  |
+| `Corrupt`  | some bits of the next bytes of the direction are flipped                                         |
 
 Rules:
 
@@ -91,7 +91,7 @@ class Reset(RelayFault):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stall(RelayFault):
-    """Forward nothing in the direction, including the end of its stream.
+    """Stop forwarding bytes in the direction, including the end of its stream.
 
     Attributes:
         duration: Duration in seconds; None means permanently.
@@ -162,7 +162,7 @@ class Corrupt(RelayFault):
     mask: int = 1
 
     def __post_init__(self) -> None:
-        """Reject values that change nothing."""
+        """Reject values without effect."""
         RelayFault.__post_init__(self)
         if self.count < 1 or not 1 <= self.mask <= 255:
             raise ValueError(f"Corrupt(count={self.count}, mask={self.mask}) flips nothing; 1 or more and 1 to 255")
@@ -220,7 +220,7 @@ class _Line:
 
 @final
 class RelayMachine:
-    """State machine of one connection: feed it, call ``act``, and call ``act`` again at ``wake_at``."""
+    """State machine of one connection; feed it, then call ``act`` now and at ``wake_at``."""
 
     def __init__(self, faults: Iterable[RelayFault] = (), *, now: float) -> None:
         self._lines = {direction: _Line() for direction in Direction}
@@ -257,11 +257,7 @@ class RelayMachine:
             line.waiting = deque((min(ready_at, now), data) for ready_at, data in line.waiting)
 
     def received(self, direction: Direction, data: bytes, now: float) -> None:
-        """Add bytes from a peer.
-
-        Raises:
-            RuntimeError: If the peer had ended its stream, which is a bug of the driver.
-        """
+        """Add bytes from a peer; raise ``RuntimeError`` after the end of its stream."""
         line = self._lines[direction]
         if line.ended:
             raise RuntimeError(f"bytes {direction} came after the end of that stream")
@@ -282,13 +278,13 @@ class RelayMachine:
         line.last_ready_at = now + line.delay
 
     def lost(self, direction: Direction, now: float) -> None:
-        """Record a reset by the sender of this direction; reset the other peer as well, unless half open."""
+        """Record a reset by the sender; reset the other peer as well, unless half open."""
         self._catch_up(now)
         self._lines[direction].ended = True
         if not self._half_open and self._closing is None:
             self._closing = Close(by_reset=True)
 
-    # What to do
+    # Actions
 
     def act(self, now: float) -> list[Act]:
         """Return the actions that are due, in order; none after ``Close``."""
@@ -304,7 +300,7 @@ class RelayMachine:
         return acts
 
     def wake_at(self) -> float | None:
-        """Return the time of the next ``act`` if nothing is fed until then; None means never."""
+        """Return the time of the next ``act`` if no bytes arrive until then; None means never."""
         if self._over:
             return None
         moments = [moment for moment, _ in self._timed[:1]]
@@ -353,7 +349,7 @@ class RelayMachine:
             self._pass_on(direction, line, at)
 
     def _pass_on(self, direction: Direction, line: _Line, now: float) -> None:
-        """Forward the first waiting slice, up to the next fault that counts bytes."""
+        """Forward the first waiting slice, up to the next fault in bytes."""
         ready_at, data = line.waiting.popleft()
         most = len(data)
         if line.rate is not None:

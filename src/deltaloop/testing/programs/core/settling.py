@@ -37,10 +37,9 @@ class QueueState:
     """Work queue of a controller.
 
     Attributes:
-        controller: Name of the controller.
         waiting: Number of keys that wait for a worker.
-        running: Keys whose reconcile is running.
-        failing: Keys to retry after a failure, with the delay in seconds and the type of the error; empty if unknown.
+        running: Keys that are being reconciled.
+        failing: Keys to retry after a failure, with the delay in seconds and the type of the error, empty if unknown.
         runs: Number of reconciles that have started.
     """
 
@@ -57,14 +56,8 @@ class ReplicaState:
     """State of one program.
 
     Attributes:
-        name: Name of the program.
-        starting: Whether it is about to start or restart.
         ended_by: Type of the error for which it is restarted, or empty.
-        stands_by: Whether it does not lead.
-        disconnected: Whether it cannot reach the server.
-        paused: Whether it is paused.
         does: Names of its controllers. Another program with the same controllers can replace it.
-        queues: Work queues of its controllers.
     """
 
     name: str
