@@ -14,7 +14,8 @@ version decreases, because the server was then restored from a backup without th
 
 A write has an unknown outcome if no response arrived. It makes its key *uncertain*: the object must be read from the
 server until the read proves that the write was carried out or can no longer be. For a create, the proof is that the
-object exists. Uncertainty ends in any case after ``UNCERTAIN_FOR`` seconds, the longest time that a server works on a
+object exists, which neglects that another writer may have created it and may delete it before the pending create
+arrives. Uncertainty ends in any case after ``UNCERTAIN_FOR`` seconds, the longest time that a server works on a
 request. For a create with a generated name, all keys with its prefix are uncertain for that long.
 
 The overlay reads the cache and receives no events from it. Unread entries stay in memory until ``prune``.
