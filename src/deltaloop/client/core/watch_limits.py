@@ -43,13 +43,7 @@ class WatchLimits:
     __slots__ = ("_deadline_at", "_last_byte_at", "_options", "_shows_bookmarks", "_timeout_seconds")
 
     def __init__(self, options: WatchLimitOptions, *, now: float, timeout_seconds: int | None) -> None:
-        """Start the limits of a stream.
-
-        Args:
-            options: Limits in seconds.
-            now: Time of the request.
-            timeout_seconds: Requested duration of the stream. None means no deadline.
-        """
+        """Start the limits of a stream. Without ``timeout_seconds``, no deadline applies."""
         self._options = options
         self._timeout_seconds = timeout_seconds
         self._deadline_at = None if timeout_seconds is None else now + timeout_seconds + options.deadline_slack

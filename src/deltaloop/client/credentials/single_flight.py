@@ -90,13 +90,7 @@ class SingleFlight(Generic[T]):
     """Deduplication of one function."""
 
     def __init__(self, work: Callable[[], Coroutine[Any, Any, T]], *, name: str, finishes: bool = False) -> None:
-        """Create the deduplication.
-
-        Args:
-            work: Function to run.
-            name: Name of the task and the thread.
-            finishes: Whether a run continues after all callers were canceled, because it cannot be repeated.
-        """
+        """Create the deduplication of ``work``. With ``finishes``, a run continues after all callers were canceled."""
         self._work = work
         self._name = name
         self._finishes = finishes
