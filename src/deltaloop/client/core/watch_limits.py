@@ -31,7 +31,6 @@ class WatchLimitOptions(Options, frozen=True, kw_only=True):
     idle_timeout: float = 90.0
 
     def __post_init__(self) -> None:
-        """Validate the fields."""
         check_types(self)
         require_positive("WatchLimitOptions", deadline_slack=self.deadline_slack, idle_timeout=self.idle_timeout)
 

@@ -30,8 +30,6 @@ class _LostError(Exception):
 
 
 class _Flight(Generic[T]):
-    """State of one run."""
-
     def __init__(self, loop: asyncio.AbstractEventLoop | None) -> None:
         self.loop = loop
         self.task: asyncio.Task[T] | None = None
@@ -140,7 +138,6 @@ class SingleFlight(Generic[T]):
 
 
 async def _until_done(flight: _Flight[Any]) -> None:
-    """Wait until a run ends or its loop is closed."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
 

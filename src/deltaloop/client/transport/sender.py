@@ -236,18 +236,13 @@ class RequestSender:
         await self._transport.close()
 
     def _first_time(self) -> float:
-        """Return the event loop time, and set ``_clock`` to the loop's clock."""
         self._clock = loop_clock()
         return self._clock()
 
     async def _pause(
         self, retry: RetryDecision, error: ApiError | TransportError, method: str, path: str, duration: float
     ) -> None:
-        """Wait before the next attempt.
-
-        Raises:
-            ApiError, TransportError: If the request must not be repeated.
-        """
+        """Wait before the next attempt, or raise the error."""
         code = self._count_failure(method, path, error, duration)
         wait = retry.failed(error, now=self._clock())
         if wait is None:
@@ -262,11 +257,7 @@ class RequestSender:
     async def _turn(
         self, method: str, path: str, bucket: TokenBucket, *, deadline_at: float, pool: Pool | None
     ) -> float:
-        """Wait for the client's rate limit, and return the event loop time.
-
-        Raises:
-            RequestTimeoutError: If the delay would exceed the deadline.
-        """
+        """Wait for the client's rate limit, and return the event loop time."""
         now = self._clock()
         if pool is Pool.LEADER_ELECTION:
             return now
