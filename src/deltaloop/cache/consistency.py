@@ -1,7 +1,6 @@
 """Compare a cache with a list from the server at the same version.
 
-This costs a full list, so it runs only on request. The server keeps old versions only for some minutes, so a missing
-version or response is not a difference.
+The server keeps old versions only for some minutes, so a missing version is not a difference.
 
 Source: client-go util/consistencydetector.
 """

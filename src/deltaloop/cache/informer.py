@@ -1,15 +1,7 @@
 """Cache one kind and notify handlers of changes.
 
-    Reflector ──▶ Queue ──▶ process: Indexer first, then every Listener's buffer ──▶ handlers
-
-A handler that is added later first receives all cached objects (``is_in_initial_list=True``), then all changes, without
-gaps or duplicates.
-
-If a relist returns an unchanged object (same uid and resource version), it is stored, but handlers are not notified.
-Resyncs come from the cache, with a period per handler, and are updates whose old and new objects are identical.
-
-If the buffer of a bounded handler is full, the informer pops no deltas and reads no events until there is room.
-``stalled_by`` and a warning name the handler.
+If a relist returns an unchanged object (same uid and resource version), it is stored, but handlers are not notified. If
+the buffer of a bounded handler is full, the informer pops no deltas and reads no events until there is room.
 
 Source: client-go tools/cache/shared_informer.go, controller.go (``NewIndexerInformer``).
 """

@@ -1,8 +1,5 @@
 """Deliver notifications to one handler in order, and track the delivery of the initial list.
 
-Each handler has its own buffer and task. A slow handler does not delay others, unless its buffer is bounded and full:
-then the informer waits for it.
-
 Source: client-go tools/cache/shared_informer.go, ``processorListener``.
 """
 

@@ -1,7 +1,6 @@
 """Read objects from an informer's store.
 
-The store contains raw objects. If the kind has a class (``ResourceType.model``), each read decodes a new instance, so
-changes do not affect other readers.
+If the kind has a class, each read decodes a new instance, so changes do not affect other readers.
 
 Source: client-go tools/cache/listers.go and the generated listers.
 """

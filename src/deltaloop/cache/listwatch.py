@@ -1,7 +1,4 @@
-"""Interface between the cache and a client.
-
-The cache needs only a ``ListerWatcher``: one page of a list, and a watch. ``ListWatch`` implements it with a client,
-and tests can supply their own.
+"""Interface between the cache and a client: one page of a list, and a watch.
 
 Source: client-go tools/cache/listwatch.go.
 """

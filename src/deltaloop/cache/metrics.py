@@ -1,7 +1,4 @@
-"""Metrics hooks of caches.
-
-The hooks run on the informer's event loop. Ages and sizes are expensive to compute, so ``started`` supplies a function
-that returns them on request as ``CacheLevels``.
+"""Metrics hooks of caches, which run on the informer's event loop.
 
 Source: client-go tools/cache/reflector_metrics.go (which nothing calls any more), fifo_metrics.go.
 """

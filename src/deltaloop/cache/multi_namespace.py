@@ -1,8 +1,5 @@
 """Combine the informers of several namespaces, for programs that cannot read all namespaces.
 
-Each namespace has its own list and watch, so there is no common resource version. Call ``wait_for_resource_version`` on
-the informer of a namespace.
-
 Source: controller-runtime pkg/cache/multi_namespace_cache.go; client-go has no equivalent.
 """
 
@@ -31,7 +28,10 @@ T_co = TypeVar("T_co", covariant=True)
 
 @final
 class MultiNamespaceInformer(Generic[T_co]):
-    """Combined informers of several namespaces with the interface of a ``SharedIndexInformer``."""
+    """Combined informers of several namespaces with the interface of a ``SharedIndexInformer``.
+
+    Namespaces have no common resource version. Call ``wait_for_resource_version`` on the informer of a namespace.
+    """
 
     def __init__(self, resource_type: ResourceType[T_co], informers: Mapping[str, Informer[T_co]]) -> None:
         """Combine informers.

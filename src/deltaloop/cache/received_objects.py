@@ -1,8 +1,4 @@
-"""Prepare received objects for the cache.
-
-``managedFields`` are removed first, so that a transform gets the smaller object. Objects are compressed in their final
-form: on arrival, or after the transform.
-"""
+"""Prepare received objects for the cache: remove ``managedFields``, transform, then compress."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Mirror the server's objects of one kind into a store or a queue of deltas.
 
-The state machine in core/reflector/ decides; this driver performs requests, applies results and reports errors. Errors
-never end the reflector, be it malformed data, objects without a name, or a failing store. The client enforces the
+Errors never end the reflector: not malformed data, objects without a name, or a failing store. The client enforces the
 deadlines of streams.
 
 Source: client-go tools/cache/reflector.go.

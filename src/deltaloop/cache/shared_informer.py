@@ -1,7 +1,5 @@
 """Protocols of informers under client-go's names.
 
-``Informer`` implements them for one informer, and ``MultiNamespaceInformer`` for several.
-
 Source: client-go tools/cache/shared_informer.go (``SharedInformer``, ``SharedIndexInformer``).
 """
 

@@ -1,7 +1,4 @@
-"""Distribute the notifications of an informer to its handlers.
-
-Resyncs come from the cache. Each handler has its own timer, which starts after the first full list. A full bounded
-buffer pauses the informer until it has room or its handler is removed.
+"""Distribute the notifications of an informer to its handlers, with a resync timer per handler.
 
 Source: client-go tools/cache/shared_informer.go, ``sharedProcessor``.
 """

@@ -1,7 +1,6 @@
 """Thread-safe store with indexes, protected by a lock.
 
-Reads return new lists, but share the objects, so caches store immutable ``Resource`` objects. Index functions run under
-the lock. They must be fast, and can read the store in its state before the write.
+Index functions run under the lock. They must be fast, and can read the store in its state before the write.
 
 Source: client-go tools/cache/thread_safe_store.go.
 """

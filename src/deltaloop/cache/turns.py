@@ -1,8 +1,4 @@
-"""Run long work on the event loop in small steps.
-
-Processing a list of 100 000 objects takes about a second. In one step, this would block lease renewals, health checks
-and other informers. So the work is a generator, and other tasks can run at each yield.
-"""
+"""Run long work on the event loop in small steps, so that lease renewals and health checks are not blocked."""
 
 from __future__ import annotations
 

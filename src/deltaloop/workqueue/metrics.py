@@ -1,7 +1,4 @@
-"""Metrics hooks of work queues.
-
-The names and meanings are those of client-go's ``workqueue_*`` metrics. An adapter implements the protocol for a
-metrics system, with one object per queue.
+"""Metrics hooks of work queues, with the names and meanings of client-go's ``workqueue_*`` metrics.
 
 Source: client-go util/workqueue/metrics.go.
 """
@@ -24,8 +21,7 @@ logger: logging.Logger = logging.getLogger("deltaloop.workqueue")
 class QueueMetrics(Protocol):
     """Hooks of one queue.
 
-    They are called without a lock, from the thread that caused them, and must not block. Exceptions are logged and do
-    not affect the queue.
+    They are called without a lock, from the thread that caused them, and must not block. Exceptions are logged.
     """
 
     def depth_changed(self, by: int) -> None:

@@ -1,4 +1,4 @@
-"""Options of work queues, and guards for the functions among them.
+"""Options of work queues.
 
 Functions of the caller run under the queue's lock during an add. If they raise, the add must still take effect, so the
 error is logged and a default applies.

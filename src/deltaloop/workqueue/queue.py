@@ -1,16 +1,13 @@
 """Work queue on an event loop.
 
-**Threads.** A lock protects the core, so all methods that are not async are thread-safe, also before a loop runs. An
-add takes effect before it returns. Adds keep the order in which they got the lock. Workers are woken in the loop's
-thread: immediately for calls from this thread, otherwise with ``call_soon_threadsafe``.
+**Threads.** All methods that are not async are thread-safe, also before a loop runs. An add takes effect before it
+returns. Workers are woken immediately by calls from the loop's thread, otherwise with ``call_soon_threadsafe``.
 
 **Event loop.** A queue belongs to the loop in which it is created, otherwise to the loop of the first awaiting call.
-Earlier adds keep their order, and delays count from their add. After its loop is closed, a queue can be used on another
-one.
+Earlier adds keep their order and delays. After its loop is closed, a queue can be used on another one.
 
-**Cancellation.** An item leaves the line in the step in which ``get`` returns. A ``get`` that is canceled before does
-not change the queue, and wakes the next worker if necessary. Use the ``timeout`` of ``get`` instead of
-``asyncio.wait_for``, which can drop a result on Python 3.11.
+**Cancellation.** A ``get`` that is canceled does not change the queue, and wakes the next worker if necessary. Use its
+``timeout`` instead of ``asyncio.wait_for``, which can drop a result on Python 3.11.
 
 Source: client-go util/workqueue/queue.go.
 """

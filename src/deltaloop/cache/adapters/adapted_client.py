@@ -1,9 +1,4 @@
-"""List and watch over the connection of another client.
-
-An adapter supplies an ``Opener``, which sends a GET request and returns the response in chunks. This module adds
-timeouts, decoding and the mapping of foreign exceptions to ``ApiError`` and ``TransportError``. It does not retry
-requests, because the reflector does.
-"""
+"""List and watch over the connection of another client, without retries, which the reflector performs."""
 
 from __future__ import annotations
 

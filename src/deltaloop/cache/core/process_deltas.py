@@ -6,16 +6,13 @@
     Deleted                           yes             removed                Deleted
     Deleted                           no              none                   none; for a tombstone: Deleted
 
-The store decides between added and updated, because after a relist or a restarted watch the delta's type can differ.
-The store is written before the notification is sent. Deltas of different keys are written in one step, so readers never
-see half of a list. Deltas of one key are applied one by one, because handlers see each state.
+The store decides between added and updated, because after a relist the delta's type can differ. The store is written
+before the notification is sent. Deltas of different keys are written in one step, so readers never see half of a list.
+Deltas of one key are applied one by one, because handlers see each state.
 
-The deletion of an unknown object (sent twice, or never shown) reaches no handler, so each handler sees (add update*
-delete)* for each key. Upstream's RealFIFO notifies handlers in this case.
-
-Objects without a key reach no handler. The other deltas are processed, then ``TransactionError`` is raised.
-
-An object that was deleted and recreated between two lists appears as an update with different uids, as in client-go.
+The deletion of an unknown object reaches no handler, so each handler sees (add update* delete)* for each key.
+Upstream's RealFIFO notifies handlers in this case. Objects without a key are skipped, then ``TransactionError`` is
+raised.
 
 Source: client-go tools/cache/controller.go, ``processDeltas``.
 """

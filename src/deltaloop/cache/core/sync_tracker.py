@@ -1,7 +1,6 @@
 """Track the delivery of the initial list to a handler.
 
-Each item of the initial list is counted when it is queued for the handler, and again after its delivery. Failed
-deliveries also count, because otherwise the handler would never sync (kubernetes#129024).
+Failed deliveries also count, because otherwise the handler would never sync (kubernetes#129024).
 
 Source: client-go tools/cache/synctrack, ``SingleFileTracker``.
 """

@@ -1,11 +1,8 @@
 """Heap of delayed items with at most one valid entry per item.
 
-Heaps cannot move or remove entries cheaply, so invalid entries stay in the heap until they reach the top (lazy
-deletion). The top entry is always valid. An entry is valid if its item has the same order number. The heap is rebuilt
-when invalid entries outnumber valid ones, so its length stays below ``2 * items + SPARE``, at an amortized constant
-cost.
-
-Items with the same due time keep their insertion order.
+Invalid entries stay in the heap until they reach the top (lazy deletion), so the top entry is always valid. The heap is
+rebuilt when invalid entries outnumber valid ones, so its length stays below ``2 * items + SPARE``. Items with the same
+due time keep their insertion order.
 
 Source: client-go util/workqueue/delaying_queue.go (``waitForPriorityQueue``, ``insert``), which moves entries in place.
 """

@@ -1,11 +1,8 @@
-"""Rate limiters, which return the delay before an item is retried.
+"""Rate limiters, which return the delay before an item is retried. They are not thread-safe.
 
-``when(item)`` returns a delay in seconds and counts a failure. ``forget(item)`` resets the item. Limiters are not
-thread-safe. The queue calls its limiter under its lock, so each queue needs its own limiter.
-
-The queue calls the limiter before it knows whether the add has an effect. If the item is already queued or has an
-earlier delay, limiters with ``refund(item)`` get the token of their shared budget back. The number of failures is
-unaffected. client-go keeps such tokens, so delays grow to hours (kubernetes issue 104554).
+The queue calls the limiter before it knows whether the add has an effect. If it has none, limiters with
+``refund(item)`` get the token of their shared budget back. client-go keeps such tokens, so delays grow to hours
+(kubernetes issue 104554).
 
 Source: client-go util/workqueue/default_rate_limiters.go.
 """

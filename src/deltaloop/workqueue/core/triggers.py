@@ -1,11 +1,7 @@
 """Triggers and priority of an item, merged from its adds.
 
-Triggers are arbitrary objects. If there are too many, those in the middle are dropped: half of the places (rounded up)
-belong to the first triggers, the others to the latest ones. ``dropped`` counts them, so that stored and dropped
-triggers together are all that were added. A merge function can combine triggers, for example several changes of one
-object. The triggers that it omits count as dropped.
-
-The priority is the highest priority of the adds.
+If there are too many triggers, those in the middle are dropped and counted: half of the places (rounded up) belong to
+the first triggers, the others to the latest ones. The priority is the highest priority of the adds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """States of the reflector as tables: the allowed feeds and the possible transitions.
 
-``STATES`` is the table in internals/machines/reflector.md, and ``FEEDS`` is enforced by the machine. A test compares
-the machine's transitions with ``STATES``.
+``STATES`` is the table in internals/machines/reflector.md. A test compares it with the machine's transitions.
 """
 
 from __future__ import annotations

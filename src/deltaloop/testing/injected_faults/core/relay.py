@@ -4,15 +4,15 @@
 
 A *fault* begins at its moment (immediately, after some seconds, or after some forwarded bytes of its direction):
 
-| fault      | effect                                                                                          |
+| fault      | effect                                                                                           |
 | ---------- | ------------------------------------------------------------------------------------------------ |
-| `Cut`      | both sides are closed gracefully, as if a program ended                                         |
-| `Reset`    | both sides are reset, as if a machine crashed                                                   |
-| `Stall`    | bytes of the direction wait, forever or for some time; reading stops once 64 KiB wait           |
-| `HalfOpen` | bytes and ends of both sides are read and discarded, so each side believes in the other         |
-| `Delay`    | bytes of the direction arrive later, in order                                                   |
-| `Throttle` | bytes of the direction arrive at a limited rate                                                 |
-| `Corrupt`  | some bits of the next bytes of the direction are flipped                                        |
+| `Cut`      | both sides are closed gracefully, as if a program ended                                          |
+| `Reset`    | both sides are reset, as if a machine crashed                                                    |
+| `Stall`    | bytes of the direction wait, forever or for some time; reading stops once 64 KiB wait            |
+| `HalfOpen` | bytes and ends of both sides are read and discarded, so each side believes that the other exists |
+| `Delay`    | bytes of the direction arrive later, in order                                                    |
+| `Throttle` | bytes of the direction arrive at a limited rate                                                  |
+| `Corrupt`  | some bits of the next bytes of the direction are flipped                                         |
 
 Rules:
 
