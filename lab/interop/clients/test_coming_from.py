@@ -48,8 +48,7 @@ def crd() -> dict[str, Any]:
 
 def write_program(page: str, title: str, folder: Path) -> Path:
     """Write a page's program to a file of its title."""
-    name = f"docs/coming-from/{page}.md"
-    block = next(each for each in blocks(name, (ROOT / name).read_text()) if each.title == title)
+    block = next(each for each in blocks(page, (ROOT / page).read_text()) if each.title == title)
     (folder / title).write_text(block.text + "\n")
     return folder / title
 
@@ -126,7 +125,7 @@ async def test_python(page: str, tmp_path: Path) -> None:
     package, title, words = PROGRAMS[page]
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"{package} is not installed")
-    program = write_program(page, title, tmp_path)
+    program = write_program(f"docs/coming-from/{page}.md", title, tmp_path)
     await does_its_work([sys.executable, *words, str(program)], tmp_path)
 
 
@@ -146,7 +145,7 @@ def go(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 @ASKED
 @GO
 async def test_go(tmp_path: Path) -> None:
-    write_program("controller-runtime", "main.go", tmp_path)
+    write_program("docs/coming-from/controller-runtime.md", "main.go", tmp_path)
     for words in (["mod", "init", "website"], ["get", f"sigs.k8s.io/controller-runtime@{CONTROLLER_RUNTIME}"]):
         done = go(words, tmp_path)
         if done.returncode != 0:

@@ -1,6 +1,6 @@
-"""The page that has the same webhook in kopf, controller-runtime and deltaloop: all three give the same answers.
+"""The same webhook in kopf, controller-runtime and deltaloop: all three return the same responses.
 
-The programs are taken from the page and run as they are, against an embedded server that calls them. kopf's runs with
+The programs are in `same_webhook.md`, and run as they are against an embedded server that calls them. kopf's runs with
 ``make -C lab test-clients``, the one of Go with ``make -C lab test-go``, and ours with both; what is missing is skipped
 by name.
 """
@@ -41,7 +41,7 @@ from lab.interop.clients.test_coming_from import CLIENTS, CONTROLLER_RUNTIME, go
 from lab.interop.go_client.go_modules import ASKED, GO
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(900)]
-PAGE = "webhooks"
+PAGE = "lab/interop/clients/same_webhook.md"
 DATABASE = dl.ResourceType[dl.Resource]("example.com", "v1", "Database", "databases")
 OLD = dl.ResourceType[dl.Resource]("example.com", "v1beta1", "Database", "databases")
 CRD = dl.kinds.CUSTOM_RESOURCE_DEFINITION
