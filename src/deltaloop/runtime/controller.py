@@ -48,13 +48,7 @@ _HOT_LOOPS: Final = HotLoopOptions()
 
 @final
 class Cleanup(msgspec.Struct, frozen=True):
-    """Cleanup of objects that are being deleted.
-
-    Attributes:
-        function: Function that cleans up the resources of one object.
-        deadline: Time in seconds after the deletion at which ``on_deadline`` is called. None disables it.
-        on_deadline: Function that returns whether to give up.
-    """
+    """Cleanup of deleted objects; ``on_deadline`` is called ``deadline`` seconds after the deletion."""
 
     function: ReconcileFunction
     deadline: float | None = None
@@ -73,15 +67,14 @@ class Controller:
         resource: Kind to reconcile.
         owns: Kinds of owned objects. A change reconciles the controlling owner.
         children: Kinds of owned objects that ``ctx.children`` applies and prunes. Permissions to create, patch and
-            delete
-            them are included.
+            delete them are included.
         watches: Other kinds whose changes trigger reconciles.
         sources: Other triggers, such as channels and timers.
         reads: Kinds that are only read. They have a cache, but their changes trigger no reconciles.
         tracks: Kinds whose single objects ``ctx.track`` can watch. Read permissions are included.
         writes: Kinds that the controller writes (get, create, update, patch, delete), or a ``Permission`` for exact
-            verbs.
-            The role of ``deltaloop generate rbac``, the preflight and ``ManagerOptions.undeclared_access`` use them.
+            verbs. The role of ``deltaloop generate rbac``, the preflight and ``ManagerOptions.undeclared_access`` use
+            them.
         workers: Maximum number of concurrent reconciles.
         predicates: Predicates that changes of ``resource`` must pass. For other kinds, set them in the ``Watch``.
         timeout: Time limit of one reconcile in seconds. None means no limit.
@@ -93,8 +86,7 @@ class Controller:
         hot_loops: Thresholds for hot keys, which are reported and delayed. None disables the detection.
         lifespan: Resource that is open as long as the program runs. ``ctx.lifespan`` returns its value.
         finalizer: Finalizer that keeps objects until ``cleanup`` has released their resources. It must have a domain,
-            for
-            example ``example.com/backup``. By default there is none.
+            for example ``example.com/backup``. By default there is none.
         declared_cleanup: Cleanup declared with ``cleanup``; None before that.
     """
 
@@ -246,19 +238,15 @@ class Controller:
         """Declare the decorated function as the cleanup for objects that are being deleted.
 
         It replaces the reconcile function for these objects, with the same retries and timeout. The finalizer is
-        removed when
-        it returns without requesting another reconcile. ``Result(requeue_after=...)`` means that it is not done yet.
-        The
-        function must be idempotent, because the program can end before the finalizer is removed.
+        removed when it returns without requesting another reconcile. ``Result(requeue_after=...)`` means that it is not
+        done yet. The function must be idempotent, because the program can end before the finalizer is removed.
 
         Args:
             function: Cleanup function. It is ``async``, or a plain function that runs in a thread.
             deadline: Time in seconds after the object's ``deletionTimestamp`` at which ``on_deadline`` is called. At
-                least one
-                cleanup is attempted first.
+                least one cleanup is attempted first.
             on_deadline: Function that is called like ``function``, once per reconcile. If it returns True, the
-                finalizer is
-                removed without a complete cleanup. If it returns False, the retries continue.
+                finalizer is removed without a complete cleanup. If it returns False, the retries continue.
 
         Raises:
             InvalidControllerError: If the declaration is invalid.
@@ -294,10 +282,6 @@ class Controller:
 def require_controllers(given: object, call: str) -> None:
     """Reject arguments that are not controllers.
 
-    Args:
-        given: Arguments of the call.
-        call: Name of the function that the user has called.
-
     Raises:
         InvalidArgumentError: If one of them is not a controller.
     """
@@ -316,12 +300,7 @@ def require_controllers(given: object, call: str) -> None:
 
 
 def kinds_declared(controller: Controller, *, writes: bool = True) -> list[Kind]:
-    """Return all kinds that a controller names.
-
-    Args:
-        controller: Declared controller.
-        writes: Whether to include kinds that are only written.
-    """
+    """Return all kinds that a controller names."""
     beside = (*controller.owns, *controller.children, *controller.watches, *controller.reads, *controller.tracks)
     written = [each.resource if isinstance(each, Permission) else each for each in controller.writes if writes]
     return [controller.resource, *(as_watch(watch).resource for watch in beside), *written]

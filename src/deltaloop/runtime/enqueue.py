@@ -47,15 +47,13 @@ class Enqueue:
     """Informer handler that queues the keys of a mapper, each with a ``Trigger``.
 
     If the mapper raises, it is retried immediately, then with the delays of the default rate limiter. A newer change of
-    the
-    object also retries it immediately. Retries end when it succeeds or raises ``TerminalError``, or when ``close`` is
-    called. In a thread without an event loop there are no retries, and the caller of the handler receives the
+    the object also retries it immediately. Retries end when it succeeds or raises ``TerminalError``, or when ``close``
+    is called. In a thread without an event loop there are no retries, and the caller of the handler receives the
     exception.
 
     Attributes:
         takes_resources: Marker for informers of kinds with a class. It makes them pass a ``Resource`` to the mapper and
-            the
-            predicates.
+            the predicates.
     """
 
     takes_resources: Final = True
@@ -80,12 +78,10 @@ class Enqueue:
             source: Source name in the triggers.
             name: Name of the queue of failed mappings in logs. By default the source.
             predicates: Predicates that changes must pass. If one raises, the error is logged and the change passes,
-                because an
-                extra reconcile is better than a missing one.
+                because an extra reconcile is better than a missing one.
             on_trigger: Function called with source and verb for each queued key.
             on_gone: Function called with the last state of each object that is deleted or replaced by a successor. It
-                is called
-                before keys are queued and regardless of predicates.
+                is called before keys are queued and regardless of predicates.
             clock: Function that returns monotonic seconds. By default the time of the running event loop.
         """
         self._queue = queue

@@ -23,7 +23,6 @@ class InvalidControllerError(InvalidArgumentError):
     """
 
     def __init__(self, controller: str, problem: str) -> None:
-        """Keep the name of the controller."""
         super().__init__(f"controller {controller!r}: {problem}")
         self.controller = controller
 
@@ -45,7 +44,6 @@ class NotOwnedError(DeltaloopError):
     """
 
     def __init__(self, obj: str) -> None:
-        """Keep the reference."""
         super().__init__(
             f"{obj} exists and nothing controls it: adopt=True takes it over, another name leaves it alone"
         )
@@ -63,7 +61,6 @@ class OwnerGoneError(TerminalError):
     """
 
     def __init__(self, owner: str, problem: str) -> None:
-        """Keep the owner."""
         super().__init__(f"children of {owner} cannot be applied: it {problem}")
         self.owner = owner
 
@@ -77,7 +74,6 @@ class NoStatusSubresourceError(DeltaloopError):
     """
 
     def __init__(self, kind: ResourceType[Any]) -> None:
-        """Keep the kind."""
         super().__init__(
             f"{kind} has no status subresource: add `subresources: {{status: {{}}}}` to the version of its "
             "CustomResourceDefinition; of a kind that is not yours, write no status"
@@ -96,7 +92,6 @@ class WaitOnLoopError(TerminalError, RuntimeError):
     """
 
     def __init__(self, call: str, instead: str) -> None:
-        """Keep the call."""
         super().__init__(f"`{call}` must be in a plain function, got an `async def`. {instead}.")
         self.call = call
 
@@ -114,7 +109,6 @@ class UndeclaredAccessError(TerminalError):
     """
 
     def __init__(self, controller: str, needed: NeededAccess) -> None:
-        """Keep the controller and the access."""
         super().__init__(f"controller {controller!r} does not declare this: {needed}. Remedy: {needed.remedy()}")
         self.controller = controller
         self.needed = needed
@@ -129,7 +123,6 @@ class InvalidDeadlineResultError(TerminalError, TypeError):
     """
 
     def __init__(self, returned: str) -> None:
-        """Keep the class name."""
         super().__init__(f"on_deadline returned a {returned}; return True to give up, or False to go on trying")
         self.returned = returned
 
@@ -146,7 +139,6 @@ class ReconcileStoppedError(DeltaloopError):
     """
 
     def __init__(self, key: str, reason: StopReason, action: str) -> None:
-        """Keep the key and the reason."""
         super().__init__(f"{action} refused: the reconcile of {key!r} was told to stop, because {reason.value}")
         self.key = key
         self.reason = reason
@@ -172,7 +164,6 @@ class LifespanError(DeltaloopError):
     """
 
     def __init__(self, lifespan: str, phase: Literal["begin", "end"], error: Exception) -> None:
-        """Keep the lifespan and the phase."""
         super().__init__(f"lifespan {lifespan} failed to {phase}: {error_text(error)}")
         self.lifespan = lifespan
         self.phase = phase
@@ -189,7 +180,6 @@ class ShutdownTimeoutError(DeltaloopError):
     """
 
     def __init__(self, keys: Sequence[str]) -> None:
-        """Keep the keys."""
         super().__init__(f"{len(keys)} reconcile(s) did not end in time and were left behind: {', '.join(keys)}")
         self.keys: tuple[str, ...] = tuple(keys)
 
@@ -204,7 +194,6 @@ class HealthServerError(DeltaloopError):
     """
 
     def __init__(self, message: str, *, host: str, port: int) -> None:
-        """Keep the address."""
         super().__init__(message)
         self.host = host
         self.port = port

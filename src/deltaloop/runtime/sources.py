@@ -45,12 +45,10 @@ class Watch:
     Attributes:
         resource: Kind to watch.
         to: Plain function that returns the objects to reconcile, as keys, requests or objects. It takes the changed
-            object
-            and, optionally, the controller's ``Caches``. For updates it is called with the old and the new object. None
-            means the owner in ``owns``, and the same namespace and name in ``watches``.
+            object and, optionally, the controller's ``Caches``. For updates it is called with the old and the new
+            object. None means the owner in ``owns``, and the same namespace and name in ``watches``.
         by_index: Alternative to ``to``: name of an index (``indexers`` of the controller) with names of such objects,
-            as
-            ``namespace/name`` or, within the same namespace, the bare name. The indexed objects are reconciled.
+            as ``namespace/name`` or, within the same namespace, the bare name. The indexed objects are reconciled.
         predicates: Predicates that changes must pass.
         namespace: The only namespace to watch. None means that of the manager.
         label_selector: Label selector of the objects.
@@ -168,9 +166,9 @@ class Channel:
 class Periodic:
     """Source of reconciles at regular intervals, for fixed keys or for changes that a polling function finds.
 
-    Fixed keys are reconciled after each ``period``, even without a change. A polling function is called immediately
-    and then after each ``period``. It returns a dict from keys to values, such as versions or etags. Keys whose value
-    is new, changed or gone are reconciled, which includes all keys of the first result.
+    Fixed keys are reconciled after each ``period``, even without a change. A polling function is called immediately and
+    then after each ``period``. It returns a dict from keys to values, such as versions or etags. Keys whose value is
+    new, changed or gone are reconciled, which includes all keys of the first result.
     """
 
     def __init__(
@@ -187,8 +185,7 @@ class Periodic:
             period: Interval in seconds. A call that takes longer delays the next one, and calls never overlap.
             requests: Keys, requests or objects to reconcile, or a plain or ``async`` function that returns them. With
                 ``changed_only`` it is the polling function, which runs in a thread if it is plain. For a controller
-                that
-                always processes all objects, use ``Request("", "all")``.
+                that always processes all objects, use ``Request("", "all")``.
             changed_only: Whether to reconcile only changed keys.
             name: Name in triggers and metrics.
 
@@ -213,10 +210,9 @@ class Periodic:
         """Queue the keys once per period until canceled.
 
         Periods count from the start, regardless of the duration of calls. Exceptions of the function are logged, at
-        most once a
-        minute per kind of error (others with level DEBUG), and it is called again after a period. Its result is then
-        compared
-        with the last valid one. A polling thread that still runs at the end is left to end by itself.
+        most once a minute per kind of error (others with level DEBUG), and it is called again after a period. Its
+        result is then compared with the last valid one. A polling thread that still runs at the end is left to end by
+        itself.
         """
         loop = asyncio.get_running_loop()
         errors, polled = ErrorSummaries(), Polled()

@@ -81,15 +81,9 @@ class Permission:
 
 @final
 class AccessRule(msgspec.Struct, frozen=True, order=True):
-    """One verb on one resource.
+    """One verb on one resource (plural, with ``/subresource`` if there is one).
 
-    Attributes:
-        group: API group.
-        resource: Plural name, with ``/subresource`` if there is one.
-        verb: RBAC verb.
-        namespace: The only namespace. An empty value means all namespaces, or a cluster-scoped kind.
-        namespaced: Whether the kind is namespaced.
-        name: Name of the only object. An empty value means all objects.
+    An empty ``namespace`` means all namespaces or a cluster-scoped kind. An empty ``name`` means all objects.
     """
 
     group: str
@@ -134,10 +128,8 @@ def rules_of_access(
 ) -> list[AccessRule]:
     """Return the rules of a permission.
 
-    Args:
-        access: Permission.
-        kind: Resource type of its kind. Required if the kind is not built in.
-        namespace: Default for ``access.namespace``. None means all namespaces.
+    ``kind`` is required for kinds that are not built in. ``namespace`` is the default for ``access.namespace``; None
+    means all namespaces.
 
     Raises:
         UnknownResourceError: If the kind is not built in and ``kind`` is missing.
@@ -157,15 +149,8 @@ def implied_rules(
     """Return additional rules that declared writes may require, for roles but not for the preflight.
 
     A controller writes the status of its own kind, unless the kind is built in or the controller declares status
-    writes. If
-    it writes owned kinds, their owner references block the owner's deletion. With the admission plugin
+    writes. If it writes owned kinds, their owner references block the owner's deletion. With the admission plugin
     ``OwnerReferencesPermissionEnforcement``, this requires ``update`` on the owner's ``finalizers``.
-
-    Args:
-        own: Reconciled kind.
-        owned: Kinds of owned objects.
-        writes: Declared writes.
-        namespace: The only namespace. None means all namespaces.
     """
     writes = tuple(writes)
     # Compare names, because a kind with its own class is the same kind.
@@ -214,7 +199,6 @@ class PreflightError(DeltaloopError):
     """
 
     def __init__(self, missing: Sequence[AccessRule]) -> None:
-        """Describe all missing verbs, grouped by resource."""
         verbs: dict[tuple[str, str, str, bool], list[str]] = {}
         for rule in missing:
             what = rule.group_resource, rule.name, rule.namespace, rule.namespaced
@@ -239,12 +223,8 @@ def roles(rules: Iterable[AccessRule], *, name: str, namespace: str | None = Non
     """Return roles that grant the rules: a ClusterRole for cluster-wide rules and one Role per namespace.
 
     Resources of a group with the same verbs share a rule, and so do objects of a resource. The order is deterministic.
-    Rules for single objects are omitted if a rule for all objects exists.
-
-    Args:
-        rules: Rules to grant.
-        name: Name of the roles.
-        namespace: Namespace for rules of namespaced kinds that specify none.
+    Rules for single objects are omitted if a rule for all objects exists. ``namespace`` is the default for rules of
+    namespaced kinds.
     """
     places: dict[str, dict[tuple[str, str, str], set[str]]] = {}
     for rule in rules:

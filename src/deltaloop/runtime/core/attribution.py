@@ -50,13 +50,7 @@ class Attribution:
     ) -> None:
         """Record that a reconcile of a controller produced a version of an object.
 
-        Args:
-            uid: UID of the object.
-            version: New version.
-            controller: Name of the controller.
-            number: Number of the reconcile.
-            key: Reconciled key.
-            base: Version before the write. It is empty if the write created the object, and None if it is unknown.
+        ``base`` is the version before the write: empty for a new object, None if unknown.
         """
         if not uid:
             return
@@ -69,14 +63,7 @@ class Attribution:
         self.wrote(uid, _DELETED, controller=controller, number=number, key=key)
 
     def is_echo(self, trigger: Trigger, *, controller: str, key: str, since: int) -> bool:
-        """Return whether reconciles of a key caused all changes of a trigger.
-
-        Args:
-            trigger: Trigger to check.
-            controller: Name of the controller.
-            key: Key of the reconciles.
-            since: Number of the first reconcile that counts.
-        """
+        """Return whether reconciles of a key, from number ``since`` on, caused all changes of a trigger."""
         if trigger.reference is None or trigger.verb not in _CHANGES:
             return False
         uid, version = trigger.reference.uid, trigger.new_resource_version

@@ -72,12 +72,8 @@ class Identity(NamedTuple):
 class Child(msgspec.Struct, frozen=True, kw_only=True):
     """A desired child.
 
-    Attributes:
-        kind: Resource type of the child.
-        namespace: Namespace of the child; empty for cluster-scoped kinds.
-        name: Name of the child.
-        body: Configuration to apply.
-        fingerprint: Hash of the configuration including Secret values, which never leaves the process.
+    ``body`` is the configuration to apply. ``fingerprint`` is its hash including Secret values, which never leaves the
+    process. ``namespace`` is empty for cluster-scoped kinds.
     """
 
     kind: ResourceType[Any]
@@ -119,12 +115,7 @@ def owner_uids(obj: Resource) -> tuple[str, ...]:
 
 
 def child_owner(own: ResourceType[Any], controller: str) -> Mapper:
-    """Return a mapper from a child to the key of its owner.
-
-    Args:
-        own: Kind of the owners.
-        controller: Name of the controller whose children without an owner reference are mapped.
-    """
+    """Return a mapper from a child of a controller to the key of its owner."""
     by_reference = owner_key(own)
 
     def map_child(obj: Resource) -> Mapped:
@@ -146,14 +137,7 @@ def controlling_owner(obj: Resource) -> OwnerReference | None:
 
 
 def standing(present: Resource | None, *, owner: Resource, own: ResourceType[Any], controller: str) -> Standing:
-    """Return the relation of an existing object to the owner of a desired child.
-
-    Args:
-        present: Existing object; None if there is none.
-        owner: Owner of the desired child.
-        own: Kind of the owner.
-        controller: Name of the controller.
-    """
+    """Return the relation of an existing object to the owner of a desired child."""
     if present is None:
         return Standing.MISSING
     found = controlling_owner(present)
@@ -194,14 +178,6 @@ def desired_child(
     garbage_collected: bool = True,
 ) -> Child:
     """Return the child to apply for a desired object.
-
-    Args:
-        declared: Kind of the child.
-        fields: Object decoded from JSON.
-        owner: Owner of the child.
-        own: Kind of the owner.
-        controller: Name of the controller.
-        garbage_collected: Whether the child gets an owner reference if possible.
 
     Raises:
         InvalidChildrenError: If the object cannot be a child of the owner.

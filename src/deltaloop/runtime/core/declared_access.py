@@ -75,13 +75,7 @@ class DeclaredAccess:
     """Declared access of one controller."""
 
     def __init__(self, rules: Iterable[AccessRule], later: Iterable[tuple[Permission, str | None]] = ()) -> None:
-        """Index the rules.
-
-        Args:
-            rules: Rules for known kinds.
-            later: Permissions for kinds that are given by name and not known yet, with their namespace (None means
-                all).
-        """
+        """Index the rules; ``later`` has permissions for kinds that are given by name and not known yet."""
         self._places: dict[tuple[str, str, str], set[str]] = {}
         for rule in rules:
             self._places.setdefault((rule.group, rule.resource, rule.verb), set()).add(rule.namespace)

@@ -32,12 +32,7 @@ _SELECTOR: Final = frozenset({"matchLabels", "matchExpressions"})
 @final
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A field that differs from the applied value.
-
-    Attributes:
-        path: Path of the field, for example ``("spec", "containers", 0, "image")``.
-        live: Present value; ``MISSING`` if there is none.
-    """
+    """A field that differs from the applied value; ``live`` is ``MISSING`` if the field is missing."""
 
     path: PathParts
     live: object
@@ -50,13 +45,7 @@ Differences = tuple[Difference, ...]
 
 
 def differences(node: TypeNode, sent: dict[str, object], live: dict[str, object]) -> Differences:
-    """Return the fields that differ from the applied configuration.
-
-    Args:
-        node: Type of the kind.
-        sent: Applied configuration.
-        live: Present object.
-    """
+    """Return the fields that differ from the applied configuration."""
     found: list[Difference] = []
     _compare(node, sent, _as_stored(node, sent), live, (), found)
     return tuple(found)
@@ -113,13 +102,7 @@ def _same(one: object, other: object) -> bool:
 @final
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Result of the last apply or comparison of a child.
-
-    Attributes:
-        fingerprint: Hash of the applied configuration.
-        version: Resource version at that time.
-        differences: Fields that the server keeps with other values than the applied ones.
-    """
+    """Result of the last apply or comparison of a child."""
 
     fingerprint: str
     version: str
@@ -135,8 +118,7 @@ class KnownChildren:
 
         Args:
             limit: Maximum number of children. A forgotten child is compared again, and applied again if the server
-                keeps other
-                values.
+                keeps other values.
         """
         self._limit = limit
         self._known: OrderedDict[str, Known] = OrderedDict()

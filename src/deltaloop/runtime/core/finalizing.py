@@ -52,13 +52,7 @@ class FinalizerRun:
     """Decisions of one reconcile of a controller with a finalizer."""
 
     def __init__(self, finalizer: str, *, deadline: float | None, failed_before: bool) -> None:
-        """Start before the object has been read.
-
-        Args:
-            finalizer: Finalizer of the controller.
-            deadline: Time in seconds after the deletion at which ``on_deadline`` is called. None disables it.
-            failed_before: Whether the previous reconcile failed.
-        """
+        """Start before the object has been read; ``deadline`` is in seconds after the deletion."""
         self._finalizer = finalizer
         self._deadline = deadline
         self._failed_before = failed_before
@@ -67,12 +61,7 @@ class FinalizerRun:
         self._uid = self._cleaned_up = ""
 
     def seen(self, obj: Resource | None, now: float) -> FinalizerStep:
-        """Process the object's state at the start, and after each write.
-
-        Args:
-            obj: Object; None if it does not exist.
-            now: Time in seconds since the epoch.
-        """
+        """Process the object's state at the start and after each write; ``now`` is in seconds since the epoch."""
         has_it = obj is not None and self._finalizer in obj.finalizers
         if self._cleaned_up:
             return (
@@ -92,10 +81,7 @@ class FinalizerRun:
     def tried(self, ended: Returned | Raised, now: float, *, stopped: bool) -> FinalizerStep:
         """Process the end of a cleanup, which is done if it succeeded and requested no further reconcile.
 
-        Args:
-            ended: Result of the cleanup.
-            now: Time in seconds since the epoch.
-            stopped: Whether the reconcile was told to stop, which invalidates the result.
+        If the reconcile was told to stop, the result does not count.
         """
         self._tried = True
         if stopped:
@@ -150,7 +136,6 @@ class BeginsDeletion(Predicate):
     __slots__ = ("finalizer",)
 
     def __init__(self, finalizer: str) -> None:
-        """Keep the finalizer."""
         self.finalizer: str = finalizer
 
     def allows(self, change: Change) -> bool:

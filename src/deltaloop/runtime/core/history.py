@@ -1,9 +1,8 @@
 """History of the last reconciles of each object, for ``deltaloop why``.
 
 It keeps at most ``LIMIT`` keys, and ``EACH`` reconciles per key. Keys that have been idle for longest are forgotten
-first. The output contains no object data, only names, versions, times and paths of changed fields. The paths are
-rarely needed and expensive, so the latest ``MOST_BYTES`` of objects before and after writes are kept and compared on
-demand.
+first. The output contains no object data, only names, versions, times and paths of changed fields. The paths are rarely
+needed and expensive, so the latest ``MOST_BYTES`` of objects before and after writes are kept and compared on demand.
 """
 
 from __future__ import annotations
@@ -130,14 +129,9 @@ class History:
     def about(self, kind: str, keys: frozenset[str]) -> tuple[Reconciled, ...]:
         """Return an object's own reconciles, and those that it triggered or that wrote it.
 
-        Args:
-            kind: Name of a controller, or a kind such as ``Foo``, ``deployment`` or ``apps/v1/Deployment``. An empty
-                value
-                means reconciled objects of any kind.
-            keys: ``namespace/name`` or the name. Pass both if the scope of the kind is unknown.
-
-        Returns:
-            At most ``MOST_ANSWERS`` reconciles, latest first.
+        ``kind`` is the name of a controller, or a kind such as ``Foo``, ``deployment`` or ``apps/v1/Deployment``. An
+        empty value means reconciled objects of any kind. ``keys`` has ``namespace/name`` or the name, or both if the
+        scope is unknown. The result has at most ``MOST_ANSWERS`` reconciles, latest first.
         """
         wanted = kind.lower()
         found = [run for runs in self._keys.values() for run in runs if _concerns(run, wanted, keys)]

@@ -68,7 +68,6 @@ class HotLoopOptions(Options, frozen=True, kw_only=True):
     limit: int = 1000
 
     def __post_init__(self) -> None:
-        """Check types and values."""
         check_types(self)
         require_positive(
             "HotLoopOptions",
@@ -177,12 +176,10 @@ class HotLoops:
 
     Attributes:
         watched: Keys that are hot or marked. Other keys need neither ``delay`` nor ``wants_to_see``, and need
-            ``observe``
-            only after writes.
+            ``observe`` only after writes.
     """
 
     def __init__(self, options: HotLoopOptions) -> None:
-        """Start with calm keys."""
         self._options = options
         self._keys: OrderedDict[str, _Key] = OrderedDict()
         self.watched: set[str] = set()
@@ -203,15 +200,10 @@ class HotLoops:
         return max(0.0, known.hot.next_at - now)
 
     def wants_to_see(self, key: str, *, triggers: Sequence[Trigger]) -> tuple[str, str] | None:
-        """Return kind and key of an object to read from the server before a reconcile; None if there is none.
+        """Return kind and key of an object to read from the server before a reconcile; None for no object.
 
-        The object is requested once. Pass it to ``saw``.
-
-        Args:
-            key: Key of the beginning reconcile.
-            triggers: Triggers with their origins. A trigger without an origin and with a version other than the last
-                own write
-                shows that the other writer has written again, so ``managedFields`` contain its name.
+        The object is requested once. Pass it to ``saw``. A trigger without an origin and with a version other than the
+        last own write shows that the other writer has written again, so ``managedFields`` contain its name.
         """
         known = self._keys.get(key)
         for subject, last in known.objects.items() if known is not None else ():
@@ -225,13 +217,7 @@ class HotLoops:
         return None
 
     def saw(self, key: str, subject: tuple[str, str], obj: Resource) -> None:
-        """Record the field owners of an object that was read from the server.
-
-        Args:
-            key: Key of the beginning reconcile.
-            subject: Result of ``wants_to_see``.
-            obj: Object as read from the server.
-        """
+        """Record the field owners of an object that was read from the server, as ``wants_to_see`` requested."""
         known = self._keys.get(key)
         written = None if known is None else known.objects.get(subject)
         if written is not None and written.uid == obj.uid:
@@ -240,15 +226,7 @@ class HotLoops:
     def observe(
         self, key: str, *, triggers: Sequence[Trigger], writes: Sequence[OwnWrite], succeeded: bool, now: float
     ) -> tuple[Fact, ...]:
-        """Process an ended reconcile, and return the facts to report.
-
-        Args:
-            key: Key of the object, ``namespace/name``.
-            triggers: Triggers with their origins.
-            writes: Writes of the reconcile.
-            succeeded: Whether it succeeded.
-            now: Monotonic time in seconds.
-        """
+        """Process an ended reconcile, and return the facts to report; ``now`` is in monotonic seconds."""
         own = bool(triggers)
         for trigger in triggers:
             own = own and trigger.origin != ""
@@ -337,8 +315,7 @@ class HotLoops:
         """Return the fields that another writer changed after the last write, and this write changed again.
 
         Comparing fields is expensive. A single write after another writer's change is only stored, and compared if a
-        second one
-        follows.
+        second one follows.
         """
         if write.before is None:
             # This key created the object earlier and another program deleted it, for example the garbage collector.
@@ -378,8 +355,7 @@ def _other(
     """Return the other writer: another controller of this program, or the field manager that owns the fields.
 
     Without ``seen`` and without ``managedFields`` in the cache, only the responses to own writes remain. The second of
-    two
-    responses contains the writer, unless this write took over all of its fields. Then the result is empty.
+    two responses contains the writer, unless this write took over all of its fields. Then the result is empty.
     """
     for trigger in reversed(triggers):
         of_object = trigger.reference is not None and trigger.reference.uid == write.uid

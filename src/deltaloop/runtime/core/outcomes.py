@@ -36,8 +36,7 @@ class Result:
 
     Attributes:
         requeue_after: Time in seconds from the end of this reconcile to the next one. Zero or less means immediately,
-            None
-            means never.
+            None means never.
         requeue: Whether to reconcile again with the rate limiter's delay, like after an error. ``requeue_after`` takes
             precedence.
         jitter: Maximum random increase of ``requeue_after`` as a fraction, for example 0.1 for up to 10 %. It spreads
@@ -52,7 +51,6 @@ class Result:
     jitter: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the values."""
         if self.requeue_after is not None and not math.isfinite(self.requeue_after):
             raise ValueError(f"Result.requeue_after is {self.requeue_after!r}; a finite number of seconds is needed")
         if not 0.0 <= self.jitter <= 1.0:
@@ -96,7 +94,6 @@ class NotAwaitedError(TerminalError):
     """
 
     def __init__(self, calls: Sequence[str]) -> None:
-        """Keep the calls."""
         self.calls: tuple[str, ...] = tuple(calls)
         call, _, where = calls[0].partition(" at ")
         self.where: str = where
@@ -122,13 +119,7 @@ class ReconcileTimeoutError(DeltaloopError, TimeoutError):
 
 @final
 class Returned(msgspec.Struct, frozen=True):
-    """The reconcile function returned a value.
-
-    Attributes:
-        value: Returned value.
-        not_awaited: Calls that were not awaited, with their locations.
-        where: Location of the function, if the value is invalid.
-    """
+    """The reconcile function returned a value; ``where`` is the function's location if the value is invalid."""
 
     value: object
     not_awaited: tuple[str, ...] = ()
@@ -295,11 +286,7 @@ NOTHING: Final = KeyDecision(case=Case.NOTHING, row=ROWS[Case.NOTHING])
 def decide(ended: Ended, *, declared: Iterable[str] = ()) -> KeyDecision:
     """Return the decision about a key after its reconcile.
 
-    Args:
-        ended: Result of the reconcile.
-        declared: Kinds that the controller declares, for example ``Foo``. The server can serve them later, so errors
-            about
-            them are retried.
+    Errors about the controller's ``declared`` kinds are retried, because the server can serve them later.
     """
     match ended:
         case Stopped():

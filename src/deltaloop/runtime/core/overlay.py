@@ -74,14 +74,7 @@ class WriteKind(Enum):
 
 @final
 class UnknownWrite(msgspec.Struct, frozen=True):
-    """A write with an unknown outcome.
-
-    Attributes:
-        kind: Kind of the write.
-        uid: UID of the object; empty if unknown.
-        version: Version on which the write was based; empty if unknown.
-        until: Time after which the write cannot be in progress any more.
-    """
+    """A write with an unknown outcome, which can be in progress until ``until``; unknown fields are empty."""
 
     kind: WriteKind
     uid: str
@@ -91,7 +84,10 @@ class UnknownWrite(msgspec.Struct, frozen=True):
 
 @final
 class Overlay:
-    """Own writes of one program to the objects of one cache."""
+    """Own writes of one program to the objects of one cache.
+
+    ``reached`` is the version that the cache has reached, and ``now`` is in monotonic seconds.
+    """
 
     def __init__(self) -> None:
         """Create an empty overlay."""
@@ -111,16 +107,10 @@ class Overlay:
         entry = self.entries.get(key)
         return entry.uid if isinstance(entry, Gone) else ""
 
-    # -- what was written
+    # -- writes
 
     def wrote(self, obj: Resource, *, reached: str, now: float) -> None:
-        """Record the response to a write, or an object read from the server.
-
-        Args:
-            obj: Stored object.
-            reached: Version that the cache has reached.
-            now: Monotonic time in seconds.
-        """
+        """Record the response to a write, or an object read from the server."""
         if obj.resource_version == reached or 0 < obj.version < version_number(reached):
             return  # the watch was faster than the response
         present = self.entries.get(obj.key)
@@ -134,15 +124,7 @@ class Overlay:
         self.entries[obj.key] = StoredWrite(obj, now, reached)
 
     def deleted(self, key: str, *, uid: str, version: str, reached: str, now: float) -> None:
-        """Record a successful deletion.
-
-        Args:
-            key: Key of the object.
-            uid: UID of the object; never empty.
-            version: Newest known version of the object; empty if unknown.
-            reached: Version that the cache has reached.
-            now: Monotonic time in seconds.
-        """
+        """Record a successful deletion; ``version`` is the newest known one and can be empty."""
         present = self.entries.get(key)
         if isinstance(present, StoredWrite) and is_newer(present.obj.resource_version, version):
             if present.obj.uid != uid:
@@ -156,12 +138,7 @@ class Overlay:
     def lost_sight(self, key: str, kind: WriteKind, *, uid: str = "", version: str = "", now: float) -> None:
         """Record a write without a response that may have been carried out.
 
-        Args:
-            key: Key of the object.
-            kind: Kind of the write.
-            uid: UID of the object; empty if unknown.
-            version: Version on which the write was based; empty if there is none.
-            now: Monotonic time in seconds.
+        ``version`` is the version on which the write was based. ``uid`` and ``version`` are empty if unknown.
         """
         present = self._unknown.get(key)
         if present is not None and now < present.until:  # for two writes at once, only time proves that both are over
@@ -170,11 +147,9 @@ class Overlay:
         self.has_unknown = True
 
     def lost_sight_of_generated(self, beginning: str, *, now: float) -> None:
-        """Record a create with a generated name and without a response, whose key is unknown.
+        """Record a create with a generated name and without a response.
 
-        Args:
-            beginning: Prefix of the key: ``namespace/`` and the ``generateName``.
-            now: Monotonic time in seconds.
+        ``beginning`` is the prefix of the unknown key: ``namespace/`` and the ``generateName``.
         """
         self._unknown_names[beginning] = now + UNCERTAIN_FOR
         self.has_unknown = True
@@ -208,17 +183,9 @@ class Overlay:
     ) -> bool:
         """Record the server's state of an uncertain key, and return whether it is an unknown successor.
 
-        If another writer has created a successor, only the deletion of the known object is recorded. The successor is
-        shown
-        when the cache delivers it together with other changes. A program that still sees the causes of a deletion would
+        For an unknown successor, only the deletion of the known object is recorded. The successor is shown when the
+        cache delivers it together with other changes. A program that still sees the causes of a deletion would
         otherwise delete the successor as well.
-
-        Args:
-            key: Key of the object, ``namespace/name``.
-            live: Object read after the write was sent; None if it does not exist.
-            reached: Version that the cache has reached.
-            now: Monotonic time in seconds.
-            cached: Cached object; None if there is none.
         """
         unknown = self._unknown.get(key)
         if unknown is not None and _is_over(unknown, live):
@@ -249,17 +216,10 @@ class Overlay:
                 pass
         return found
 
-    # -- what is seen
+    # -- reads
 
     def show(self, key: str, cached: Resource | None, *, reached: str, now: float) -> Resource | None:
-        """Return the object as this program knows it; None if it does not exist.
-
-        Args:
-            key: Key of the object, ``namespace/name``.
-            cached: Cached object; None if there is none.
-            reached: Version that the cache has reached.
-            now: Monotonic time in seconds.
-        """
+        """Return the object as this program knows it; None if it does not exist."""
         entry = self.entries.get(key)
         if entry is None:
             return cached
@@ -277,15 +237,7 @@ class Overlay:
         reached: str,
         now: float,
     ) -> list[Resource]:
-        """Return a list or an index result as this program knows it.
-
-        Args:
-            cached: Result of the cache.
-            lookup: Function that returns the cached object of a key.
-            matches: Function that returns whether an object belongs to the result.
-            reached: Version that the cache has reached.
-            now: Monotonic time in seconds.
-        """
+        """Return a list or an index result as this program knows it."""
         if not self.entries:
             return [*cached]
         answer = {obj.key: obj for obj in cached}

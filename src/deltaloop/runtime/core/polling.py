@@ -1,9 +1,8 @@
-"""Comparison of the answers of a polling function.
+"""Comparison of the results of a polling function.
 
 The function returns keys, each with a value to compare: a version, an etag, a hash, or the whole object. All keys of
-the
-first answer are new, because earlier changes are unknown. Invalid answers are ignored, so the next answer is compared
-with the last valid one.
+the first result are new, because earlier changes are unknown. Invalid results are ignored, so the next result is
+compared with the last valid one.
 """
 
 from __future__ import annotations
@@ -18,14 +17,13 @@ from deltaloop.runtime.core.requests import Request
 
 @final
 class Polled:
-    """Last answer of one polling function."""
+    """Last result of one polling function."""
 
     def __init__(self) -> None:
-        """Start without an answer."""
         self._found: dict[str, object] = {}
 
     def changes(self, answer: object) -> list[tuple[str, str]]:
-        """Store an answer, and return the keys that differ from the last one as ``new``, ``changed`` or ``gone``.
+        """Store a result, and return the keys that differ from the last one as ``new``, ``changed`` or ``gone``.
 
         Args:
             answer: Mapping from keys or requests to values, which are compared with ``==``.

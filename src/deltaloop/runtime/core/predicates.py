@@ -238,7 +238,6 @@ class And(Predicate):
     __slots__ = ("predicates",)
 
     def __init__(self, *predicates: Predicate) -> None:
-        """Combine predicates."""
         self.predicates: tuple[Predicate, ...] = predicates
 
     def allows(self, change: Change) -> bool:
@@ -256,7 +255,6 @@ class Or(Predicate):
     __slots__ = ("predicates",)
 
     def __init__(self, *predicates: Predicate) -> None:
-        """Combine predicates."""
         self.predicates: tuple[Predicate, ...] = predicates
 
     def allows(self, change: Change) -> bool:

@@ -25,13 +25,7 @@ class Leadership(Enum):
 
 @final
 class CacheState(msgspec.Struct, frozen=True, kw_only=True):
-    """State of one cache.
-
-    Attributes:
-        name: Kind of the cache, with its namespace if there is one.
-        synced: Whether it has received a full list.
-        last_confirmed_at: Time at which the server last confirmed that it is current; None before the first time.
-    """
+    """State of one cache; ``last_confirmed_at`` is None before the server's first confirmation."""
 
     name: str
     synced: bool
@@ -67,17 +61,7 @@ def readiness(
     max_staleness: float,
     require_leadership: bool = False,
 ) -> tuple[Check, ...]:
-    """Return the checks of ``/readyz``.
-
-    Args:
-        caches: States of the caches.
-        leadership: Role of this process in the election.
-        started: Whether the start is complete.
-        stopping: Whether the shutdown has begun.
-        now: Time in seconds on the clock of the caches.
-        max_staleness: Maximum time in seconds without a confirmation by the server.
-        require_leadership: Whether standbys are not ready.
-    """
+    """Return the checks of ``/readyz``; times are in seconds."""
     behind: list[str] = []
     stale: list[str] = []
     for cache in caches:
@@ -101,13 +85,7 @@ def readiness(
 
 
 def answer(checks: Iterable[Check], *, verbose: bool, exclude: frozenset[str] = frozenset()) -> tuple[bool, str]:
-    """Return whether all checks passed, and the response text.
-
-    Args:
-        checks: Checks with their results.
-        verbose: Whether to list checks that passed.
-        exclude: Names of excluded checks.
-    """
+    """Return whether all checks passed, and the response text."""
     asked = [check for check in checks if check.name not in exclude]
     ok = all(check.ok for check in asked)
     if ok and not verbose:

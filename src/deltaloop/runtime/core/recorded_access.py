@@ -25,14 +25,7 @@ _FORMAT: Final = 1
 def rules_of_request(
     method: str, path: str, query: Mapping[str, str], *, content_type: str = ""
 ) -> tuple[AccessRule, ...]:
-    """Return the rules for a request; empty for non-resource paths and for requests that need no permission.
-
-    Args:
-        method: HTTP method.
-        path: URL path.
-        query: Query parameters.
-        content_type: Content type of the body. Server-side apply also needs ``create``.
-    """
+    """Return the rules for a request; empty for non-resource paths and for requests that need no permission."""
     parts = [part for part in path.split("/") if part]
     if parts[:1] == ["api"] and len(parts) >= 3:
         group, rest = "", parts[2:]

@@ -91,7 +91,6 @@ class InvalidRequestsError(TerminalError, TypeError):
     where: str = ""
 
     def __init__(self, returned: str) -> None:
-        """Keep the class name."""
         super().__init__(
             f"a {returned} does not say what to reconcile; return a list of keys, requests or objects, or []"
         )
@@ -108,10 +107,6 @@ def owner_key(owner: TypedKind[Any], *, controller_only: bool = True) -> Mapper:
 
     Owners are compared by group and kind but not by version, like upstream. A namespaced owner is in the object's
     namespace.
-
-    Args:
-        owner: Resource type or class of the owners.
-        controller_only: Whether to include only the controlling owner.
 
     Source: controller-runtime pkg/handler/enqueue_owner.go.
     """
@@ -135,12 +130,7 @@ def keys_by_index(obj: Resource, lookup: Callable[[str], Iterable[Resource]]) ->
     """Return the keys of the objects whose index contains an object's name.
 
     The index contains ``namespace/name`` or the bare name. A bare name matches only in the same namespace, if both
-    kinds
-    are namespaced.
-
-    Args:
-        obj: Referenced object.
-        lookup: Function that returns the objects under an index value.
+    kinds are namespaced.
     """
     keys = [found.key for found in lookup(obj.key)]
     if obj.namespace:
@@ -153,13 +143,7 @@ def requests_for(
 ) -> tuple[Iterable[str], Trigger]:
     """Return the distinct keys that a change affects, and their common trigger.
 
-    Args:
-        mapper: Function from an object to keys.
-        source: Source of the change, with low cardinality.
-        verb: ``add``, ``update`` or ``delete``.
-        old: Object before the change; None if it is new.
-        new: Object after the change; None if it is gone. ``old`` and ``new`` cannot both be None.
-        now: Monotonic time in seconds.
+    ``old`` is None for new objects, and ``new`` for deleted ones. ``now`` is in monotonic seconds.
 
     Raises:
         InvalidRequestsError: If the mapper returns an invalid value.
@@ -216,18 +200,10 @@ def keys_of(mapped: Any) -> Iterable[str]:
 
 @final
 class Unmapped:
-    """Changes whose mapper failed, by object and in order.
-
-    Attributes:
-        changes: Waiting changes by key.
-    """
+    """Changes whose mapper failed, by object and in order."""
 
     def __init__(self, bound: int = _UNMAPPED) -> None:
-        """Create an empty collection.
-
-        Args:
-            bound: Maximum number of changes per object. Beyond that, the two oldest are merged into one.
-        """
+        """Create an empty collection; beyond ``bound`` changes per object, the two oldest are merged."""
         self._bound = bound
         self.changes: dict[str, deque[Change]] = {}
 

@@ -66,13 +66,7 @@ class Runs(Generic[R]):
     def __init__(
         self, make: Callable[[str, int, float, float | None], R], *, slots: int, timeout: float | None
     ) -> None:
-        """Create an empty collection.
-
-        Args:
-            make: Function that creates a run from key, number, start time and deadline.
-            slots: Maximum number of runs at a time.
-            timeout: Timeout of a run in seconds. None means no timeout.
-        """
+        """Create an empty collection; ``timeout`` is in seconds, and None means no timeout."""
         self.slots = slots
         self.timeout = timeout
         self._make = make

@@ -108,14 +108,9 @@ class Shutdown:
         duplicate_signal_window: float = REPEAT_WINDOW,
         grace: float = 0.0,
     ) -> None:
-        """Start in the running phase.
+        """Start in the running phase; times are in seconds, and ``timeout`` limits the others.
 
-        Args:
-            drain_timeout: Time in seconds for reconciles to end by themselves, limited to ``timeout``.
-            timeout: Time limit in seconds for the whole shutdown.
-            duplicate_signal_window: Time in seconds within which stops from the same source count once. 0 counts each
-                stop.
-            grace: Time in seconds from the first stop for which webhooks are served, limited to ``timeout``.
+        If ``duplicate_signal_window`` is 0, each stop counts.
         """
         self._grace = min(grace, timeout)
         self._drain_timeout = min(drain_timeout, timeout)
@@ -128,9 +123,7 @@ class Shutdown:
     def stop(self, now: float, *, source: str = "") -> Heard:
         """Begin the shutdown; a second call ends it immediately.
 
-        Args:
-            now: Monotonic time in seconds.
-            source: Source of the stop, such as the name of a signal. Calls without a source are never duplicates.
+        Stops without a source are never duplicates.
         """
         if self.phase is Phase.RUNNING:
             self.phase = Phase.DRAINING

@@ -3,8 +3,8 @@
 A standby does not empty its queue. The queue needs a key for each existing object, which the next leader must
 reconcile. Without this limit it would also keep the keys of all deleted objects.
 
-A key is dropped if its object is not cached and a trigger shows that the key names an object: an event of the object
-or of an object that it owned. Keys from sources and custom mappings stay. The latest keys also stay, because a crashed
+A key is dropped if its object is not cached and a trigger shows that the key names an object: an event of the object or
+of an object that it owned. Keys from sources and custom mappings stay. The latest keys also stay, because a crashed
 leader may not have seen those deletions.
 """
 
@@ -29,12 +29,7 @@ def surplus(queued: int, cached: int) -> int:
     """Return the number of keys of deleted objects to drop, oldest first.
 
     The spare is a tenth of the cache, but at least ``SPARE``. Keys beyond the spare are dropped only if the queue
-    exceeds
-    the cache by more than twice the spare, because scanning a large queue for a few keys is expensive.
-
-    Args:
-        queued: Number of queued keys.
-        cached: Number of cached objects.
+    exceeds the cache by more than twice the spare, because scanning a large queue for a few keys is expensive.
     """
     spare = max(SPARE, cached // 10)
     return queued - cached - spare if queued > cached + 2 * spare else 0

@@ -53,17 +53,11 @@ class Kept:
     __slots__ = ("_dropped", "_filled")
 
     def __init__(self) -> None:
-        """Assume that the server keeps all values."""
         self._dropped: set[FieldPath] = set()
         self._filled: set[FieldPath] = set()
 
     def learn(self, sent: Mapping[str, object], stored: Mapping[str, object]) -> list[str]:
-        """Learn from the result of a patch, and return the user's fields that were dropped, each once.
-
-        Args:
-            sent: Status in the merge patch.
-            stored: Status in the server's response.
-        """
+        """Learn from the result of a patch, and return the user's fields that were dropped, each once."""
         if not self._dropped and {**stored, **sent} == stored:
             return []  # common case: the server kept all values
         found: list[FieldPath] = []
@@ -203,11 +197,7 @@ class StatusChange:
     def is_outdated(self, present: Fields, *, generation: int, observing: bool) -> bool:
         """Return whether the present status already reports the same for a newer generation.
 
-        Args:
-            present: Present status of the object.
-            generation: Present generation of the object. Higher numbers in the status are ignored; they can come from a
-                backup.
-            observing: Whether ``status.observedGeneration`` belongs to this controller.
+        Generations in the status that are higher than the object's are ignored, because they can come from a backup.
         """
         if not 0 < self._generation < generation:
             return False
@@ -219,11 +209,8 @@ class StatusChange:
     def patch(self, present: Fields, *, kept: Kept, now: str, observing: bool) -> Fields | None:
         """Return the status part of a merge patch; None if nothing changes.
 
-        Args:
-            present: Present status of the object.
-            kept: The server's handling of such statuses.
-            now: Wall-clock time for conditions whose status changes.
-            observing: Whether ``status.observedGeneration`` belongs to this controller.
+        ``now`` is the time for conditions whose status changes. ``observing`` is whether ``status.observedGeneration``
+        belongs to this controller.
         """
         wanted = dict(self._fields)
         if self.conditions:

@@ -47,11 +47,7 @@ class Tracking:
     """Tracked objects of one controller's keys."""
 
     def __init__(self, shared_from: int = SHARED_FROM) -> None:
-        """Start without tracked objects.
-
-        Args:
-            shared_from: Number of objects of one kind and namespace from which new ones share a watch.
-        """
+        """Start without tracked objects."""
         self._shared_from = shared_from
         self._held: dict[str, set[Tracked]] = {}
         self._latest: dict[str, set[Tracked]] = {}
@@ -86,13 +82,7 @@ class Tracking:
         return tuple(self._keys.get(tracked, ()))
 
     def ended(self, key: str, *, succeeded: bool, exists: bool) -> tuple[Tracked, ...]:
-        """Record the end of a key's reconcile, and return the watches to end.
-
-        Args:
-            key: Key of the reconcile.
-            succeeded: Whether the reconcile succeeded.
-            exists: Whether the key's own object exists.
-        """
+        """Record the end of a key's reconcile, and return the watches to end."""
         latest = self._latest.pop(key, set[Tracked]())
         if key in self._gone or not exists:
             self._gone.discard(key)

@@ -45,14 +45,9 @@ class CacheView:
         transform: Callable[[Resource], Resource] | None,
         clock: Callable[[], float],
     ) -> None:
-        """Create a view.
+        """Create a view; None for ``namespace`` and an empty ``name`` mean that the cache has all of them.
 
-        Args:
-            informer: Informer whose cache is read.
-            namespace: The only namespace of the cache. None means all namespaces.
-            name: Name of the only object of the cache. An empty name means all objects.
-            transform: Transformation of the informer, applied to own writes as well. None means no transformation.
-            clock: Clock of the event loop in seconds.
+        ``transform`` is the informer's transformation, which is also applied to own writes.
         """
         self.informer = informer
         self.namespace = namespace
@@ -233,11 +228,7 @@ class _BoundViews(dict[BoundKind, KindViews]):
 
 @final
 class Views:
-    """Views of a program by kind.
-
-    Attributes:
-        bound: The same views by bound kind.
-    """
+    """Views of a program by kind."""
 
     def __init__(self) -> None:
         """Create an empty registry."""

@@ -57,13 +57,7 @@ version, because etcd's first write has revision 2. The API has no other way to 
 @final
 @dataclass(frozen=True, slots=True)
 class DeclaredChildren:
-    """Children that a controller declares, and this program's knowledge about them.
-
-    Attributes:
-        own: Kind that the controller reconciles.
-        kinds: Kinds of children.
-        known: Results of earlier applies.
-    """
+    """Children that a controller declares, and this program's knowledge about them."""
 
     own: ResourceType[Any]
     kinds: tuple[ChildKind, ...]
@@ -109,7 +103,6 @@ class Children:
         controller: str,
         logger: logging.LoggerAdapter[logging.Logger],
     ) -> None:
-        """Create the children of a context."""
         self._request = request
         self._declared = declared
         self._client = client
@@ -129,39 +122,30 @@ class Children:
         """Apply the desired children of the object, all in one call.
 
         Each child is applied with forced server-side apply if that changes it. The reconciled object becomes its
-        controlling
-        owner. After all children have been applied, other children of this controller are deleted.
+        controlling owner. After all children have been applied, other children of this controller are deleted.
 
         All children are checked before the first write. If the server rejects some of a group, the rest of the group is
-        still
-        applied, and nothing is deleted. After a cancellation, the next reconcile continues.
+        still applied, and nothing is deleted. After a cancellation, the next reconcile continues.
 
         Args:
             *desired: All children: mappings or resources with ``apiVersion``, ``kind`` and a name, or objects of the
-                class of a
-                declared kind. Their namespace is the owner's by default. Lists are groups: a group is applied when the
-                groups
-                before it are ready. This call does not wait for readiness, because a change of a child reconciles its
-                owner.
+                class of a declared kind. Their namespace is the owner's by default. Lists are groups: a group is
+                applied when the groups before it are ready. This call does not wait for readiness, because a change of
+                a child reconciles its owner.
             adopt: Whether to take over existing objects of these names that have no controlling owner.
             prune_all: Whether to delete all children if ``desired`` is empty.
             garbage_collected: Whether the garbage collector deletes the children with the object. If False, they have
-                no owner
-                reference and stay until the object's cleanup calls ``apply(prune_all=True)``, even with foreground
-                deletion.
-                The object then needs a finalizer.
+                no owner reference and stay until the object's cleanup calls ``apply(prune_all=True)``, even with
+                foreground deletion. The object then needs a finalizer.
 
         Raises:
             InvalidChildrenError: If the children cannot be applied. Reasons are an undeclared kind, a duplicate name, a
-                child
-                without a finalizer on its owner although it is in another namespace or not garbage collected, an empty
-                list
-                while children exist, or a second call.
+                child without a finalizer on its owner although it is in another namespace or not garbage collected, an
+                empty list while children exist, or a second call.
             AlreadyOwnedError: If an object of that name has another controlling owner.
             NotOwnedError: If an object of that name has no controlling owner and ``adopt`` is not set.
             OwnerGoneError: If the object is gone, being deleted, or replaced by another one of the same name. Before
-                the first
-                creation, this is checked once with the server.
+                the first creation, this is checked once with the server.
             ApiError: If the server rejects a child; several errors are raised as an ``ExceptionGroup``.
         """
         groups = [[*map(self._plain, group)] for group in _groups(desired)]
@@ -187,7 +171,7 @@ class Children:
         await self._prune(dropped, run)
         return run.result()
 
-    # -- what is desired
+    # -- desired state
 
     def _plain(self, obj: object) -> tuple[ChildKind, dict[str, object]]:
         """Return the kind of a desired object, and the object as decoded JSON."""
@@ -225,7 +209,7 @@ class Children:
             declared, fields, owner=owner, own=own, controller=controller, garbage_collected=garbage_collected
         )
 
-    # -- what is there
+    # -- observed state
 
     async def _owner(self, *, may_go: bool = False, uid: str = "", live: bool = False) -> Resource:
         """Return the reconciled object from the caches or, if ``live``, from the server."""
@@ -333,8 +317,7 @@ class Children:
         """Check with the server, once per call, that the owner still exists.
 
         Caches can be stale after a restart. The garbage collector deletes children of a missing owner, and that
-        deletion would
-        trigger the next reconcile, which would create them again until the caches are current.
+        deletion would trigger the next reconcile, which would create them again until the caches are current.
         """
         if not run.asked:
             await self._owner(uid=run.owner.uid, live=True)

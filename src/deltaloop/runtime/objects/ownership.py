@@ -38,7 +38,6 @@ class AlreadyOwnedError(DeltaloopError):
     """
 
     def __init__(self, obj: str, owner: OwnerReference) -> None:
-        """Keep the object and its owner."""
         super().__init__(f"object {obj} is already owned by another {owner.kind} controller {owner.name}")
         self.object = obj
         self.owner = owner
@@ -60,8 +59,7 @@ def set_controller_reference(
     Raises:
         AlreadyOwnedError: If the object has another controlling owner.
         InvalidArgumentError: If the owner is in another namespace (an object without ``metadata.namespace`` has none)
-            or
-            has no UID, if its kind is invalid, or if ``obj`` cannot be changed.
+            or has no UID, if its kind is invalid, or if ``obj`` cannot be changed.
         OwnerGoneError: If the owner is being deleted in the foreground, because the object would be deleted
             immediately.
     """
@@ -77,8 +75,7 @@ def set_owner_reference(
 
     Raises:
         InvalidArgumentError: If the owner is in another namespace (an object without ``metadata.namespace`` has none)
-            or
-            has no UID, if its kind is invalid, or if ``obj`` cannot be changed.
+            or has no UID, if its kind is invalid, or if ``obj`` cannot be changed.
         OwnerGoneError: If the owner is being deleted in the foreground, because the object would be deleted
             immediately.
     """

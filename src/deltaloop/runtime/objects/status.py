@@ -61,13 +61,7 @@ class Statuses:
     def __init__(
         self, kind: ResourceType[Any] | str, views: Views, *, wall_clock: Callable[[], WallTime] = utc_now
     ) -> None:
-        """Create the shared state.
-
-        Args:
-            kind: Kind for objects that do not specify their own.
-            views: Views with the newest state of objects.
-            wall_clock: Clock for the times in conditions.
-        """
+        """Create the shared state; ``kind`` is the default for objects that do not specify their own."""
         self.kind: ResourceType[Any] | str = kind
         self.views: Views = views
         self.wall_clock: Callable[[], WallTime] = wall_clock
@@ -88,8 +82,7 @@ class StatusWriter:
     """Status of one object, created by ``ctx.status``.
 
     ``async with`` writes at the end of the block, except if nothing has changed or the block was canceled. After
-    another
-    exception it writes only the ``on_error`` condition. Plain functions use ``with``.
+    another exception it writes only the ``on_error`` condition. Plain functions use ``with``.
     """
 
     __slots__ = ("_change", "_client", "_given", "_kind", "_on_error", "_statuses", "_uid", "_wait")
@@ -189,7 +182,6 @@ class StatusWriter:
         await self._write(self._change, observing=True)
 
     async def __aenter__(self) -> Self:
-        """Open the status."""
         return self
 
     async def __aexit__(

@@ -65,18 +65,9 @@ class Tracker:
     ) -> None:
         """Create a tracker without watches.
 
-        Args:
-            controller: Name of the controller.
-            kinds: Kinds that can be tracked, by name.
-            client: Client for lists and watches.
-            queue: Queue that receives the keys that a change affects.
-            on_trigger: Function called with source and verb for each key. None means no call.
-            views: Registry that forwards own writes to the caches.
-            namespace: The only namespace in which objects can be tracked. None means all namespaces.
-            sync_timeout: Time limit in seconds for the first list of a watch.
-            options: Informer options. Metrics are disabled, because each tracked object would add labels.
-            transform: Transformation that informers apply before caching, including the removal of managed fields.
-            clock: Clock of the event loop in seconds.
+        ``namespace`` is the only one in which objects can be tracked; None means all. ``sync_timeout`` limits the first
+        list of a watch, in seconds. Metrics are disabled, because each tracked object would add labels. ``transform``
+        includes the removal of managed fields.
         """
         self._controller = controller
         self._kinds = kinds
@@ -94,7 +85,6 @@ class Tracker:
         self._ending: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
-        """Return the number of tracked objects."""
         return len(self._tracking)
 
     @property
@@ -107,13 +97,7 @@ class Tracker:
     ) -> Any:
         """Track an object for a key, and return its current state; None if it does not exist.
 
-        Args:
-            kind: Kind of the object.
-            name: Name of the object.
-            namespace: Namespace of the object; ignored for cluster-scoped kinds.
-            key: Key whose reconcile tracks the object.
-            client: Client of that reconcile.
-            check: Function that is called with a description of the action, and raises if the reconcile must stop.
+        ``check`` is called with a description of the action, and raises if the reconcile must stop.
 
         Raises:
             InvalidControllerError: If the controller does not declare the kind, or is limited to another namespace.
@@ -161,7 +145,7 @@ class Tracker:
         if cancelled is not None:
             raise cancelled
 
-    # -- what is asked for
+    # -- tracked objects
 
     def _tracked(self, kind: Kind, name: str, namespace: str) -> Tracked:
         known = self._kinds.get(str(kind))

@@ -110,12 +110,7 @@ def guess(name: str) -> ResourceType[Any]:
 
 
 def program_access(*, lease_namespace: str | None, token_review: bool) -> tuple[Permission, ...]:
-    """Return the permissions that a program needs for leader election and token reviews.
-
-    Args:
-        lease_namespace: Namespace of the Lease. None means no leader election.
-        token_review: Whether the API server reviews the tokens of clients that request the metrics.
-    """
+    """Return the permissions for leader election and token reviews; None means no leader election."""
     needed: list[Permission] = []
     if lease_namespace is not None:
         needed.append(Permission(LEASE, verbs=("get", "create", "update"), namespace=lease_namespace))
@@ -125,11 +120,9 @@ def program_access(*, lease_namespace: str | None, token_review: bool) -> tuple[
 
 
 def event_access(api: EventApi, *, namespaces: tuple[str, ...] = ("",)) -> tuple[Permission, ...]:
-    """Return the permissions for recording Events.
+    """Return the permissions for recording Events; an empty namespace means all.
 
-    Args:
-        api: API that Events are written in. The recorder falls back to ``v1`` if ``events.k8s.io`` is not served.
-        namespaces: Namespaces of the objects that the Events are about. An empty name means all namespaces.
+    The recorder falls back to ``v1`` if ``events.k8s.io`` is not served.
     """
     kinds = (EVENT,) if api is EventApi.CORE_V1 else (EVENT, EVENTS_V1_EVENT)
     return tuple(
@@ -141,8 +134,7 @@ def certificate_access(*, namespace: str, secret: str, targets: Iterable[Webhook
     """Return the permissions for managed webhook certificates: one Secret, and the configurations by name.
 
     The permission to create Secrets is not included because it cannot be limited to a name. The Secret must already
-    exist,
-    and can be empty.
+    exist, and can be empty.
     """
     needed = [Permission(SECRET, verbs=(*READ_VERBS, "update"), namespace=namespace, names=(secret,))]
     names: dict[TargetKind, list[str]] = {}
@@ -159,8 +151,7 @@ async def restricted(client: Client, rules: Iterable[AccessRule], *, name: str) 
     """Grant rules to a separate user, and return the configuration to connect as that user.
 
     The client impersonates the user, so there is no token. Missing namespaces are created, and existing roles and
-    bindings
-    of the same name are replaced.
+    bindings of the same name are replaced.
 
     Args:
         client: Client that may write roles and bindings, and impersonate users.

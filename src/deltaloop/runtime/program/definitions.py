@@ -25,13 +25,7 @@ def kinds_in(module: ModuleType) -> list[list[type]]:
 def program_definitions(
     modules: Iterable[ModuleType], controllers: Sequence[Controller], webhooks: Sequence[Webhook] = ()
 ) -> list[dict[str, Any]]:
-    """Return the CRDs of a program's kinds. Classes of other API groups are skipped because others define them.
-
-    Args:
-        modules: Modules to search in addition to those of the reconciled classes.
-        controllers: Controllers of the program.
-        webhooks: Webhooks of the program. The classes that they validate, mutate or convert belong to the program.
-    """
+    """Return the CRDs of a program's kinds. Classes of other API groups are skipped because others define them."""
     reconciled = [*map(kind_reconciled, controllers)]
     sides = [each for hook in webhooks for each in kinds_of(hook) if is_kind(each.model)]
     groups = {kind.group for kind in (*reconciled, *sides)}

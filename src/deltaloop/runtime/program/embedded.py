@@ -34,15 +34,7 @@ async def embedded_cluster(
     definitions: Sequence[dict[str, Any]],
     client_options: ClientOptions,
 ) -> AsyncGenerator[tuple[Client, Callable[[], Awaitable[None]]]]:
-    """Run a server, and yield the client and a function that creates the objects that need running webhooks.
-
-    Args:
-        options: Options of the program.
-        controllers: Controllers whose roles the program gets.
-        webhooks: Webhooks of the program.
-        definitions: Definitions of the program's kinds. Those that the loaded files contain are skipped.
-        client_options: Options of the client.
-    """
+    """Run a server, and yield the client and a function that creates the objects that need running webhooks."""
     file = options.write_kubeconfig
     if file is not None:
         check_may_write(file)

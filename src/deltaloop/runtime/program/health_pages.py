@@ -51,8 +51,7 @@ def explanation(history: History, *, clock: Callable[[], float], standby_of: Cal
         history: Recorded reconciles.
         clock: Clock of the history, in seconds.
         standby_of: Function that returns the leader while this replica is a standby, "" if the leader is unknown, and
-            None
-            if this replica leads or there is no election.
+            None if this replica leads or there is no election.
     """
 
     async def route(rest: str, query: Mapping[str, list[str]]) -> HttpPage:

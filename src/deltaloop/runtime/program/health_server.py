@@ -45,13 +45,7 @@ class HealthServer:
     """HTTP server for a few pages, which runs while its context is entered."""
 
     def __init__(self, listen: BindAddress, routes: Mapping[str, Route], *, may_get: MayGet | None = None) -> None:
-        """Create a server that is not running yet.
-
-        Args:
-            listen: Address and port to listen on.
-            routes: Pages by path, such as ``/healthz``. A route also receives the paths below its own.
-            may_get: Function that checks tokens. Required if ``listen.token_review`` is set.
-        """
+        """Create a server that is not running yet; routes also receive the paths below their own."""
         self._listen = listen
         self._routes = dict(routes)
         self._may_get = may_get

@@ -66,15 +66,12 @@ def lifespan(function: Callable[[], Any], /) -> Lifespan[Any]:
     """Declare the decorated function as the lifespan of a program.
 
     Pass it as ``@dl.controller(..., lifespan=session)``. On each replica, the manager enters it at the start and exits
-    it
-    after the last reconcile. ``ctx.lifespan(session)`` returns its value. A harness or a simulation enters it once for
-    each
-    program that it starts.
+    it after the last reconcile. ``ctx.lifespan(session)`` returns its value. A harness or a simulation enters it once
+    for each program that it starts.
 
     Args:
         function: Async generator function that yields once, or function that returns an async context manager. It is
-            called
-            without arguments on the event loop, once for each program.
+            called without arguments on the event loop, once for each program.
 
     Raises:
         InvalidArgumentError: If the function is not callable, requires arguments, or is a coroutine or plain generator

@@ -99,8 +99,7 @@ class Manager:
             client: Client of the cluster. The manager does not close it.
             controllers: Controllers to run.
             elector: Elector whose leadership the workers need. None means that the workers start without an election.
-                Its lock
-                must be in the same cluster. If it does not contend again after a loss, the manager ends then.
+                Its lock must be in the same cluster. If it does not contend again after a loss, the manager ends then.
             recorder: Recorder for ``ctx.recorder``, which reports as the reconciling controller. The caller opens and
                 closes it.
             metrics: Metrics of controllers and queues.
@@ -112,8 +111,7 @@ class Manager:
 
         Raises:
             InvalidControllerError: If two controllers have the same name, or if no controller or several controllers
-                remove a
-                finalizer.
+                remove a finalizer.
             InvalidArgumentError: If ``options.metrics`` is set without ``metrics_page``, if webhooks are served without
                 ``certificates``, or if a controller's name cannot be the component of Events.
             InvalidWebhookError: If the webhooks do not fit together.
@@ -249,13 +247,11 @@ class Manager:
         """Run until ``stop`` is called or an unrecoverable error occurs.
 
         Cancellation starts the same graceful shutdown as ``stop``, and is raised again at the end. A second
-        cancellation ends
-        immediately.
+        cancellation ends immediately.
 
         Args:
             handle_signals: Whether SIGINT and SIGTERM call ``stop``. A second signal ends immediately. The same signal
-                within
-                ``duplicate_signal_window`` does not count, because ``timeout`` and terminals send it twice.
+                within ``duplicate_signal_window`` does not count, because ``timeout`` and terminals send it twice.
 
         Raises:
             LifespanError: If a lifespan fails to begin or to end.
@@ -427,8 +423,7 @@ class Manager:
         """Create the caches and wait until they are filled.
 
         A lost lease can cancel this method at any await. Caches that exist by then are kept and continue to fill. A
-        call in the
-        next term continues from there.
+        call in the next term continues from there.
         """
         if self._factory is None:
             await self._make_caches(stack)

@@ -67,7 +67,6 @@ class ManagerOptions(Options, frozen=True, kw_only=True):
     wall_clock: Callable[[], datetime] = utc_now
 
     def __post_init__(self) -> None:
-        """Check types and times."""
         check_types(self)
         require_positive("ManagerOptions", sync_timeout=self.sync_timeout, max_staleness=self.max_staleness)
         if self.loop_block_threshold is not None:

@@ -24,8 +24,7 @@ class BindAddress(Options, frozen=True, kw_only=True):
         certificate: PEM file of the certificate and its intermediate certificates. None means plain HTTP.
         key: PEM file of the private key.
         token_review: Whether a request needs a bearer token that the API server accepts and authorizes for the path.
-            The
-            program must be allowed to create ``tokenreviews`` and ``subjectaccessreviews``.
+            The program must be allowed to create ``tokenreviews`` and ``subjectaccessreviews``.
     """
 
     host: str = "127.0.0.1"
@@ -35,7 +34,6 @@ class BindAddress(Options, frozen=True, kw_only=True):
     token_review: bool = False
 
     def __post_init__(self) -> None:
-        """Reject invalid combinations, and token reviews without TLS."""
         check_types(self)
         if not 0 <= self.port <= 65535:
             raise InvalidArgumentError(f"port {self.port!r} is none; 0 to 65535 is needed")

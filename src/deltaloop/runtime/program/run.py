@@ -56,8 +56,7 @@ async def run(
     logging, so call ``dl.configure_logging()`` first. Outside the main thread it handles no signals; cancel it instead.
 
     If reconciles do not end within ``shutdown_timeout``, or a second signal arrives, the process exits with code 1,
-    because
-    threads that still run would keep it alive.
+    because threads that still run would keep it alive.
 
     Args:
         declared: Controllers and webhooks, at least one.

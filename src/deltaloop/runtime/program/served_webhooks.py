@@ -45,13 +45,7 @@ class ServedWebhooks:
         certificates: CertificateSource | None,
         metrics: WebhookMetrics | None,
     ) -> None:
-        """Combine webhooks without starting a server.
-
-        Args:
-            webhooks: Declared webhooks.
-            options: Server options. None means that the webhooks are not served.
-            certificates: Source of the server's certificate.
-            metrics: Metrics of the server.
+        """Combine webhooks without starting a server; without options, they are not served.
 
         Raises:
             InvalidWebhookError: If the webhooks do not fit together.

@@ -36,7 +36,6 @@ class SettingsError(DeltaloopError, ValueError):
     """
 
     def __init__(self, variable: str, problem: str) -> None:
-        """Keep the variable."""
         super().__init__(f"environment variable {variable} {problem}")
         self.variable = variable
 
@@ -63,8 +62,7 @@ def settings(*, prefix: str = "") -> Callable[[type[T]], type[T]]:
     """Declare a class as the settings of a program, read from environment variables.
 
     For example, the field ``bucket_name`` is read from ``BUCKET_NAME``, preceded by ``prefix``. Each field becomes a
-    value
-    of the chart that ``deltaloop package`` writes.
+    value of the chart that ``deltaloop package`` writes.
 
     Args:
         prefix: Prefix of all variables, for example ``GREETER_``.
@@ -72,8 +70,7 @@ def settings(*, prefix: str = "") -> Callable[[type[T]], type[T]]:
     Raises:
         InvalidArgumentError: If the prefix is not in upper case.
         InvalidKindError: If the class is not a Struct, a dataclass, a TypedDict or a pydantic model, or if a field's
-            type
-            has no JSON schema.
+            type has no JSON schema.
     """
     if prefix and not _VARIABLE.fullmatch(prefix):
         raise InvalidArgumentError(f"prefix must have upper-case letters, digits and '_', got {prefix!r}")

@@ -28,8 +28,7 @@ class LoopWatchdog:
     """Log a warning with the stack while the running loop is blocked for longer than a limit.
 
     Use it as ``async with LoopWatchdog(1.0): ...``. The loop wakes up four times per limit. A loop with virtual time is
-    not
-    watched, because its clock does not measure blocking.
+    not watched, because its clock does not measure blocking.
     """
 
     def __init__(self, limit: float | None) -> None:
@@ -41,7 +40,6 @@ class LoopWatchdog:
         self._answered_at: float | None = None
 
     async def __aenter__(self) -> Self:
-        """Start to watch the running loop."""
         loop = asyncio.get_running_loop()
         real = abs(loop.time() - time.monotonic()) < _SAME_CLOCK and not getattr(loop, "is_virtual", False)
         if self._limit is not None and real:

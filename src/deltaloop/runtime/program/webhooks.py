@@ -104,9 +104,6 @@ class ProgramWebhooks:
     def certificates(self, client: Client) -> CertificateSource | None:
         """Return the source of the certificate; None if no webhooks are served.
 
-        Args:
-            client: Client whose namespace is that of the program.
-
         Raises:
             MissingExtraError: If the extra ``webhooks`` is not installed.
             InvalidArgumentError: If the folder or a name cannot be used.

@@ -47,14 +47,7 @@ CACHE_VERBS = ("list", "watch")
 
 @final
 class Wire(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind that a controller watches, with its resource type.
-
-    Attributes:
-        kind: Resource type of the watched objects.
-        watch: Source with its mapping and predicates.
-        mapper: Mapper from objects to keys. None means that changes queue no keys.
-        source: Name of the source in triggers.
-    """
+    """One kind that a controller watches; without a mapper, its changes queue no keys."""
 
     kind: ResourceType[Any]
     watch: Watch
@@ -106,12 +99,7 @@ class Wires(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> Wires:
-    """Return the kinds that a controller watches and writes.
-
-    Args:
-        controller: Declared controller.
-        known: Resource types by name. Kinds that are only written can be missing.
-    """
+    """Return the kinds that a controller watches and writes; ``known`` can lack kinds that are only written."""
 
     def kind_of(kind: Kind) -> ResourceType[Any]:
         named = as_kind(kind)
@@ -178,12 +166,7 @@ def _beside(controller: Controller, watch: Watch) -> Watch:
 
 
 def kinds_named(controller: Controller, *, writes: bool) -> set[str]:
-    """Return the controller's kinds that are given by name.
-
-    Args:
-        controller: Declared controller.
-        writes: Whether to include kinds that are only written.
-    """
+    """Return the controller's kinds that are given by name."""
     return {kind for kind in kinds_declared(controller, writes=writes) if isinstance(kind, str)}
 
 
@@ -239,16 +222,6 @@ def connect_caches(
     wall_clock: Callable[[], datetime] = utc_now,
 ) -> list[Informer[Any]]:
     """Connect a controller's kinds to its queue, make their caches readable, and return the informers.
-
-    Args:
-        loop: Reconcile loop whose queue receives the keys.
-        wires: Kinds to watch.
-        factory: Factory that shares informers among controllers.
-        views: Registry for caches that have all objects of a namespace.
-        namespace: Namespace of the manager. None means all namespaces.
-        options: Options for the informers.
-        clock: Clock of the event loop in seconds.
-        wall_clock: Clock that returns aware times, for cleanup deadlines.
 
     Raises:
         InvalidControllerError: If two controllers that share a cache have different indexes of the same name.
@@ -316,18 +289,7 @@ def connect_tracker(
     options: InformerOptions,
     clock: Callable[[], float],
 ) -> None:
-    """Let a controller's reconciles track objects of its declared kinds.
-
-    Args:
-        loop: Reconcile loop whose queue receives the keys.
-        wires: Declared kinds.
-        client: Client for lists and watches.
-        views: Registry that reports own writes to the caches of tracked objects.
-        namespace: Namespace of the manager. None means all namespaces.
-        sync_timeout: Time limit in seconds for the first list of a watch.
-        options: Options for the informers.
-        clock: Clock of the event loop in seconds.
-    """
+    """Let a controller's reconciles track objects of its declared kinds."""
     if not wires.tracked:
         return
     declared = zip(map(str, wires.controller.tracks), wires.tracked, strict=True)

@@ -17,13 +17,7 @@ class AccessGuard:
     """Check the requests of one controller's reconciles; a ``deltaloop.client.AccessCheck``."""
 
     def __init__(self, controller: str, declared: DeclaredAccess, undeclared_access: UndeclaredAccess) -> None:
-        """Create a guard.
-
-        Args:
-            controller: Name of the controller.
-            declared: Declared access.
-            undeclared_access: Handling of undeclared requests, warn or reject.
-        """
+        """Create a guard."""
         self._controller = controller
         self._declared = declared
         self._refuses = undeclared_access is UndeclaredAccess.REJECT

@@ -1,8 +1,7 @@
 """Client of a reconcile, which reads from caches, writes to the server, and sees its own writes immediately.
 
 A write's response overlays the cache until the cache has caught up (``core/overlay.py``). It is also remembered to
-label
-the event that it causes (``core/attribution.py``). Writes are rejected after the reconcile was told to stop or
+label the event that it causes (``core/attribution.py``). Writes are rejected after the reconcile was told to stop or
 leadership was lost.
 
 The client reads from the server if
@@ -356,13 +355,11 @@ class ReconcileClient(Verbs):
     """Client of one reconcile; a manager creates it.
 
     Methods that access one object use the namespace of the reconciled object by default. If that object is
-    cluster-scoped,
-    requests for namespaced kinds must specify a namespace, or they raise ``InvalidArgumentError``. Lists include all
-    namespaces by default.
+    cluster-scoped, requests for namespaced kinds must specify a namespace, or they raise ``InvalidArgumentError``.
+    Lists include all namespaces by default.
 
     The methods are those of ``Client`` and raise the same errors. A ``timeout`` in seconds applies to requests. Reads
-    from
-    a cache are immediate.
+    from a cache are immediate.
     """
 
     def __init__(
@@ -425,8 +422,7 @@ class ReconcileClient(Verbs):
 
         Args:
             seconds: Time in seconds within which the server must have confirmed a cache. Otherwise the client reads
-                from the
-                server. None accepts any age.
+                from the server. None accepts any age.
         """
         other = copy.copy(self)
         other._way = other.way = copy.copy(self.way)  # noqa: SLF001 - of the same class

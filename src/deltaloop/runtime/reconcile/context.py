@@ -120,7 +120,6 @@ class Context:
         seen: Resource | None,
         check: Callable[[str], None],
     ) -> None:
-        """Create a context; only managers do this."""
         self.request: Request = request
         self.controller: str = shared.controller
         self.number: int = number
@@ -185,17 +184,14 @@ class Context:
         """Open the status of an object, which is written once when the block ends, if anything has changed.
 
         For example, ``async with ctx.status(foo, on_error="Ready") as status: status["replicas"] = 3``. Plain functions
-        use
-        ``with``. Other fields stay unchanged, and ``observedGeneration`` becomes that of ``obj``. Nothing is written
-        after a
-        cancellation, a timeout or lost leadership, or if the object is gone.
+        use ``with``. Other fields stay unchanged, and ``observedGeneration`` becomes that of ``obj``. Nothing is
+        written after a cancellation, a timeout or lost leadership, or if the object is gone.
 
         Args:
             obj: Object that ``client`` returned, typed or untyped.
             on_error: Type of a condition. If the block raises an exception, the condition becomes False with the
-                error's type
-                and redacted text, and the other changes are discarded. None only discards them. The exception is raised
-                again.
+                error's type and redacted text, and the other changes are discarded. None only discards them. The
+                exception is raised again.
 
         Raises:
             InvalidArgumentError: If ``obj`` is None, or ``on_error`` is not a valid condition type.
@@ -214,10 +210,9 @@ class Context:
         """Watch one object as long as the reconciled object needs it, and return it; None if it does not exist.
 
         Later changes of the object trigger a reconcile of this key. The watch is released by the next successful
-        reconcile that
-        does not track the object again, or when the reconciled object is gone. Failed reconciles release nothing. The
-        first
-        call waits for the watch, at most for the manager's ``sync_timeout``. Own writes are visible immediately.
+        reconcile that does not track the object again, or when the reconciled object is gone. Failed reconciles release
+        nothing. The first call waits for the watch, at most for the manager's ``sync_timeout``. Own writes are visible
+        immediately.
 
         Args:
             kind: Kind of the object, declared in the controller's ``tracks=[...]``.
@@ -273,10 +268,8 @@ class Context:
         """Memory of the object for this controller; all reconciles of the object share the same dict.
 
         It is lost when the object is deleted (a successor of the same name starts with an empty dict), when the
-        leadership term
-        ends, and when the process ends. Use it to save work, for example for a handle or an etag, and use the status
-        for data
-        that must not be lost. If the key names no object, each reconcile gets an empty dict.
+        leadership term ends, and when the process ends. Use it to save work, for example for a handle or an etag, and
+        use the status for data that must not be lost. If the key names no object, each reconcile gets an empty dict.
         """
         if self._memo is None:
             self._memo = self._shared.remember(self._seen)
@@ -286,8 +279,7 @@ class Context:
         """Run a coroutine on the event loop and wait for its result; for plain reconcile functions.
 
         For example, ``foo = ctx.wait(ctx.client.get(FOO, request.name))``. Exceptions of the coroutine are raised.
-        Writes are
-        rejected once ``cancelled`` is set.
+        Writes are rejected once ``cancelled`` is set.
 
         Raises:
             WaitOnLoopError: If it is called on the event loop, where you must await the coroutine.

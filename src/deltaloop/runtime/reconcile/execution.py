@@ -68,8 +68,7 @@ class Execution(Running, eq=False):
         """Call a function, in a thread if it is plain, and return how it ended.
 
         A thread that is told to stop continues, and this method waits for it; see ``Context.cancelled``. Another
-        cancellation,
-        for example when the event loop ends, ends the wait.
+        cancellation, for example when the event loop ends, ends the wait.
         """
         try:
             if is_coroutine_function(function):

@@ -34,12 +34,8 @@ class FinalizedRuns:
     ) -> None:
         """Create the runner.
 
-        Args:
-            controller: Declared controller.
-            cleanup: Cleanup of the controller.
-            kind: Reconciled kind.
-            wall_clock: Clock that returns aware times. The deadline starts at the server's ``deletionTimestamp``.
-            ask_after: Function that queues a key again after a number of seconds.
+        ``wall_clock`` returns aware times, because the deadline starts at the server's ``deletionTimestamp``.
+        ``ask_after`` queues a key again after a number of seconds.
         """
         self._controller = controller
         self._cleanup = cleanup

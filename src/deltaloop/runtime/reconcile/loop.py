@@ -98,21 +98,7 @@ class ReconcileLoop:
         access: AccessCheck | None = None,
         lifespans: Mapping[Lifespan[Any], Any] | None = None,
     ) -> None:
-        """Create the queue without starting workers.
-
-        Args:
-            controller: Declared controller.
-            views: Caches for reads.
-            attribution: Record of the program's own writes.
-            history: Last reconciles of the program.
-            tracing: Factory of spans.
-            recorder: Event recorder of the controller. None disables Events.
-            metrics: Metrics of controllers. None disables them.
-            clock: Clock of the event loop in seconds.
-            random: Source of numbers in [0, 1) for jitter.
-            access: Function called before each request of a reconcile. None allows all requests.
-            lifespans: Values of the program's lifespans.
-        """
+        """Create the queue without starting workers."""
         self.controller = controller
         self._declared = tuple([kind_of(kind) for kind in kinds_declared(controller)])
         self.metrics: GuardedControllerMetrics = GuardedControllerMetrics(metrics, controller.name)
@@ -162,11 +148,7 @@ class ReconcileLoop:
         self.metrics.max_concurrent_reconciles(controller.workers)
 
     async def run(self, client: Client) -> None:
-        """Run until stopped or canceled. Afterwards all reconciles have ended or were abandoned.
-
-        Args:
-            client: Client for the writes of reconciles.
-        """
+        """Run until stopped or canceled. Afterwards all reconciles have ended or were abandoned."""
         name, workers_wanted = self.controller.name, self.controller.workers
         if self.controller.needs_threads and self._pool is None:
             self._pool = ThreadPoolExecutor(workers_wanted, thread_name_prefix=f"{name}-")
@@ -401,9 +383,7 @@ class ReconcileLoop:
     def _finish(self, run: Execution, ended: Ended | None) -> None:
         """Record the end of a reconcile, and apply the decision to its key.
 
-        Args:
-            run: Ended reconcile.
-            ended: Result. None means that the function returned None and awaited all calls.
+        None for ``ended`` means that the function returned None and awaited all calls.
         """
         if run.reason is not None:
             self._free(run, ended.error if isinstance(ended, Raised) else None)
@@ -493,8 +473,7 @@ class ReconcileLoop:
         """Return the memory of the object that was cached when a reconcile began. Thread-safe.
 
         The memory is dropped by the event that removes the object from the cache. The check comes last because the
-        object can
-        leave the cache at any time while another thread runs this method.
+        object can leave the cache at any time while another thread runs this method.
         """
         if seen is None or self.own_cache is None:
             return {}

@@ -80,7 +80,6 @@ class GuardedControllerMetrics:
     __slots__ = ("_controller", "_errors", "_hooks", "is_on")
 
     def __init__(self, hooks: ControllerMetrics | None, controller: str) -> None:
-        """Keep the hooks and the name of the controller."""
         self._errors = ErrorSummaries()
         self._hooks = hooks
         self.is_on: bool = hooks is not None

@@ -45,14 +45,7 @@ class Observer:
         history: History,
         tracing: Tracing,
     ) -> None:
-        """Create the observer of one controller.
-
-        Args:
-            controller: Observed controller.
-            metrics: Metrics of the controller.
-            history: Last reconciles of the program.
-            tracing: Factory of the program's spans.
-        """
+        """Create the observer of one controller."""
         self._name = controller.name
         self._kind = str(controller.resource)
         self._metrics = metrics
@@ -61,12 +54,7 @@ class Observer:
         self.hot: HotLoops | None = None if controller.hot_loops is None else HotLoops(controller.hot_loops)
 
     def wait(self, key: str, *, now: float) -> float:
-        """Return the delay in seconds of a hot key's reconcile; 0 for other keys.
-
-        Args:
-            key: Key of the object, ``namespace/name``.
-            now: Monotonic time in seconds.
-        """
+        """Return the delay in seconds of a hot key's reconcile; 0 for other keys."""
         if self.hot is None:
             return 0.0
         seconds = self.hot.delay(key, now)
@@ -78,13 +66,7 @@ class Observer:
         """Read an object that another writer changes, so that the coming warning can name the writer.
 
         Each warning needs at most one request, limited to ``_LOOK_TIMEOUT`` seconds. The warning is also logged if the
-        request
-        fails.
-
-        Args:
-            key: Key of the beginning reconcile.
-            triggers: Triggers with their origins.
-            client: Client of the cluster.
+        request fails.
         """
         subject = None if self.hot is None else self.hot.wants_to_see(key, triggers=triggers)
         if self.hot is None or subject is None:
@@ -115,14 +97,7 @@ class Observer:
     def ended(
         self, run: Execution, decision: KeyDecision, *, now: float, news: Sequence[Trigger] | None = None
     ) -> None:
-        """Record an ended reconcile.
-
-        Args:
-            run: Ended reconcile.
-            decision: Decision about its key.
-            now: Monotonic time in seconds.
-            news: Triggers that did not wait for a retry. None means all triggers of the reconcile.
-        """
+        """Record an ended reconcile; ``news`` are the triggers that did not wait for a retry, or None for all."""
         row, context, error = decision.row, run.context, decision.error
         result = row.result or decision.case.value
         if row.result and self._metrics.is_on:

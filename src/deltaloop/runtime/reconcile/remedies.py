@@ -16,12 +16,7 @@ def note_unknown_kind(error: UnknownResourceError, places: Sequence[str]) -> Non
 
 
 def note_empty_caches(error: CacheSyncError, users: Mapping[str, Collection[str]]) -> None:
-    """Add the controllers that need the unfilled caches, and the remedy.
-
-    Args:
-        error: Error of the caches.
-        users: Names of controllers by cache name.
-    """
+    """Add the controllers that need the unfilled caches, and the remedy."""
     for failure in error.failures:
         who = " and ".join(map(repr, sorted(users.get(failure.resource, ()))))
         remedy = ""

@@ -54,12 +54,7 @@ class Tracing:
         self.look_at = -math.inf
 
     def start(self, context: Context, *, name: str) -> Span | None:
-        """Start the span of a reconcile and make it the task's current span; return None without the API.
-
-        Args:
-            context: Context of the reconcile.
-            name: Name of the controller.
-        """
+        """Start the span of a reconcile and make it the task's current span; return None without the API."""
         if self._tracer is None:
             return None
         from opentelemetry import context as contexts
