@@ -383,7 +383,6 @@ def _in_progress(reason: str, message: str) -> ObjectStatus:
 
 
 def _from(condition: Condition, status: KStatus = KStatus.IN_PROGRESS) -> ObjectStatus:
-    """Return a status with the reason and message of a condition."""
     name = f"its condition {_text(condition.get('type'))} is {_text(condition.get('status'))}"
     reason = _reason(condition)
     return ObjectStatus(status, reason if is_reason(reason) else str(status), _text(condition.get("message")) or name)

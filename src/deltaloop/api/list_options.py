@@ -42,7 +42,6 @@ class ListOptions(Options, frozen=True, kw_only=True):
     drop_managed_fields: bool = False
 
     def __post_init__(self) -> None:
-        """Validate the types of the fields."""
         check_types(self)
 
     def to_query(self) -> dict[str, str]:

@@ -28,7 +28,6 @@ class Path:
     __slots__ = ("_decoder", "segments", "text")
 
     def __init__(self, text: str) -> None:
-        """Parse ``text`` (see ``field_path``)."""
         self.text: str = text
         self.segments: tuple[str, ...] = _parse(text)
         self._decoder = _make_decoder(self.segments)

@@ -214,7 +214,6 @@ def _redact_listed_secret(item: object, depth: int) -> Any:
 
 
 def _redact_exec(item: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-    """Redact the ``exec`` entry of a kubeconfig, including all environment values."""
     shown = _redact_mapping(item, depth)
     env = item.get("env")
     if isinstance(env, Sequence) and not isinstance(env, str | bytes):

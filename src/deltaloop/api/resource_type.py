@@ -150,11 +150,6 @@ class ResourceType(Generic[T_co]):
 
 
 def _segment(text: str, what: str) -> str:
-    """Return a quoted part of a path.
-
-    Raises:
-        InvalidArgumentError: If the text is invalid.
-    """
     if text in ("", ".", "..") or "/" in text or not is_unicode(text):
         raise InvalidArgumentError(f"{text!r} is not {what}")
     return quote(text, safe="")

@@ -44,7 +44,6 @@ class Requirement(msgspec.Struct, frozen=True):
     values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Validate the number of values."""
         if self.operator in ("in", "notin"):
             msgspec.structs.force_setattr(self, "values", tuple(sorted(set(self.values))))
             fits = bool(self.values)

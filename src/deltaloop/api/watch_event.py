@@ -93,13 +93,6 @@ def decode_watch_event_in(
     """Decode the line ``data[start:end]`` like ``decode_watch_event``.
 
     All arguments are positional, because this runs for each event.
-
-    Args:
-        data: Part of the stream.
-        start: Start of the line.
-        end: End of the line.
-        resource_type: Type of the object.
-        drop_managed_fields: Whether to remove ``metadata.managedFields``.
     """
     if end - start > _TYPE_STARTS and (letter := data[start + _TYPE_STARTS]) in _BEGINNINGS:
         event_type, begin, length = _BEGINNINGS[letter]

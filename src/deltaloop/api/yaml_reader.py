@@ -248,8 +248,6 @@ _MERGE: Final = "\0<<"
 
 
 class _Builder:
-    """Builder of one document from its events."""
-
     def __init__(self, repeated: list[str] | None = None) -> None:
         self._repeated = repeated
         self._stack: list[_Open] = []

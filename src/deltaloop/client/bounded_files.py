@@ -20,7 +20,7 @@ _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOE
 
 
 def read_file(path: Path, *, most: int = MOST_BYTES, patience: float = 0.0) -> bytes:
-    """Read a file.
+    """Read a file of at most ``most`` bytes.
 
     Args:
         path: Path of the file.
@@ -28,8 +28,7 @@ def read_file(path: Path, *, most: int = MOST_BYTES, patience: float = 0.0) -> b
         patience: Time limit in seconds for the content of a pipe or device. 0 accepts only regular files.
 
     Raises:
-        OSError: If the file is not readable, too large or not regular, or its content does not arrive in time.
-            ``strerror`` describes the fault.
+        OSError: If the file is not usable. ``strerror`` describes the fault.
     """
     descriptor = os.open(path, _FLAGS)
     try:

@@ -149,7 +149,6 @@ class Client(Verbs):
         return other._on_server(server)
 
     def _on_server(self, server: Server) -> Self:
-        """Return a copy of this client that uses ``server`` and shares the connections."""
         other = copy.copy(self)
         other._way = other._server = server  # noqa: SLF001 - same class
         return other

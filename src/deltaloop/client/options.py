@@ -82,7 +82,6 @@ class WriteOptions(Options, frozen=True, kw_only=True):
     field_validation: FieldValidation = ""
 
     def __post_init__(self) -> None:
-        """Validate the fields."""
         check_types(self)
         check_field_manager("WriteOptions", self.field_manager)
         _check_field_validation("WriteOptions", self.field_validation)
@@ -117,7 +116,6 @@ class DeleteOptions(Options, frozen=True, kw_only=True):
     dry_run: bool = False
 
     def __post_init__(self) -> None:
-        """Validate the fields."""
         check_types(self)
         if self.grace_period_seconds is not None and self.grace_period_seconds < 0:
             raise InvalidArgumentError(
@@ -167,7 +165,6 @@ class LogOptions(Options, frozen=True, kw_only=True):
     stream: Literal["", "Stdout", "Stderr"] = ""
 
     def __post_init__(self) -> None:
-        """Validate the fields."""
         check_types(self)
         if self.since_seconds is not None and self.since_time:
             raise InvalidArgumentError("LogOptions.since_seconds and since_time: give one of both")
@@ -220,7 +217,6 @@ class ClientOptions(Options, frozen=True, kw_only=True):
     on_request: RequestHook | None = None
 
     def __post_init__(self) -> None:
-        """Validate the fields."""
         check_types(self)
         if self.qps is not None:
             require_positive("ClientOptions", qps=self.qps)

@@ -51,12 +51,7 @@ def is_unserved_path(error: ApiError) -> bool:
 def error_from_answer(status: int, body: bytes, *, method: str, path: str, retry_after: str = "") -> ApiError:
     """Return the error for an unsuccessful response.
 
-    Args:
-        status: HTTP status code.
-        body: Response body, or its beginning.
-        method: HTTP method of the request.
-        path: URL path of the request, without the query.
-        retry_after: Value of the ``Retry-After`` header. Values other than whole seconds are ignored, as in client-go.
+    ``body`` can be truncated. Values of ``retry_after`` other than whole seconds are ignored, as in client-go.
     """
     is_number = retry_after.isascii() and retry_after.isdigit() and len(retry_after) <= _DIGITS
     seconds = float(retry_after) if is_number else None

@@ -150,15 +150,7 @@ class AfterBreak(msgspec.Struct, frozen=True):
 
 
 def after_break(method: str, *, reused: bool, tls: bool, in_handshake: bool, cut: bool) -> AfterBreak:
-    """Return the reaction to a failed attempt.
-
-    Args:
-        method: HTTP method.
-        reused: Whether an earlier request used the connection.
-        tls: Whether the connection uses TLS.
-        in_handshake: Whether the TLS handshake failed.
-        cut: Whether the peer or the network closed the connection.
-    """
+    """Return the reaction to a failed attempt."""
     if reused and method in REPEATED:
         return AfterBreak(again=True)
     return AfterBreak(reload=tls and in_handshake, suspect=tls and cut)

@@ -108,7 +108,7 @@ class PluginCall:
         command: Path of the program, or a name that is looked up in the ``PATH`` of this process.
         args: Command-line arguments.
         environ: Complete environment of the plugin.
-        has_stdin: Whether the plugin inherits standard input, and therefore the terminal.
+        has_stdin: Whether the plugin inherits standard input.
         timeout: Time limit in seconds.
     """
 
@@ -158,11 +158,6 @@ class ExecAnswer:
 
 def plugin_call(plugin: ExecPlugin, environ: Mapping[str, str], *, is_terminal: bool) -> PluginCall:
     """Return the invocation of a plugin.
-
-    Args:
-        plugin: Plugin from the kubeconfig.
-        environ: Environment of this process, which the plugin inherits.
-        is_terminal: Whether standard input is a terminal.
 
     Raises:
         CredentialsError: If the plugin requires a terminal and standard input is not a terminal.

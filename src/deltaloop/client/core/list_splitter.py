@@ -71,13 +71,7 @@ class ListSplitter(Generic[T]):
     )
 
     def __init__(self, resource_type: ResourceType[T], *, step: int = _STEP, drop_managed_fields: bool = False) -> None:
-        """Start a list.
-
-        Args:
-            resource_type: Type of the items.
-            step: Number of bytes to collect between two attempts to decode items.
-            drop_managed_fields: Whether to remove ``metadata.managedFields`` from the items.
-        """
+        """Start a list. An attempt to decode items needs ``step`` further bytes."""
         self._drops = drop_managed_fields
         self._resource_type = resource_type
         self._step = step

@@ -166,12 +166,7 @@ def refresh_request(provider: OidcProvider, refresh_token: SecretText, endpoint:
 
 
 def read_refreshed(status: int, body: bytes, *, refresh_token: SecretText) -> Refreshed:
-    """Decode the response of the token endpoint.
-
-    Args:
-        status: HTTP status code.
-        body: Response body.
-        refresh_token: Refresh token of the request.
+    """Decode the response of the token endpoint to a refresh with ``refresh_token``.
 
     Raises:
         UnusableAnswerError: If the response does not contain an ID token.

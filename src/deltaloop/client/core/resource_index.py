@@ -156,7 +156,7 @@ class ResourceIndex:
 
         Args:
             resources: Resources, in the server's order.
-            failed_groups: Each ``group/version`` whose discovery failed, for error messages.
+            failed_groups: Each ``group/version`` whose discovery failed.
         """
         self._resources = tuple(resources)
         self.failed_groups: tuple[str, ...] = tuple(failed_groups)

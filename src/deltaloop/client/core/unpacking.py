@@ -36,11 +36,7 @@ class Unpacker:
     __slots__ = ("_left", "_limit", "_members", "_packed", "_stream", "_unpacked")
 
     def __init__(self, encoding: str, *, limit: int | None) -> None:
-        """Start a response.
-
-        Args:
-            encoding: Value of ``Content-Encoding``.
-            limit: Maximum decompressed size in bytes. None for streams, which have no limit.
+        """Start a response with a maximum decompressed size in bytes, or None for streams.
 
         Raises:
             UnpackingError: If the encoding is not supported.

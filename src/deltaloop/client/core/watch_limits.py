@@ -31,7 +31,6 @@ class WatchLimitOptions(Options, frozen=True, kw_only=True):
     idle_timeout: float = 90.0
 
     def __post_init__(self) -> None:
-        """Validate the fields."""
         check_types(self)
         require_positive("WatchLimitOptions", deadline_slack=self.deadline_slack, idle_timeout=self.idle_timeout)
 
@@ -43,13 +42,7 @@ class WatchLimits:
     __slots__ = ("_deadline_at", "_last_byte_at", "_options", "_shows_bookmarks", "_timeout_seconds")
 
     def __init__(self, options: WatchLimitOptions, *, now: float, timeout_seconds: int | None) -> None:
-        """Start the limits of a stream.
-
-        Args:
-            options: Limits in seconds.
-            now: Time of the request.
-            timeout_seconds: Requested duration of the stream. None means no deadline.
-        """
+        """Start the limits of a stream. Without ``timeout_seconds``, no deadline applies."""
         self._options = options
         self._timeout_seconds = timeout_seconds
         self._deadline_at = None if timeout_seconds is None else now + timeout_seconds + options.deadline_slack

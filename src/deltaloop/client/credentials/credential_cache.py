@@ -44,7 +44,7 @@ class CredentialCache:
             name: Name of the login's task.
             shown_as: Log extras that describe the source.
             wall_clock: Function that returns the seconds since 1970.
-            finishes: Whether a login continues after all waiting requests were canceled, because it cannot be repeated.
+            finishes: Whether a login continues after all requests were canceled, because it cannot be repeated.
         """
         self._login = login
         self._shown_as = shown_as
@@ -66,8 +66,6 @@ class CredentialCache:
 
     async def credential(self) -> Credential:
         """Return the credential, after a login if necessary.
-
-        If all waiting requests are canceled, the login is canceled unless ``finishes`` is set.
 
         Raises:
             CredentialsError, ConfigError: If the login fails, or failed within the last second.

@@ -30,8 +30,6 @@ class _LostError(Exception):
 
 
 class _Flight(Generic[T]):
-    """State of one run."""
-
     def __init__(self, loop: asyncio.AbstractEventLoop | None) -> None:
         self.loop = loop
         self.task: asyncio.Task[T] | None = None
@@ -90,13 +88,7 @@ class SingleFlight(Generic[T]):
     """Deduplication of one function."""
 
     def __init__(self, work: Callable[[], Coroutine[Any, Any, T]], *, name: str, finishes: bool = False) -> None:
-        """Create the deduplication.
-
-        Args:
-            work: Function to run.
-            name: Name of the task and the thread.
-            finishes: Whether a run continues after all callers were canceled, because it cannot be repeated.
-        """
+        """Create the deduplication of ``work``. With ``finishes``, a run continues after all callers were canceled."""
         self._work = work
         self._name = name
         self._finishes = finishes
@@ -146,7 +138,6 @@ class SingleFlight(Generic[T]):
 
 
 async def _until_done(flight: _Flight[Any]) -> None:
-    """Wait until a run ends or its loop is closed."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
 

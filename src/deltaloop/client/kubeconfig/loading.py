@@ -195,7 +195,6 @@ def _entries(content: Mapping[str, Any], section: str, singular: str, source: st
 
 
 def _check_extensions(fields: Mapping[str, Any], where: str) -> None:
-    """Reject duplicate extensions, as kubectl does."""
     listed = fields.get("extensions")
     entries = cast("list[Any]", listed) if isinstance(listed, list) else []
     names = [str(cast("Mapping[str, Any]", entry).get("name")) for entry in entries if isinstance(entry, Mapping)]

@@ -35,10 +35,6 @@ _REMOVED_PROVIDERS: Final = {"gcp": "gke-gcloud-auth-plugin", "azure": "kubelogi
 def read_credentials(user: Entry, cluster: Entry) -> Credentials | None:
     """Return the credentials of a user, apart from client certificates.
 
-    Args:
-        user: User entry.
-        cluster: Cluster entry, for the cluster information of a plugin.
-
     Raises:
         ConfigError: If a field is not usable.
     """

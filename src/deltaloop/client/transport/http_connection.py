@@ -360,11 +360,6 @@ class HttpConnection(asyncio.BufferedProtocol):
             self.transport.write(self._outgoing.read())
 
     async def _wait(self) -> None:
-        """Wait for the next event.
-
-        Raises:
-            Exception: Error that ended the connection.
-        """
         if self.error is not None:
             raise self.error
         self._waiter = self._loop.create_future()

@@ -315,8 +315,6 @@ class HttpTransport:
             return response
 
     async def _unpacked(self, connection: HttpConnection, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        """Read the rest of a compressed response."""
-
         def failure(error: Exception) -> TransportError:
             if isinstance(error, DeadlinePassedError):
                 return self._late(request, sent=True)
@@ -356,11 +354,7 @@ class HttpTransport:
     def _failed(
         self, error: Exception, request: HttpRequest, *, sent: bool, reused: bool, answered: bool = False
     ) -> None:
-        """Return if the request must be sent again, otherwise raise the error.
-
-        Raises:
-            TransportError: If the request must not be repeated.
-        """
+        """Return if the request must be sent again, otherwise raise the error."""
         if isinstance(error, DeadlinePassedError):
             raise self._late(request, sent=sent)
         if isinstance(error, UnpackingError):
@@ -400,7 +394,6 @@ class HttpTransport:
     # -- connections
 
     def _keep(self, connection: HttpConnection, kept: list[HttpConnection]) -> None:
-        """Keep an unused connection."""
         if self._closed or connection.transport.is_closing():
             connection.abort()
             return
@@ -410,7 +403,6 @@ class HttpTransport:
             self._look_by(connection.kept_at + _IDLE_CONNECTION)
 
     def _lost(self, connection: HttpConnection, kept: list[HttpConnection] | None) -> None:
-        """Forget a connection that has ended."""
         if kept is not None:
             with contextlib.suppress(ValueError):
                 kept.remove(connection)
@@ -455,11 +447,6 @@ class HttpTransport:
     async def _connected(
         self, request: HttpRequest, pool: str, tls: ssl.SSLContext | None, until: float
     ) -> HttpConnection | ConnectingError:
-        """Connect before a deadline.
-
-        Raises:
-            RequestTimeoutError: If the deadline passes.
-        """
         limit = asyncio.timeout_at(None if math.isinf(until) else until)
         try:
             async with limit:
@@ -472,11 +459,6 @@ class HttpTransport:
         raise self._late(request, sent=False)
 
     async def _connect(self, pool: str, tls: ssl.SSLContext | None) -> HttpConnection:
-        """Establish a connection.
-
-        Raises:
-            ConnectingError: If the connection fails.
-        """
         loop, through = asyncio.get_running_loop(), self._through
         connection = HttpConnection(loop, self._buffers, tls, clock=self._clock, keep=self._keep, lost=self._lost)
         times = _CONNECTS if pool == Pool.LEADER_ELECTION else 1
@@ -516,11 +498,9 @@ class HttpTransport:
         await loop.create_connection(lambda: connection, sock=made, ssl=tls, server_hostname=name)
 
     def _server_name(self, host: str) -> str:
-        """Return the expected name in the certificate."""
         return self._config.tls.server_name if self._config.tls.server_name and host == self._host else host.rstrip(".")
 
     async def _tunnel(self, connection: HttpConnection, through: SplitResult) -> None:
-        """Create a tunnel through the proxy."""
         lines = header_lines([("Host", self._authority), *_proxy_authorization(through)])
         head = b"CONNECT %b HTTP/1.1\r\n%b\r\n" % (self._authority.encode("ascii"), lines)
         answer = await connection.ask("CONNECT", head, pool=None, whole=True, until=math.inf, limit=0)

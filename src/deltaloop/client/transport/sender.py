@@ -53,14 +53,6 @@ class RequestSender:
     def __init__(
         self, transport: Transport, *, default_timeout: float, host: str = "", options: ClientOptions = _DEFAULTS
     ) -> None:
-        """Create a sender.
-
-        Args:
-            transport: Transport to the server.
-            default_timeout: Default timeout of calls in seconds.
-            host: Name of the server in metrics.
-            options: Rate limit and metrics.
-        """
         self._errors = ErrorSummaries()
         self._transport = transport
         self._checks_early = not getattr(transport, "checks_writes", False)
@@ -89,17 +81,8 @@ class RequestSender:
     ) -> HttpResponse:
         """Send a request, retry it if ``RetryDecision`` permits it, and return the successful response.
 
-        Args:
-            method: HTTP method.
-            path: URL path.
-            query: Query parameters.
-            body: Body, or None.
-            content_type: Content type of the body.
-            accept: Accept header.
-            timeout: Timeout in seconds for all attempts and delays. None means the default.
-            pool: Connection pool.
-            on_warning: Function called for each warning of the response.
-            write_check: Function called before each attempt of a write, which can raise an exception to reject it.
+        ``timeout`` covers all attempts and delays. ``write_check`` runs before each attempt of a write, and can raise
+        an exception.
 
         Raises:
             ApiError: If the server rejects the request.
@@ -153,16 +136,7 @@ class RequestSender:
         pool: Pool = Pool.REQUESTS,
         on_warning: WarningHandler | None = None,
     ) -> S:
-        """Send a GET request like ``send``, and pass the response body to a sink while it arrives.
-
-        Args:
-            path: URL path.
-            query: Query parameters.
-            sink: Function that creates a sink for each attempt.
-            accept: Accept header.
-            timeout: Timeout in seconds for all attempts and delays. None means the default.
-            pool: Connection pool.
-            on_warning: Function called for each warning of the response.
+        """Send a GET request like ``send``, and pass the response body to a new sink for each attempt.
 
         Raises:
             ApiError: If the server rejects the request.
@@ -228,12 +202,7 @@ class RequestSender:
     ) -> AsyncGenerator[StreamResponse, None]:
         """Open a GET stream without retries, and close its connection when the context exits.
 
-        Args:
-            path: URL path.
-            query: Query parameters.
-            accept: Accept header.
-            timeout: Timeout in seconds for the response headers. None means the default. Reading has no time limit.
-            on_warning: Function called for each warning of the response.
+        ``timeout`` applies until the response headers arrive. Reading has no time limit.
 
         Raises:
             ApiError: If the server rejects the request.
@@ -267,18 +236,13 @@ class RequestSender:
         await self._transport.close()
 
     def _first_time(self) -> float:
-        """Return the event loop time, and set ``_clock`` to the loop's clock."""
         self._clock = loop_clock()
         return self._clock()
 
     async def _pause(
         self, retry: RetryDecision, error: ApiError | TransportError, method: str, path: str, duration: float
     ) -> None:
-        """Wait before the next attempt.
-
-        Raises:
-            ApiError, TransportError: If the request must not be repeated.
-        """
+        """Wait before the next attempt, or raise the error."""
         code = self._count_failure(method, path, error, duration)
         wait = retry.failed(error, now=self._clock())
         if wait is None:
@@ -293,11 +257,7 @@ class RequestSender:
     async def _turn(
         self, method: str, path: str, bucket: TokenBucket, *, deadline_at: float, pool: Pool | None
     ) -> float:
-        """Wait for the client's rate limit, and return the event loop time.
-
-        Raises:
-            RequestTimeoutError: If the delay would exceed the deadline.
-        """
+        """Wait for the client's rate limit, and return the event loop time."""
         now = self._clock()
         if pool is Pool.LEADER_ELECTION:
             return now

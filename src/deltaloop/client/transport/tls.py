@@ -37,11 +37,6 @@ class TlsContexts:
     """
 
     def __init__(self, config: ClientConfig) -> None:
-        """Create the first context.
-
-        Raises:
-            ConfigError: If a certificate or key is not usable.
-        """
         self._config = config
         tls = config.tls
         self._files = [
@@ -60,12 +55,8 @@ class TlsContexts:
     def context(self, certificate: ClientCertificate | None, *, now: float) -> ssl.SSLContext:
         """Return the context for a new connection.
 
-        Args:
-            certificate: Client certificate that replaces the configured certificate, or None.
-            now: Event loop time.
-
         Raises:
-            ConfigError: If ``certificate`` is not usable.
+            ConfigError: If ``certificate``, which replaces the configured certificate, is not usable.
         """
         if self.files.is_due(now):
             self.reload(now)

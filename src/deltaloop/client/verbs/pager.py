@@ -20,10 +20,6 @@ T = TypeVar("T")
 async def fetch_all(fetch: Callable[[ListOptions], Awaitable[ResourceList[T]]], pager: Pager[T]) -> ResourceList[T]:
     """Fetch all pages of a list. Canceling drops the fetched pages.
 
-    Args:
-        fetch: Function that fetches one page.
-        pager: New pager.
-
     Raises:
         DeltaloopError: If ``fetch`` raises an error from which the pager cannot recover.
     """
@@ -42,15 +38,10 @@ async def fetch_all(fetch: Callable[[ListOptions], Awaitable[ResourceList[T]]], 
 async def each_item(
     fetch: Callable[[ListOptions], Awaitable[ResourceList[T]]], pager: Pager[T], *, page_buffer: int
 ) -> AsyncGenerator[T, None]:
-    """Yield the items of a list, and fetch pages ahead in a background task.
+    """Yield the items of a list, and fetch up to ``page_buffer`` pages ahead in a background task.
 
     Errors are raised after the items of the previous pages. Leaving the loop, or canceling, ends the task and drops the
-    pages that were read ahead.
-
-    Args:
-        fetch: Function that fetches one page.
-        pager: New pager that does not collect items.
-        page_buffer: Maximum number of pages to read ahead. 0 fetches each page after the previous page is consumed.
+    pages that were read ahead. If ``page_buffer`` is 0, each page is fetched after the previous page is consumed.
 
     Raises:
         DeltaloopError: If ``fetch`` raises it.

@@ -802,7 +802,6 @@ class Verbs:
     def _request(
         self, verb: WriteVerb, known: BoundKind, name: str, *, namespace: str | None = None, **more: Any
     ) -> WriteRequest:
-        """Return a write request. ``more`` contains further attributes."""
         place = place_of(self._way, known, namespace)
         return WriteRequest(verb=verb, kind=known, name=name, namespace=place, **more)
 

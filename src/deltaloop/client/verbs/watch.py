@@ -47,18 +47,8 @@ async def open_watch(
 ) -> AsyncGenerator[WatchStream, None]:
     """Open a watch. Leaving the context closes its connection.
 
-    Args:
-        sender: Sender of the request.
-        resource_type: Type of the objects.
-        path: URL path of the collection.
-        query: Query parameters, to which ``watch`` is added.
-        timeout_seconds: Duration of the stream that was requested from the server, or None.
-        timeout: Timeout in seconds for the response headers.
-        on_warning: Function called for each warning from the server.
-        metadata_only: Whether events contain ``PartialObjectMetadata``.
-        drop_managed_fields: Whether to exclude ``metadata.managedFields``. The client removes them if the server does
-            not.
-        max_event_bytes: Maximum size of an event in bytes.
+    ``timeout`` applies until the response headers arrive. ``timeout_seconds`` is the duration that was requested from
+    the server. If the server does not support ``drop_managed_fields``, the client removes the fields.
 
     Raises:
         ApiError: If the server rejects the request.
