@@ -40,14 +40,7 @@ class UndeclaredAccess(Enum):
 
 @final
 class NeededAccess(msgspec.Struct, frozen=True):
-    """Access that one request needs.
-
-    Attributes:
-        verb: RBAC verb.
-        kind: Kind, for example ``apps/v1/Deployment``.
-        subresource: Subresource, for example ``status``. An empty value means the object itself.
-        namespace: Namespace. An empty value means all namespaces, or a cluster-scoped kind.
-    """
+    """Access that one request needs; an empty ``namespace`` means all namespaces or a cluster-scoped kind."""
 
     verb: str
     kind: str

@@ -24,23 +24,10 @@ _OVERHEAD: Final = 1024  # per object in addition to its JSON
 
 
 class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
-    """An ended reconcile.
+    """An ended reconcile, without object data.
 
-    Attributes:
-        controller: Name of the controller.
-        kind: Reconciled kind, for example ``apps/v1/Deployment``.
-        key: Key of the reconciled object.
-        number: Number of the reconcile in its controller.
-        ended_at: End in seconds of the monotonic clock.
-        seconds: Duration in seconds.
-        attempt: Number of the attempt.
-        result: Result label of the metric.
-        error: Type of the exception; empty if there was none. The text is omitted because it can contain data.
-        triggers: Causes of the reconcile.
-        triggers_dropped: Number of further triggers that were not kept.
-        writes: Writes of the reconcile.
-        writes_dropped: Number of further writes that were not kept.
-        cleanup: Whether it was a cleanup of an object that is being deleted.
+    ``ended_at`` is in seconds of the monotonic clock. ``result`` is the label of the metric. ``error`` is the type of
+    the exception (empty if there was none), because its text can contain data.
     """
 
     controller: str

@@ -96,16 +96,9 @@ class Cause(Enum):
 class HotLoop(msgspec.Struct, frozen=True, kw_only=True):
     """A key has become hot.
 
-    Attributes:
-        key: Key of the object, ``namespace/name``.
-        cause: Cause of the repeated reconciles.
-        kind: Kind of the object that the reconciles keep changing.
-        object_key: Key of that object.
-        changes: Fields that the last write changed, or that two writers compete for, with redacted values.
-        other: The other writer, if known; empty for ``SELF``.
-        strikes: Number of strikes.
-        seconds: Time in seconds in which the strikes happened.
-        interval: Time in seconds between its reconciles from now on.
+    ``kind`` and ``object_key`` name the object that the reconciles keep changing. ``changes`` are redacted. ``other``
+    is the other writer, if known. The strikes happened within ``seconds``. The key is reconciled every ``interval``
+    seconds from now on.
     """
 
     key: str
@@ -121,13 +114,7 @@ class HotLoop(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Cooled(msgspec.Struct, frozen=True, kw_only=True):
-    """A key is no longer hot.
-
-    Attributes:
-        key: Key of the object, ``namespace/name``.
-        cause: Cause for which it was hot.
-        seconds: Time in seconds for which it was hot.
-    """
+    """A key is no longer hot, after ``seconds``."""
 
     key: str
     cause: Cause

@@ -173,16 +173,7 @@ class Case(Enum):
 
 @final
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of the table.
-
-    Attributes:
-        returned: Description of the returned value.
-        raised: Description of the exception.
-        action: Action for the key.
-        forgets: Whether the key's failures are forgotten.
-        result: Label of ``controller_runtime_reconcile_total``; empty if the reconcile is not counted.
-        counters: Additional counters to increment.
-    """
+    """One row of the table; without a ``result``, the metric does not count the reconcile."""
 
     returned: str = "–"
     raised: str = "–"
@@ -247,15 +238,7 @@ ROWS: Final[Mapping[Case, Row]] = MappingProxyType(
 
 @final
 class KeyDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """Decision about one key.
-
-    Attributes:
-        case: Case in which the reconcile ended.
-        row: Row of the table.
-        delay: Requested delay in seconds.
-        jitter: Maximum random increase of the delay as a fraction.
-        error: Error of the reconcile; None if it did not fail.
-    """
+    """Decision about one key; ``delay`` is in seconds, and ``jitter`` is its maximum random increase as a fraction."""
 
     case: Case
     row: Row

@@ -30,16 +30,9 @@ PathParts: TypeAlias = tuple[str | int, ...]
 class OwnWrite(msgspec.Struct, kw_only=True):
     """A successful write.
 
-    Attributes:
-        verb: ``create``, ``update``, ``patch``, ``apply`` or ``delete``.
-        kind: Kind of the object, for example ``apps/v1/Deployment``.
-        key: Key of the object, ``namespace/name`` or the name.
-        uid: UID of the object.
-        subresource: Subresource, for example ``status``. An empty value means the object itself.
-        version: New version; empty if the object is gone.
-        before: Object as this program knew it before; None if it was unknown.
-        after: Stored object; None if it is gone.
-        forgotten: Whether both objects were dropped to save memory.
+    ``version`` is the new version, and empty if the object is gone. ``before`` is the object as this program knew it
+    (None if unknown), and ``after`` the stored object (None if it is gone). ``forgotten`` is whether both were dropped
+    to save memory.
     """
 
     verb: str

@@ -37,14 +37,8 @@ class StopReason(Enum):
 class Running(msgspec.Struct, eq=False):
     """One running reconcile, which a driver can extend.
 
-    Attributes:
-        key: Key of the reconciled object.
-        number: Number of the run in its controller, starting at 1.
-        started_at: Start time in seconds.
-        deadline: Time of its timeout; None if there is none.
-        reason: Reason to stop; None if it was not told to stop.
-        abandoned: Whether the program no longer waits for it.
-        warn_at: Time of the next warning that it does not stop; None before it was told to stop.
+    Numbers start at 1 for each controller. ``reason`` and ``warn_at`` are None before it is told to stop. ``warn_at``
+    is the time of the next warning that it does not stop.
     """
 
     key: str

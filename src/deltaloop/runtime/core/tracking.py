@@ -24,13 +24,7 @@ SHARED_FROM: Final = 20
 
 @final
 class Tracked(msgspec.Struct, frozen=True):
-    """A tracked object, or a watch of one object or of all objects of a kind in a namespace.
-
-    Attributes:
-        kind: Kind, for example ``v1/Secret``.
-        namespace: Namespace; empty for cluster-scoped kinds.
-        name: Name of the object. An empty name means all objects.
-    """
+    """A tracked object, or a watch of one object or of all objects of a kind in a namespace (without a name)."""
 
     kind: str
     namespace: str

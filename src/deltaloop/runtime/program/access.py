@@ -150,13 +150,9 @@ def certificate_access(*, namespace: str, secret: str, targets: Iterable[Webhook
 async def restricted(client: Client, rules: Iterable[AccessRule], *, name: str) -> ClientConfig:
     """Grant rules to a separate user, and return the configuration to connect as that user.
 
-    The client impersonates the user, so there is no token. Missing namespaces are created, and existing roles and
-    bindings of the same name are replaced.
-
-    Args:
-        client: Client that may write roles and bindings, and impersonate users.
-        rules: Rules to grant.
-        name: Name of the program. User, roles and bindings are called ``deltaloop:NAME``.
+    The client must be allowed to write roles and bindings. It impersonates the user, so there is no token. User, roles
+    and bindings are called ``deltaloop:NAME``. Missing namespaces are created, and existing roles and bindings are
+    replaced.
 
     Raises:
         InvalidArgumentError: If the server allows everything, so that roles have no effect.

@@ -43,15 +43,10 @@ def metrics_page(render: Callable[[], tuple[bytes, str]]) -> Route:
 
 
 def explanation(history: History, *, clock: Callable[[], float], standby_of: Callable[[], str | None]) -> Route:
-    """Make the route of ``deltaloop why``, which returns the last reconciles of an object as JSON.
+    """Make the route of ``deltaloop why``, which returns the last reconciles of an object as JSON without object data.
 
-    The page contains no object data. The query has ``name``, ``namespace`` and, optionally, ``kind``.
-
-    Args:
-        history: Recorded reconciles.
-        clock: Clock of the history, in seconds.
-        standby_of: Function that returns the leader while this replica is a standby, "" if the leader is unknown, and
-            None if this replica leads or there is no election.
+    The query has ``name``, ``namespace`` and, optionally, ``kind``. ``standby_of`` returns the leader ("" if unknown)
+    while this replica is a standby, and None otherwise.
     """
 
     async def route(rest: str, query: Mapping[str, list[str]]) -> HttpPage:

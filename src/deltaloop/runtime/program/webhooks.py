@@ -42,16 +42,7 @@ def default_service(program: str) -> str:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramWebhooks:
-    """Webhooks of a running program.
-
-    Attributes:
-        name: Name of the webhook configurations.
-        webhooks: Webhooks of the program.
-        options: Options of the program.
-        listen: Server options. None means that the webhooks are not served.
-        certificate: Certificate for an embedded server; None in a cluster.
-        address: Address registered on an embedded server; None in a cluster.
-    """
+    """Webhooks of a running program; ``certificate`` and ``address`` are for an embedded server only."""
 
     name: str
     webhooks: Sequence[Webhook]

@@ -65,9 +65,6 @@ class CachedWay:
     """Read and write path of one reconcile's verbs.
 
     Attributes:
-        home: Default namespace for methods that access one object.
-        kinds: Kinds that verbs have used.
-        why_no_home: Reason for a missing default namespace.
         max_staleness: Time in seconds within which the server must have confirmed a cache. None accepts any age.
         noted: The first hundred successful writes.
         dropped: Number of further writes, as the only item.

@@ -43,18 +43,7 @@ class ReconcileLogger(logging.LoggerAdapter[logging.Logger]):
 @final
 @dataclass(slots=True, kw_only=True)
 class Surroundings:
-    """State that all reconciles of one controller share.
-
-    Attributes:
-        controller: Name of the controller.
-        loop: Event loop of the reconciles.
-        recorder: Event recorder of the controller; None if there is none.
-        children: Declared kinds of children; None if there are none.
-        statuses: Shared state of status writers.
-        lifespans: Values of the controller's lifespans.
-        tracker: Tracker of single objects; None if the controller declares no ``tracks``.
-        remember: Function that returns the memory of an object that was cached when a reconcile began.
-    """
+    """State that all reconciles of one controller share; None means that the controller does not use the feature."""
 
     controller: str
     loop: asyncio.AbstractEventLoop | None = None
