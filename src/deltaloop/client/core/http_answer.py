@@ -17,7 +17,7 @@ Sources: RFC 9112, sections 4, 5, 6 and 7; RFC 9110, section 15.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, final
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
@@ -83,8 +83,9 @@ class AnswerReader:
         self.pieces: list[bytes] = []
         # llhttp calls these directly. An unexpected response raises an IndexError, which stops llhttp.
         self._expected: list[None] = []
-        self.on_body = self.pieces.append
-        self.on_message_begin = self._expected.pop
+        self.on_body: Callable[[bytes], None] = self.pieces.append
+        self.on_message_begin: Callable[[], None] = self._expected.pop
+        self.warns: bool = False
         self._parser = HttpResponseParser(self)
         self._parse = self._parser.feed_data
         self.complete: bool = True

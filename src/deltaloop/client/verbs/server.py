@@ -122,11 +122,11 @@ class Server:
         self.on_warning: WarningHandler | None = options.on_warning
         self.write_check: WriteCheck | None = None
         self.access_check: AccessCheck | None = None
-        self.home = config.namespace
+        self.home: str = config.namespace
         self.why_no_home = "this client has no default namespace"
         self.on_written: Callable[[WriteRequest, Any], object] | None = None
         self.options = options
-        self.write_query = _write_query(options)
+        self.write_query: dict[str, str] = _write_query(options)
 
     def replaced(self, **changes: Any) -> Self:
         """Return a copy with other attributes that shares the connections."""

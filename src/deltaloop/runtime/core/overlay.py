@@ -94,7 +94,7 @@ class Overlay:
         """Create an empty overlay."""
         self.entries: dict[str, Entry] = {}
         """Entries by key. ``show`` can differ from the cache only for these keys."""
-        self.has_unknown = False
+        self.has_unknown: bool = False
         """Whether a write may have an unknown outcome. If it is False, no key is uncertain."""
         self._unknown: dict[str, UnknownWrite] = {}
         self._unknown_names: dict[str, float] = {}

@@ -53,7 +53,7 @@ class CacheView:
         self.namespace = namespace
         self.name = name
         self.overlay: Overlay = Overlay()
-        self.is_whole = transform in (None, strip_managed_fields)
+        self.is_whole: bool = transform in (None, strip_managed_fields)
         """Whether objects are complete except for their managed fields."""
         self._transform = transform
         self._clock = clock
