@@ -6,6 +6,7 @@ import asyncio
 import gzip
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from deltaloop.api.status import NotFoundError
@@ -13,7 +14,7 @@ from deltaloop.client import ClientConfig, ClientOptions, Credential, HttpReques
 from deltaloop.client.core.credential import bearer
 from deltaloop.client.transport.sender import RequestSender
 from deltaloop.errors import RequestTimeoutError, ResponseTooLargeError, TransportError
-from tests.client.transport.test_http_transport import OK, Peer, in_memory, say
+from tests.client.transport.test_http_transport import GET, OK, Peer, in_memory, say, served
 
 PACKED = gzip.compress(b"ok")
 ANSWERS = {
@@ -136,6 +137,33 @@ def test_canceling_with_a_complete_response_takes_no_connection_from_others() ->
             await asyncio.wait([first])
             assert (await second).body == b"ok"
         await sender.close()
+
+    in_memory(play)
+
+
+@pytest.mark.parametrize("name", ["a stream", "compressed"])
+def test_canceling_in_any_step_closes_a_connection_with_an_incomplete_response(name: str) -> None:
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" if name == "a stream" else ANSWERS[name][:-5]
+
+    async def play() -> None:
+        transport, peers = await served(say(head))
+
+        async def ask() -> None:
+            if name == "a stream":
+                async with transport.stream(GET):
+                    await asyncio.sleep(60)
+            else:
+                await transport.request(msgspec.structs.replace(GET, timeout=None))
+
+        for steps in range(20):
+            asked = asyncio.create_task(ask())
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            asked.cancel()
+            await asyncio.wait([asked])
+            await asyncio.sleep(0.1)
+            assert [peer.open for peer in peers].count(True) == 0, f"{steps} steps"
+        await transport.close()
 
     in_memory(play)
 

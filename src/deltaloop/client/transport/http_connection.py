@@ -172,7 +172,9 @@ class HttpConnection(asyncio.BufferedProtocol):
             self.asked = None
             if not self._whole:
                 self.until = math.inf
-            if not answer.done():
+            if answer.done():  # canceled, so the response has no reader
+                self.abort()
+            else:
                 answer.set_result(None)
             return
         if self._size > self._limit and sum(map(len, reader.pieces)) > self._limit:
@@ -279,8 +281,8 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._sends = False
 
     def give_up(self, answer: asyncio.Future[HttpResponse | None]) -> None:
-        """Close the connection, unless the request has ended and the connection may serve another one."""
-        if self.asked is answer:
+        """Close the connection, unless the response is complete and the connection may serve another request."""
+        if self.asked is answer or (not answer.cancelled() and answer.result() is None):
             self.abort()
 
     async def read(self) -> bytes:
