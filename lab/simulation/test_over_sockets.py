@@ -39,5 +39,9 @@ def test_a_run_has_the_same_trace_and_the_same_end(name: str) -> None:
 
 
 def without_repeats(trace: Iterable[str]) -> list[str]:
-    """Return the requests without their digests, and equal ones in a row only once."""
-    return [request for request, _ in groupby(line.rpartition(" ")[0] for line in trace)]
+    """Return the requests, but equal ones in a row only once.
+
+    A repeat shifts the server's random numbers, so the digests of objects that are created later differ by their uid.
+    """
+    lines = (line.rpartition(" ")[0] if " create " in line else line for line in trace)
+    return [request for request, _ in groupby(lines)]
