@@ -26,7 +26,6 @@ MOST_HEAD: Final = 64 * 1024
 """Maximum size in bytes of a head, of trailers, and of a line between chunks."""
 
 _MOST_INTERIM: Final = 16
-_WITHOUT_BODY: Final = frozenset({204, 304})
 _ORDINARY: Final = frozenset(
     {
         b"Audit-Id",

@@ -51,20 +51,6 @@ class Unpacker:
         self._members = 1
         self._left = b""
 
-    @property
-    def is_packed(self) -> bool:
-        """Whether the body is compressed, so that a chunk can grow."""
-        return self._stream is not None
-
-    def count_plain(self, size: int) -> None:
-        """Count uncompressed bytes that did not pass through ``feed``.
-
-        Raises:
-            TooLargeError: If the response exceeds its limit.
-        """
-        self._packed += size
-        self._count(size)
-
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """Decompress the next chunk in pieces of at most 1 MiB. The caller must consume all pieces.
 

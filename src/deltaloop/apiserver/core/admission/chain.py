@@ -90,7 +90,3 @@ class Chain:
             )
             self._handling[key] = found
         return found
-
-
-NO_ADMISSION = Chain()
-"""Chain without plugins."""
