@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias, final
 
+from deltaloop.api.errors import InvalidSelectorError
 from deltaloop.api.resource import Resource
 
 ShardField: TypeAlias = Literal["uid", "namespace"]
@@ -47,15 +48,19 @@ class ShardSelector:
         """Check the bounds.
 
         Raises:
-            ValueError: If the field is unknown, there is no range, or a range is empty or exceeds the hash space.
+            InvalidSelectorError: If the field is unknown, or a range is missing, empty or outside the hash space.
         """
         if field not in ("uid", "namespace"):
-            raise ValueError(f'ShardSelector.field must be "uid" or "namespace", got {field!r}')
+            raise InvalidSelectorError(f'ShardSelector.field must be "uid" or "namespace", got {field!r}')
         if not ranges:
-            raise ValueError("ShardSelector.ranges must contain a range, got none. Omit the selector to select all")
+            raise InvalidSelectorError(
+                "ShardSelector.ranges must contain a range, got none. Omit the selector to select all"
+            )
         for start, end in ranges:
             if not 0 <= start < end <= HASH_SPACE:
-                raise ValueError(f"each range must satisfy 0 <= start < end <= 2**64, got ({start:#x}, {end:#x})")
+                raise InvalidSelectorError(
+                    f"each range must satisfy 0 <= start < end <= 2**64, got ({start:#x}, {end:#x})"
+                )
         self.field: ShardField = field
         self.ranges: tuple[tuple[int, int], ...] = tuple(ranges)
 

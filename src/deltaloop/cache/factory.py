@@ -129,7 +129,7 @@ class InformerFactory:
             indexers: Index functions by name. They are added to an existing informer.
             label_selector: Label selector of the objects.
             field_selector: Field selector of the objects.
-            shard_selector: Ranges of hashes of the uid or namespace. None means all objects.
+            shard_selector: Ranges of hashes of the uid or namespace, by default all.
             transform: Function that returns the object to cache. None means the factory's transform.
             keep_managed_fields: Whether cached objects keep ``metadata.managedFields``. None means the factory's
                 option.

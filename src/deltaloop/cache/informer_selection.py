@@ -20,7 +20,7 @@ class ObjectSelection(TypedDict, total=False):
         indexers: Index functions by name. They are added to an existing informer.
         label_selector: Label selector, such as ``app=web``.
         field_selector: Field selector, such as ``spec.nodeName=a``.
-        shard_selector: Ranges of hashes of the uid or namespace. None means all objects.
+        shard_selector: Ranges of hashes of the uid or namespace, by default all.
         transform: Function that returns the object to cache. None means the factory's transform.
         keep_managed_fields: Whether cached objects keep ``metadata.managedFields``. None means the factory's option.
         compression: ``zstd`` compresses cached objects. None means the factory's option.

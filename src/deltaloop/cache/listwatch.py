@@ -107,7 +107,7 @@ def drops_managed_fields(source: object) -> bool:
 
 
 def shard_selector_of(source: object) -> ShardSelector | None:
-    """Return the shard of the source's objects, or None for all objects. Only ``ListWatch`` has a shard."""
+    """Return the shard of a ``ListWatch``, or None for other sources."""
     return source.shard_selector if isinstance(source, ListWatch) else None
 
 
@@ -139,7 +139,7 @@ class ListWatch:
             namespace: Namespace, or None for all. It must be None for cluster-scoped kinds.
             label_selector: Label selector, such as ``app=web``.
             field_selector: Field selector, such as ``spec.nodeName=a``. Servers support only a few fields.
-            shard_selector: Ranges of hashes (KEP-5866, alpha in Kubernetes 1.36). None means all objects. The cache
+            shard_selector: Ranges of hashes (KEP-5866, alpha in Kubernetes 1.36), by default all. The cache
                 applies it again, because servers without this feature send all objects.
             tweak: Function that changes the options of each list and watch. It must change both in the same way, and
                 must not change versions or bookmarks.

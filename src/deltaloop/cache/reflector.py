@@ -196,7 +196,7 @@ class Reflector:
             await self._replace(outcome, loop)
 
     async def _received(self, page: ResourceList[Resource]) -> ResourceList[Resource]:
-        """Select the objects of the shard, apply ``receive`` to them, and release the old objects one by one."""
+        """Select the shard of a page, apply ``receive`` to its objects, and release the old objects in turn."""
         receive = self._receive_object
         if self._selects is not None:
             page = replace(page, items=tuple(filter(self._selects, page.items)))
