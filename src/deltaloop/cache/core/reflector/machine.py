@@ -271,7 +271,7 @@ class ReflectorMachine:
 
     def other_shard_event(self, now: float) -> Verdict:
         """Process an event of a streamed list whose object does not belong to the shard."""
-        self._expect("initial_event")
+        self._expect("other_shard_event")
         self._counts.saw_bytes(now)
         if not self._initial.is_through:
             self._progress_at = now
