@@ -28,8 +28,8 @@ class InvalidArgumentError(DeltaloopError, ValueError):
     """An argument is invalid, and the caller must change it.
 
     Attributes:
-        argument: Argument, option or field, for example ``QueueOptions.max_triggers``. The message begins with it. Empty
-            if the error does not concern a single one.
+        argument: Argument, option or field at the beginning of the message, for example ``QueueOptions.max_triggers``.
+            Empty if the error concerns several arguments.
     """
 
     def __init__(self, problem: str = "", *, argument: str = "") -> None:
