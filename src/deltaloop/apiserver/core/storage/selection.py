@@ -1,7 +1,6 @@
 """Label and field selectors of lists and watches.
 
-Terms about the same label or field are merged once. The cost per object therefore depends on the number of its labels
-and selected fields but not on the number of terms, so a request with hundreds of terms does not slow down others.
+Terms about the same label or field are merged, so that hundreds of terms do not make each object slow.
 """
 
 from __future__ import annotations
@@ -67,7 +66,6 @@ class LabelTest:
                 self._compared[key] = (max(more, bound), less) if term.operator == ">" else (more, min(less, bound))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether labels satisfy all terms."""
         if len(self._required) > len(labels):
             return False
         for key, wanted in self._required.items():
@@ -93,8 +91,6 @@ def _is_between(label: str, more: int, less: int) -> bool:
 
 @final
 class Selection:
-    """Predicate with a label, a field and a shard selector."""
-
     __slots__ = ("_else", "_label_test", "_paths", "_wanted", "fields", "labels", "shard")
 
     def __init__(self, labels: LabelSelector, fields: FieldSelector, shard: ShardSelector | None = None) -> None:
@@ -122,12 +118,9 @@ class Selection:
         supported: tuple[str, ...] = (),
         refusal: str = "",
     ) -> Selection:
-        """Parse the selectors.
+        """Parse the selectors; raises InvalidSelectorError, and ApiError for the shard.
 
-        ``supported`` are the selectable fields in addition to name and namespace. ``refusal`` is the error text for
-        other fields, with ``{}`` for the field, or empty for the default. Raises InvalidSelectorError if a selector is
-        invalid or a field is not selectable, and ApiError if
-        the shard selector is invalid.
+        ``supported`` are fields in addition to name and namespace, and ``refusal`` is the error text for others.
         """
         field_selector = FieldSelector.parse(fields)
         if refusal:
@@ -140,11 +133,9 @@ class Selection:
 
     @property
     def everything(self) -> bool:
-        """Whether all objects match."""
         return self.labels.empty and self.fields.empty and self.shard is None
 
     def matches(self, obj: Resource) -> bool:
-        """Return whether an object matches."""
         if self.shard is not None and not self.shard.matches(obj):
             return False
         if not self.labels.empty and not self._label_test.matches(obj.metadata.labels):
