@@ -29,6 +29,7 @@ from deltaloop.client import Headers, StreamResponse
 from deltaloop.client.core.accept import list_accept, watch_accept
 from deltaloop.client.verbs.resource_list import UnreadableItemsError
 from deltaloop.errors import RequestTimeoutError, StreamEndedError, TransportError
+from tests.having import having
 
 EVENT = b'{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"8"}}}\n'
 LIST = b'{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}}]}'
