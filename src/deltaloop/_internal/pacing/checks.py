@@ -6,22 +6,14 @@ import math
 
 
 def require_positive(owner: str, **numbers: float) -> None:
-    """Check that numbers are finite and positive.
-
-    Raises:
-        ValueError: If a number is not. The message contains ``owner`` and the option.
-    """
+    """Check that numbers are finite and positive, or raise ValueError."""
     for name, number in numbers.items():
         if not (number > 0 and math.isfinite(number)):
             raise ValueError(f"{owner}.{name} is {number!r}; a finite number greater than 0 is needed")
 
 
 def require_not_negative(owner: str, **numbers: float) -> None:
-    """Check that numbers are finite and not negative.
-
-    Raises:
-        ValueError: If a number is not. The message contains ``owner`` and the option.
-    """
+    """Check that numbers are finite and not negative, or raise ValueError."""
     for name, number in numbers.items():
         if not (number >= 0 and math.isfinite(number)):
             raise ValueError(f"{owner}.{name} is {number!r}; a finite number, 0 or more, is needed")
