@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltaloop._internal.root_error import DeltaloopError
+from deltaloop._internal.root_error import DeltaloopError, InvalidArgumentError
 
 __all__ = [
     "DeltaloopError",
@@ -15,10 +15,6 @@ __all__ = [
     "MissingExtraError",
     "UnknownResourceError",
 ]
-
-
-class InvalidArgumentError(DeltaloopError, ValueError):
-    """An argument is invalid, and the caller must change it."""
 
 
 class InvalidKeyError(InvalidArgumentError):
