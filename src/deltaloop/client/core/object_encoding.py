@@ -6,14 +6,14 @@ a kind, only fields that were set are written, because the server applies the sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.json_values import type_of
-from deltaloop.api.json_writing import plain_fields, plain_json, write_json
+from deltaloop.api.json_writing import encode_json, plain_fields, plain_json, write_json
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, definition_of
 from deltaloop.api.set_fields import set_fields
@@ -37,8 +37,10 @@ class OutgoingObject(NamedTuple):
     generate_name: str = ""
 
 
-def encode_object(resource_type: ResourceType[Any], obj: Any) -> OutgoingObject:
-    """Encode an object.
+def encode_object(
+    resource_type: ResourceType[Any], obj: Any, encode: Callable[[object], bytes] = encode_json
+) -> OutgoingObject:
+    """Encode an object with one of the encoders of ``json_writing``.
 
     Raises:
         MalformedObjectError: If the object has no metadata, or contains values that JSON cannot represent.
@@ -56,7 +58,7 @@ def encode_object(resource_type: ResourceType[Any], obj: Any) -> OutgoingObject:
         fields["kind"] = resource_type.kind
     version = str(metadata.get("resourceVersion") or "")
     generated = "" if name else str(metadata.get("generateName") or "")
-    body = plain_json(fields) or write_json(fields, f"the {resource_type} object")
+    body = plain_json(fields, encode) or write_json(fields, f"the {resource_type} object", encode)
     return OutgoingObject(body, name, namespace, version, generated)
 
 
