@@ -1,7 +1,6 @@
 """Metrics of requests, with the names, texts, labels and buckets of upstream's clients.
 
-They work with dashboards for controller-runtime. The number of series is bounded, because labels never contain names of
-objects or paths, and invalid HTTP codes become ``<invalid>``.
+Labels never contain names of objects or paths, and invalid HTTP codes become ``<invalid>``.
 
 Source: component-base metrics/prometheus/restclient/metrics.go; controller-runtime pkg/metrics/client_go_adapter.go.
 """

@@ -41,7 +41,6 @@ class ReviewMetrics(RegisteredCollector):
     )
 
     def in_flight(self, path: str, number: int) -> None:
-        """Set the number of reviews in progress."""
         with self._lock:
             self._numbers["controller_runtime_webhook_requests_in_flight"][(path,)] = number
 
@@ -51,7 +50,6 @@ class ReviewMetrics(RegisteredCollector):
             self._numbers["deltaloop_webhook_certificate_expiry_timestamp_seconds"][()] = seconds
 
     def answered(self, path: str, code: int, outcome: Outcome, seconds: float) -> None:
-        """Record a response. ``seconds`` is its latency."""
         with self._lock:
             self._add("controller_runtime_webhook_requests", path, str(code))
             self._add("deltaloop_webhook_reviews", path, outcome)

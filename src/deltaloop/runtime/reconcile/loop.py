@@ -1,9 +1,8 @@
 """Work queue and workers of one controller.
 
 A worker is a task that takes one key, runs the reconcile function, applies the resulting decision to the key, and
-leaves the next key to a new task. A reconcile is told to stop after its timeout. All reconciles are told to stop when
-leadership is lost or the program ends. The loop then waits until they end, and requeues their keys without counting a
-failure.
+leaves the next key to a new task. A reconcile is told to stop after its timeout, when leadership is lost or the program
+ends. Its key is then requeued without counting a failure.
 """
 
 from __future__ import annotations
@@ -191,10 +190,7 @@ class ReconcileLoop:
             raise cancelled
 
     async def shed(self) -> None:
-        """Remove surplus keys of deleted objects from the queue of a standby.
-
-        It ends when workers start. After a cancellation, each key is either queued or removed.
-        """
+        """Remove surplus keys of deleted objects from the queue of a standby, until workers start."""
         if self.own_cache is None:
             return
         waiting, cache = len(self.queue), self.own_cache
@@ -245,7 +241,6 @@ class ReconcileLoop:
         self._at_close.append(call)
 
     def close(self) -> None:
-        """Shut down the queue and the threads after all work has ended."""
         for call in self._at_close:
             call()
         self.queue.shut_down()
@@ -318,7 +313,6 @@ class ReconcileLoop:
             raise error
 
     def _never_began(self, task: asyncio.Task[None]) -> None:
-        """Forget a worker that was canceled before its first step."""
         if task in self._workers:
             del self._workers[task]
         if not self._workers:
@@ -381,10 +375,7 @@ class ReconcileLoop:
         return run
 
     def _finish(self, run: Execution, ended: Ended | None) -> None:
-        """Record the end of a reconcile, and apply the decision to its key.
-
-        None for ``ended`` means that the function returned None and awaited all calls.
-        """
+        """Record the end of a reconcile (None for the usual one), and apply the decision to its key."""
         if run.reason is not None:
             self._free(run, ended.error if isinstance(ended, Raised) else None)
             if run.abandoned:
@@ -472,8 +463,7 @@ class ReconcileLoop:
     def _memory_of(self, seen: Resource | None) -> dict[str, Any]:
         """Return the memory of the object that was cached when a reconcile began. Thread-safe.
 
-        The memory is dropped by the event that removes the object from the cache. The check comes last because the
-        object can leave the cache at any time while another thread runs this method.
+        The check comes last because the object can leave the cache at any time while another thread runs this method.
         """
         if seen is None or self.own_cache is None:
             return {}
