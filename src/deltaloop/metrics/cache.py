@@ -64,8 +64,8 @@ class InformerMetrics(RegisteredCollector):
     all informers of a program. It is thread-safe. Each scrape visits all cached objects to measure their size.
     """
 
-    what = "Prometheus metrics of informer caches"
-    families = families_of(
+    _what = "Prometheus metrics of informer caches"
+    _families = families_of(
         """
         counter reflector_lists name
             Total number of API lists done by the reflectors
@@ -188,7 +188,7 @@ class InformerMetrics(RegisteredCollector):
 
     def describe(self) -> Iterator[Metric]:
         """Yield the metrics without numbers, for the registration."""
-        return metrics_of((*self.families, *_GAUGES), ())
+        return metrics_of((*self._families, *_GAUGES), ())
 
     def collect(self) -> Iterator[Metric]:
         """Yield all metrics for a scrape."""

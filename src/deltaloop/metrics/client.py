@@ -26,8 +26,8 @@ class RestClientMetrics(RegisteredCollector):
     ``host`` identifies the server. It is thread-safe.
     """
 
-    what = "Prometheus metrics of clients"
-    families = families_of(
+    _what = "Prometheus metrics of clients"
+    _families = families_of(
         """
         counter rest_client_requests code,method,host
             Number of HTTP requests, partitioned by status code, method, and host.

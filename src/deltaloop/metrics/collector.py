@@ -103,13 +103,11 @@ def metrics_of(families: Iterable[Family], samples: Iterable[Sample]) -> Iterato
 class RegisteredCollector:
     """Base class for collectors in a Prometheus registry. ``_lock`` protects the numbers.
 
-    Attributes:
-        what: Description of the metrics for an error message.
-        families: Metrics of the collector.
+    Subclasses set ``_what``, a description for an error message, and ``_families``.
     """
 
-    what: ClassVar[str]
-    families: ClassVar[tuple[Family, ...]]
+    _what: ClassVar[str]
+    _families: ClassVar[tuple[Family, ...]]
 
     def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
         """Register the collector.
@@ -125,13 +123,13 @@ class RegisteredCollector:
         try:
             from prometheus_client import REGISTRY
         except ImportError as error:
-            raise MissingExtraError(self.what, "metrics") from error
+            raise MissingExtraError(self._what, "metrics") from error
         self._lock = fork_safe(threading.Lock())
         self._numbers: dict[str, dict[tuple[str, ...], float]] = {}
         self._histograms: dict[str, dict[tuple[str, ...], Histogram]] = {}
-        for family in self.families:
+        for family in self._families:
             (self._histograms if family.kind == "histogram" else self._numbers)[family.name] = {}
-        self._bounds = {family.name: family.buckets for family in self.families}
+        self._bounds = {family.name: family.buckets for family in self._families}
         self._registry = REGISTRY if registry is None else registry
         self._registry.register(cast("Collector", self))
 
@@ -141,12 +139,12 @@ class RegisteredCollector:
 
     def describe(self) -> Iterator[Metric]:
         """Yield the metrics without numbers, for the registration."""
-        return metrics_of(self.families, ())
+        return metrics_of(self._families, ())
 
     def collect(self) -> Iterator[Metric]:
         """Yield all metrics for a scrape, as a consistent snapshot."""
         with self._lock:
-            found = list(metrics_of(self.families, self._samples()))
+            found = list(metrics_of(self._families, self._samples()))
         yield from found
 
     # The callers of these methods hold the lock.

@@ -24,8 +24,8 @@ class LeaderMetrics(RegisteredCollector):
     thread-safe.
     """
 
-    what = "Prometheus metrics of leader election"
-    families = families_of(
+    _what = "Prometheus metrics of leader election"
+    _families = families_of(
         f"""
         gauge {MASTER_STATUS} name
             Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates

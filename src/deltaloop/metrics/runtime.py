@@ -42,8 +42,8 @@ class ReconcileMetrics(RegisteredCollector):
     One collector serves all controllers of a program. It is thread-safe.
     """
 
-    what = "Prometheus metrics of controllers"
-    families = families_of(
+    _what = "Prometheus metrics of controllers"
+    _families = families_of(
         """
         counter controller_runtime_reconcile controller,result
             Total number of reconciliations per controller
@@ -112,7 +112,7 @@ class ReconcileMetrics(RegisteredCollector):
     def max_concurrent_reconciles(self, controller: str, number: int) -> None:
         """Set the number of workers, and initialize the controller's counters with zero, as upstream does."""
         with self._lock:
-            for family in self.families:
+            for family in self._families:
                 if family.labels == _CONTROLLER and family.name in self._numbers:
                     self._add(family.name, controller, by=0)
             for cause in _CAUSES:

@@ -23,8 +23,8 @@ class ReviewMetrics(RegisteredCollector):
     It is thread-safe.
     """
 
-    what = "Prometheus metrics of webhooks"
-    families = families_of(
+    _what = "Prometheus metrics of webhooks"
+    _families = families_of(
         """
         histogram controller_runtime_webhook_latency_seconds webhook
             Histogram of the latency of processing admission requests

@@ -70,8 +70,8 @@ class WorkQueueMetrics(RegisteredCollector):
     Use it as ``WorkQueue(name="pods", metrics=metrics.queue("pods"))``. It is thread-safe.
     """
 
-    what = "Prometheus metrics of work queues"
-    families = families_of(
+    _what = "Prometheus metrics of work queues"
+    _families = families_of(
         """
         gauge workqueue_depth name
             Current depth of workqueue
@@ -132,5 +132,5 @@ class WorkQueueMetrics(RegisteredCollector):
                 *(series.depth, series.adds, series.queued, series.worked),
                 *(series.unfinished, series.longest, series.retries),
             )
-            for family, value in zip(self.families, values, strict=True):
+            for family, value in zip(self._families, values, strict=True):
                 yield family.name, (name,), value
