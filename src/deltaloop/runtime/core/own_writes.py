@@ -114,8 +114,8 @@ def _changed(
     for path in dict.fromkeys((*before, *after)):
         old, new = before.get(path), after.get(path)
         if old != new:  # equal bytes are equal values
-            old, new = (_MISSING if each is None else _parse(each) for each in (old, new))
-            _compare(old, new, path, found, limit)
+            left, right = (_MISSING if each is None else _parse(each) for each in (old, new))
+            _compare(left, right, path, found, limit)
     return tuple(found)
 
 

@@ -23,7 +23,7 @@ Source: client-go util/workqueue/queue.go and metrics.go.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Hashable
+from collections.abc import Container, Hashable, Sized
 from typing import ClassVar, Final, Generic, TypeVar, final
 
 import msgspec
@@ -121,6 +121,7 @@ class QueueCore(Generic[K]):
     The line is a deque, unless another order is configured.
 
     Attributes:
+        line: Items that a worker can take.
         dated: Whether the time of an add or a success matters. Otherwise you can pass any time.
         ends_are_told: Whether ends of runs must be reported: to an observer, or after a shutdown.
     """
@@ -140,6 +141,7 @@ class QueueCore(Generic[K]):
         self._merge_triggers = merge_triggers
         self._line: Final[deque[K]] = deque()
         self._order: QueueOrder[K] | None = None if isinstance(order, FirstInFirstOut) else order
+        self.line: Final[Sized] = self._line if self._order is None else self._order
         self.dated: Final = observed or self._order is not None
         self._dirty: dict[K, TriggerLog] = {}
         self._processing: dict[K, Run[K]] = {}
@@ -346,7 +348,7 @@ class QueueCore(Generic[K]):
     # Inspect
 
     def __len__(self) -> int:
-        return len(self._line) if self._order is None else len(self._order)
+        return len(self.line)
 
     @property
     def processing(self) -> int:
