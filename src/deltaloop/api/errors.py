@@ -16,7 +16,7 @@ Errors have fields in addition to their message, and never contain object data.
 
 from __future__ import annotations
 
-from deltaloop._internal.root_error import DeltaloopError
+from deltaloop._internal.root_error import DeltaloopError, InvalidArgumentError
 
 __all__ = [
     "DeltaloopError",
@@ -29,10 +29,6 @@ __all__ = [
     "MissingExtraError",
     "UnknownResourceError",
 ]
-
-
-class InvalidArgumentError(DeltaloopError, ValueError):
-    """An argument is invalid, and the caller must change it."""
 
 
 class InvalidKeyError(InvalidArgumentError):

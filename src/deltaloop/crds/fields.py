@@ -25,7 +25,6 @@ def _written(value: object) -> str:
 
 
 def column_errors(field: str, column: dict[str, Any]) -> Iterator[SchemaError]:
-    """Yield the errors of a printer column."""
     name, kind, form = (text(column.get(key)) for key in ("name", "type", "format"))
     if not name:
         yield required(f"{field}.name")
@@ -47,7 +46,6 @@ def _not_simple(field: str, path: str) -> SchemaError:
 
 
 def scale_errors(field: str, scale: dict[str, Any]) -> Iterator[SchemaError]:
-    """Yield the errors of a scale subresource."""
     for name, roots, words in (
         ("specReplicasPath", (".spec.",), "should be a json path under .spec"),
         ("statusReplicasPath", (".status.",), "should be a json path under .status"),

@@ -1,12 +1,11 @@
 """Rules of built-in kinds: the rules in the table of types, and named checks in code.
 
 In each struct, fields with rules come first, in the order of the table. Their rules apply in this order: required (an
-empty list is absent, and so are "" and 0 where Go has no pointer), enum, min and max, longest, each, unique, checks
-(functions that a strategy registered) and fixed. A name that begins with a dot stands for the struct itself, which can
-have checks and unions.
+empty list is absent, and so are "" and 0 where Go has no pointer), enum, min and max, longest, each, unique, checks and
+fixed. A name that begins with a dot stands for the struct itself.
 
-There are two sets of rules. The rules of the real server's code apply first, at every write. The rules in the tags of
-the published types apply next, and skip values that an update does not change.
+The rules of the real server's code apply first, at every write. The rules in the tags of the published types apply
+next, and skip values that an update does not change.
 
 Source: Kubernetes pkg/apis/*/validation; apimachinery pkg/api/validate; KEP-5073.
 """
@@ -95,7 +94,6 @@ class RuledType(msgspec.Struct, frozen=True, eq=False):
 
 
 NO_TYPE: Final = RuledType("", (), False)
-"""Type without rules."""
 
 
 @final
@@ -105,7 +103,6 @@ class Place:
     Attributes:
         name: Name of the field that contains the value, also for an item of a list.
         holder: Place of the struct that contains the value, or None for the whole object.
-        type: Rules of the value's type, if it is a struct.
     """
 
     __slots__ = ("_known", "holder", "name", "path", "type", "value")
@@ -120,25 +117,20 @@ class Place:
 
     @property
     def text(self) -> str:
-        """Value as a string."""
         return text(self.value)
 
     @property
     def fields(self) -> dict[str, object]:
-        """Value as a struct."""
         return mapping(self.value)
 
     @property
     def whole(self) -> object:
-        """Whole object."""
         return self.within().value
 
     def below(self, name: str) -> str:
-        """Return the path of a field."""
         return f"{self.path}.{name}" if self.path else name
 
     def beside(self, name: str) -> object:
-        """Return another field of the same struct."""
         return at(self.holder.value, name) if self.holder is not None else None
 
     def within(self, *types: str) -> Place:
@@ -173,8 +165,6 @@ Check: TypeAlias = Callable[[Place], Iterable[SchemaError]]
 
 @final
 class ObjectRules:
-    """Rules of one kind, compiled on first use."""
-
     __slots__ = ("_compile", "_compiled")
 
     def __init__(self, compile_: Callable[[], tuple[RuledType, RuledType]]) -> None:
@@ -203,7 +193,6 @@ class ObjectRules:
 
 
 NO_RULES: Final = ObjectRules(lambda: (NO_TYPE, NO_TYPE))
-"""Kind without rules."""
 
 
 def _struct_errors(place: Place, *, new: bool = True) -> Iterator[SchemaError]:

@@ -1,7 +1,4 @@
-"""Check sets, maps and embedded objects.
-
-All items of a set differ, and items of a map differ in their keys. An embedded object has an apiVersion, a kind and
-metadata.
+"""Check sets (items differ), maps (keys differ) and embedded objects (apiVersion, kind and metadata).
 
 Source: apiextensions-apiserver pkg/apiserver/schema/listtype, pkg/apiserver/schema/objectmeta.
 """

@@ -37,29 +37,21 @@ _AT_ROOT: Final = frozenset({name[0].lower() + name[1:] for name in _SCHEMA_WITH
 
 
 class ExpressionChecks(Protocol):
-    """Validator of the rules in a schema that are expressions (``x-kubernetes-validations``)."""
-
     def wrong_rules(
         self, schema: dict[str, object], field: str, others: Sequence[SchemaError]
     ) -> Iterable[SchemaError]:
-        """Return the errors of the rules. ``others`` are the other errors of the schema."""
+        """Return the errors of the rules, given the other errors of the schema."""
         ...
 
     def wrong_default(
         self, schema: dict[str, object], default: object, field: str, *, is_root: bool
-    ) -> Sequence[SchemaError]:
-        """Return the errors of the schema's default by its rules."""
-        ...
+    ) -> Sequence[SchemaError]: ...
 
 
 def schema_errors(
     schema: dict[str, object], field: str, *, with_status: bool, expressions: ExpressionChecks | None
 ) -> list[SchemaError]:
-    """Return the errors of a version's schema.
-
-    ``field`` is the path of the schema in the CRD. ``with_status`` restricts the root, because status is a subresource.
-    ``expressions`` can be None if the schema has no expressions.
-    """
+    """Return the errors of a version's schema; ``with_status`` restricts the root, because status is a subresource."""
     errors = list(_root_errors(schema, field, with_status=with_status))
     unsupported = _has_unsupported(schema)
     structural: list[SchemaError] = []
@@ -104,7 +96,6 @@ def _has_unsupported(schema: dict[str, object]) -> bool:
 
 
 def children(schema: dict[str, object], field: str) -> Iterator[tuple[str, dict[str, object], str]]:
-    """Yield the direct children of a schema: the keyword, the child, and its path."""
     for keyword in ("properties", "definitions"):
         for name, child in mapping(schema.get(keyword)).items():
             yield keyword, mapping(child), f"{field}.{keyword}[{name}]"
@@ -120,12 +111,7 @@ def children(schema: dict[str, object], field: str) -> Iterator[tuple[str, dict[
 
 
 class _Inside(msgspec.Struct, frozen=True):
-    """Context of a schema.
-
-    Attributes:
-        metadata: Whether it describes the apiVersion, kind or metadata of an object.
-        no_default: Reason why a default is not allowed, or "".
-    """
+    """Context of a schema; ``no_default`` is the reason why a default is not allowed, or ""."""
 
     metadata: bool = False
     no_default: str = ""

@@ -1,7 +1,6 @@
 """Check that a CRD's schema is structural: it specifies the type of every field, which pruning needs.
 
-Outside of allOf, anyOf, oneOf and not, a schema describes the structure. Inside them, it only restricts the values of
-fields in the structure.
+Outside of allOf, anyOf, oneOf and not, a schema describes the structure. Inside them, it only restricts values.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/validation.go, complete.go, and
 https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema.
@@ -69,10 +68,7 @@ def structural_errors(schema: dict[str, object], field: str) -> list[SchemaError
 
 
 def unknown_formats(schema: object) -> Iterator[str]:
-    """Yield the formats in a schema that the real server does not know for their types.
-
-    Source: apiextensions-apiserver pkg/apiserver/validation/formats.go.
-    """
+    """Yield the formats that the real server does not know for their types (pkg/apiserver/validation/formats.go)."""
     for fields in _schemas_in(schema):
         name = text(fields.get("format"))
         if name and name.replace("-", "") not in _FORMATS.get(text(fields.get("type")), _TEXT_FORMATS):
@@ -215,10 +211,7 @@ _VALUE_VALIDATIONS: Final = (
 def _value_errors(
     schema: dict[str, object], field: str, *, is_structure: bool, first: bool = False
 ) -> Iterator[SchemaError]:
-    """Yield the errors of the value restrictions in a schema.
-
-    The structure and the first item of its allOf (``first``) may list both types of an int-or-string.
-    """
+    """Yield the errors of the value restrictions in a schema; ``first`` may list both types of an int-or-string."""
     for junctor in JUNCTORS:
         parts = items(schema.get(junctor))
         if junctor == "anyOf" and (is_structure or first) and parts == _INT_OR_STRING_TYPES:
@@ -255,11 +248,7 @@ def _nested_errors(schema: dict[str, object], field: str, *, first: bool = False
 def _completeness_errors(
     values: dict[str, object], structure: dict[str, object] | None, place: str, field: str
 ) -> Iterator[SchemaError]:
-    """Yield the fields that a schema restricts but the structure does not describe.
-
-    ``structure`` at the path ``place`` describes the same value as ``values`` at ``field``. None means that it is
-    absent.
-    """
+    """Yield the fields that a schema restricts but the structure, if any, does not describe."""
     parts = [
         (f"{field}.{junctor}[{position}]", part)
         for junctor in JUNCTORS

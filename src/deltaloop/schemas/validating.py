@@ -1,12 +1,10 @@
 """Validate an object by its schema, with the real server's messages.
 
-Like on the real server, a value of the wrong type is still checked by the rules for its own type, and values that an
-update does not change are not validated again. Fields are checked in the order of the object, where the real server has
-a random order.
+A value of the wrong type is still checked by the rules for its own type, and values that an update does not change are
+not validated again. Fields are checked in the order of the object.
 
-Source: kube-openapi pkg/validation/validate and pkg/validation/errors; apiextensions-apiserver
-pkg/apiserver/validation/validation.go, pkg/apiserver/schema/listtype, pkg/apiserver/schema/objectmeta; kube-openapi
-pkg/validation/validate/values.go, validator.go.
+Source: kube-openapi pkg/validation/{validate,errors}; apiextensions-apiserver pkg/apiserver/validation/validation.go,
+pkg/apiserver/schema/{listtype,objectmeta}.
 """
 
 from __future__ import annotations
@@ -34,7 +32,6 @@ _LARGEST_FLOAT32: Final = 3.4028235677973366e38  # larger values round to infini
 
 
 def number_errors(node: TypeNode, value: Number, path: str) -> Iterator[SchemaError]:
-    """Yield the errors of a number, except for its type."""
     kind = node.types[0] if len(node.types) == 1 and node.types[0] in _FORMATS else ""
     rules = node.rules or _NO_RULES
     form = rules.format if rules.format in _FORMATS.get(kind, ()) else ""
@@ -170,7 +167,6 @@ def validate_value(node: TypeNode, value: object) -> Errors:
 
 
 def shown(value: object) -> str:
-    """Return a value as text for messages."""
     return shown_number(value) if isinstance(value, float) else _encode(value).decode()
 
 
@@ -250,10 +246,7 @@ def _charge_parts(value: object) -> None:
 
 
 def is_same(node: TypeNode, old: object, value: object) -> bool:
-    """Return whether a value is unchanged. The order of items in a map list is ignored.
-
-    Like on the real server, an object with an unknown field always counts as changed.
-    """
+    """Return whether a value is unchanged, in any order of map lists; objects with unknown fields count as changed."""
     _charge_parts(value)
     if isinstance(old, list) and isinstance(value, list) and node.list_type == "map" and node.items is not None:
         before, after = keyed_items(node.list_keys, cast("object", old)), items(cast("object", value))

@@ -5,21 +5,17 @@ Async tests are left to other plugins by default:
 * ``deltaloop_async_tests = "virtual"`` in the configuration runs all async tests that no other plugin runs.
 * ``@pytest.mark.virtual_time`` runs one test in virtual time, ``@pytest.mark.real_time`` on the real clock.
 
-A test that leaves a task running fails, and the message names the task. With ``deltaloop_network = "memory"``, tests in
-virtual time use in-memory connections (``memory_network.py``).
-
-By default, each test gets a separate embedded server. Alternatively, tests get a namespace on a shared server:
+A test that leaves a task running fails. With ``deltaloop_network = "memory"``, tests in virtual time use in-memory
+connections. By default, each test gets a separate embedded server. Alternatively, tests get a namespace on a shared
+server:
 
 * ``deltaloop_server_scope = "session"`` in the configuration shares one embedded server among all tests.
 * ``--deltaloop-kubeconfig FILE`` (and ``--deltaloop-context NAME``) uses a real cluster. Fixtures that need the
   embedded server skip their tests.
 
-The server of an async test that this plugin runs shares the test's loop, so the test can use virtual time. With a
-shared or real server, these tests run on the real clock, and those marked ``virtual_time`` are skipped. In all other
-cases, the server runs in a thread.
+With a shared or real server, async tests run on the real clock, and those marked ``virtual_time`` are skipped.
 
-pytest loads this module in every project that has deltaloop installed. Therefore, fixtures import their dependencies
-lazily.
+pytest loads this module in every project that has deltaloop installed, so fixtures import their dependencies lazily.
 """
 
 from __future__ import annotations
@@ -54,7 +50,6 @@ _CONTEXT = "--deltaloop-context"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options."""
     parser.addini(
         "deltaloop_async_tests", "'virtual' runs async tests in virtual time; '' leaves them alone", default=""
     )
@@ -78,7 +73,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the markers, and reject invalid options."""
     config.addinivalue_line("markers", "virtual_time: run this async test in virtual time")
     config.addinivalue_line("markers", "real_time: run this async test on the real clock")
     scope = config.getini("deltaloop_server_scope")

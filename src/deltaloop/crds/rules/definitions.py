@@ -1,7 +1,6 @@
 """Validate the rules in a CRD: types, costs, and uses of ``oldSelf``.
 
-The number of evaluations of a rule depends on the limits of the enclosing lists and maps, or on the number of items
-that fit into a request.
+Limits of the enclosing lists and maps, or the size of a request, determine how often a rule runs.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/validation/{validation,cel_validation}.go.
 """
@@ -43,12 +42,7 @@ _ADVICE: Final = (
 @final
 @dataclass(frozen=True, slots=True)
 class RuleChecks:
-    """``ExpressionChecks`` for the schema of one version.
-
-    Attributes:
-        known: Stored expressions, which may use all features of this version.
-        unchanged: Whether the schema is stored already, so that the cost of each rule is not limited.
-    """
+    """``ExpressionChecks`` for one version; ``known`` expressions are stored, so they may use all features."""
 
     known: frozenset[str] = frozenset()
     unchanged: bool = False
@@ -67,12 +61,10 @@ class RuleChecks:
     def wrong_default(
         self, schema: dict[str, object], default: object, field: str, *, is_root: bool
     ) -> Sequence[SchemaError]:
-        """Return the errors of a default by the rules of its schema."""
         return wrong_default(schema, default, field, is_root=is_root)
 
 
 def expressions_of(crd: dict[str, object]) -> frozenset[str]:
-    """Return all expressions of a CRD."""
     schemas = [at(version, "schema", "openAPIV3Schema") for version in items(at(crd, "spec", "versions"))]
     return frozenset(expression for schema in schemas for expression in _expressions(mapping(schema)))
 
@@ -95,11 +87,8 @@ class _Walk:
     def node_errors(self, node: RuleNode, path: str, *, most: int | None, apart: str) -> Iterator[SchemaError]:
         """Yield the errors below a schema, and then its own.
 
-        Args:
-            node: Rules of the schema.
-            path: Path of the schema.
-            most: Most values of the schema in one object, or None for no limit.
-            apart: Path of the outermost enclosing list whose items have no keys, or "".
+        ``most`` is the most values of the schema in one object, or None for no limit. ``apart`` is the path of the
+        outermost enclosing list whose items have no keys, or "".
         """
         inner = _multiplied(most, _elements(node.schema))
         if node.others is not None:

@@ -1,8 +1,7 @@
 """Evaluate the rules of a schema when an object is written.
 
 The cost of each rule and of all rules together is limited. Rules that use ``oldSelf`` only apply to values with an old
-value: fields of objects, and items of lists with keys. A rule that was already broken in an unchanged part is a
-warning.
+value. A rule that was already broken in an unchanged part is a warning.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go; apiserver pkg/cel/common/{equality,maplist}.go.
 """
@@ -46,23 +45,16 @@ class _Pair:
 
     @cached_property
     def items(self) -> dict[str, object]:
-        """Old items of a list by their keys."""
         return keyed_items(self.node.list_keys if self.node.list_type == "map" else (), self.old)
 
 
 class _Former(NamedTuple):
-    """Known old values of a part.
-
-    Attributes:
-        here: Pair of the part, if it has an old value.
-        around: Pair of the nearest enclosing part that has an old value.
-    """
+    """Known old values: the pair of the part, if any, and of the nearest enclosing part that has one."""
 
     here: _Pair | None = None
     around: _Pair | None = None
 
     def is_unchanged(self) -> bool:
-        """Return whether the part, or the enclosing part, is unchanged."""
         pair = self.here or self.around
         return pair is not None and pair.is_same
 
@@ -94,13 +86,9 @@ class _BudgetSpentError(Exception):
 def evaluate(
     root: RuleNode, tree: TypeNode, fields: dict[str, object], old: dict[str, object] | None = None
 ) -> list[SchemaError]:
-    """Return the errors of an object by its rules.
+    """Return the errors of an object, which replaces ``old`` if given, by its rules.
 
-    Args:
-        root: Rules of its schema.
-        tree: Compiled type of the object.
-        fields: The object, without other errors that prevent the evaluation.
-        old: Object that it replaces, or None.
+    Other errors prevent the evaluation.
     """
     former = _Former() if old is None else _Former(_Pair(tree, old, fields))
     evaluation = _Evaluation(OBJECT_BUDGET)

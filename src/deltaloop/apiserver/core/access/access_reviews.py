@@ -21,7 +21,6 @@ Fields = dict[str, object]
 
 
 def answer_self_subject(served: ServedResource, user: User, *, time: str) -> Fields:
-    """Return the response to a SelfSubjectReview; ``time`` is its creation timestamp."""
     answer = _answer(served, {}, {"userInfo": user_fields(user)}, with_spec=False)
     return {**answer, "metadata": {"creationTimestamp": time}}
 
@@ -29,10 +28,9 @@ def answer_self_subject(served: ServedResource, user: User, *, time: str) -> Fie
 def answer_access(
     served: ServedResource, fields: Fields, *, user: User, namespace: str, authorizer: Authorizer
 ) -> Fields:
-    """Return the response to a SubjectAccessReview, LocalSubjectAccessReview or SelfSubjectAccessReview.
+    """Return the response to an access review; ``namespace`` is that of a local review's URL.
 
-    ``namespace`` is the namespace in the URL of a local review. Raises InvalidError for a review without a subject or
-    attributes, and for a local review of another namespace.
+    Raises InvalidError without a subject or attributes, and for a local review of another namespace.
     """
     spec = mapping(fields.get("spec"))
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")

@@ -1,10 +1,7 @@
 """Service account tokens: claims and validity. The caller signs tokens and verifies signatures.
 
-A token is a JSON Web Token with the subject ``system:serviceaccount:NAMESPACE:NAME``. It is valid as long as its
-service account exists with the same UID, and its bound object, if any.
-
-Legacy tokens from Secrets of type ``kubernetes.io/service-account-token`` do not expire. They are valid as long as the
-Secret contains them and the account exists. A label on the Secret records the day of the last use.
+A token is valid as long as its service account exists with the same UID, and its bound object, if any. Legacy tokens
+from Secrets do not expire while the Secret contains them; a label records the day of the last use.
 
 Source: Kubernetes pkg/serviceaccount/claims.go, legacy.go; pkg/registry/core/serviceaccount/storage/token.go.
 """
@@ -53,10 +50,10 @@ class TokenWish:
 
 
 def parse_token_request(fields: Fields, *, namespace: str, name: str, issuer: str) -> TokenWish:
-    """Parse a TokenRequest for the service account ``namespace``/``name``; ``issuer`` is the default audience.
+    """Parse a TokenRequest; ``issuer`` is the default audience.
 
-    Raises InvalidError if the request names another account or its duration is out of bounds, and BadRequestError if it
-    is bound to a kind other than Node, Pod or Secret.
+    Raises InvalidError for another account or a duration out of bounds, and BadRequestError if it is bound to a kind
+    other than Node, Pod or Secret.
     """
     for field, found, wanted in (("name", "name", name), ("namespace", "namespace", namespace)):
         sent = text(at(fields, "metadata", found))
@@ -91,8 +88,8 @@ def parse_token_request(fields: Fields, *, namespace: str, name: str, issuer: st
 def bound_object(store: RevisionStore, wish: TokenWish, *, namespace: str, account: str) -> Resource | None:
     """Return the object for the token to be bound to, or None for an unbound token.
 
-    Raises NotFoundError if the object does not exist, BadRequestError for a Pod of another account, and ConflictError
-    if its UID differs.
+    Raises NotFoundError without the object, BadRequestError for a Pod of another account, and ConflictError for another
+    UID.
     """
     if not wish.bound_kind:
         return None
@@ -139,7 +136,6 @@ def claims(
 
 
 def request_answer(fields: Fields, wish: TokenWish, account: Resource, *, token: str, now: float) -> Fields:
-    """Return the TokenRequest with the issued token."""
     spec: Fields = {"audiences": list(wish.audiences), "expirationSeconds": wish.seconds}
     spec["boundObjectRef"] = at(fields, "spec", "boundObjectRef")
     return {
@@ -157,10 +153,7 @@ def request_answer(fields: Fields, wish: TokenWish, account: Resource, *, token:
 
 
 def user_of_claims(store: RevisionStore, said: Fields, *, issuer: str, now: float) -> User | None:
-    """Return the user of verified claims with any audience, or None if the token is not valid.
-
-    ``now`` is in seconds since 1970.
-    """
+    """Return the user of verified claims, or None if the token is not valid; ``now`` is in seconds since 1970."""
     if said.get("iss") != issuer:
         return None
     if not integer(said.get("nbf")) <= now + 1 or now >= integer(said.get("exp")):

@@ -29,7 +29,6 @@ _TOPOLOGY: Final = ("topology.kubernetes.io/region", "topology.kubernetes.io/zon
 
 
 def with_spec(obj: dict[str, object] | None, **changed: object) -> dict[str, object]:
-    """Return a copy of the object with changed fields in its spec."""
     fields = mapping(obj)
     return {**fields, "spec": {**mapping(fields.get("spec")), **changed}}
 

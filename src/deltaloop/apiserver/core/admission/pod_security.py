@@ -1,8 +1,4 @@
-"""PodSecurity: enforce the Pod Security Standards that the labels of a namespace select.
-
-    enforce     rejects violating pods
-    warn        returns warnings for violating pods and pod templates
-    audit       is ignored
+"""PodSecurity: enforce the Pod Security Standards that the labels of a namespace select. ``audit`` is ignored.
 
 Source: k8s.io/pod-security-admission/admission, api.
 """

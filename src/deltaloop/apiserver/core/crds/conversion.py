@@ -31,10 +31,10 @@ def _written(value: object) -> str:
 
 
 def conversion_errors(crd: dict[str, Any], *, any_authority: bool) -> Iterator[SchemaError]:
-    """Yield the errors in the conversion settings of a defaulted CRD.
+    """Yield the errors in the conversion settings of a defaulted CRD; ``any_authority`` accepts every ``caBundle``.
 
-    ``any_authority`` accepts every ``caBundle``. It is True for CRDs that are new or not established, because
-    establishing waits for a valid bundle, and if the old bundle was invalid.
+    It is True for CRDs that are not established, because establishing waits for a valid bundle, and if the old one was
+    invalid.
     """
     strategy = text(at(crd, "spec", "conversion", "strategy"))
     webhook = mapping(at(crd, "spec", "conversion", "webhook"))
@@ -62,10 +62,7 @@ def conversion_errors(crd: dict[str, Any], *, any_authority: bool) -> Iterator[S
 
 
 def has_authority(crd: dict[str, Any]) -> bool:
-    """Return whether the CA bundle of the conversion webhook can be parsed. An empty bundle means the system's CAs.
-
-    Source: client-go transport/transport.go (``rootCertPool``).
-    """
+    """Return whether the CA bundle can be parsed. An empty bundle means the system's CAs (``rootCertPool``)."""
     given = text(at(crd, "spec", "conversion", "webhook", "clientConfig", "caBundle"))
     if not given:
         return True

@@ -48,7 +48,7 @@ FLAGS: Final = Flags(
 
 
 def custom_strategy(schema: Schema, scale: ScalePaths | None) -> Strategy:
-    """Return the strategy of a version's objects. ``scale`` is None without the ``scale`` subresource."""
+    """Evaluate the validation rules of a schema, unless another error prevents evaluation."""
     has_rules = may_have_rules(schema.source)
 
     def errors(
@@ -78,10 +78,6 @@ def custom_strategy(schema: Schema, scale: ScalePaths | None) -> Strategy:
 def rule_errors(
     schema: Schema, fields: dict[str, object], before: dict[str, object] | None, others: list[SchemaError]
 ) -> list[SchemaError]:
-    """Evaluate the validation rules of a schema, unless another error prevents evaluation.
-
-    ``before`` is the replaced object, and ``others`` are the other errors.
-    """
     root = rules_of(schema.source)
     if root is None:
         return []

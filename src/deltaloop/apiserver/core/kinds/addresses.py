@@ -52,7 +52,6 @@ def why_no_address(value: str) -> str:
 
 
 def network_errors(value: str, path: str) -> Iterator[SchemaError]:
-    """Yield an error for an invalid network."""
     if not network_family(value):
         yield invalid_value(path, shown(value), _NO_NETWORK)
 

@@ -67,11 +67,7 @@ _NOT_EMPTY: Final = "must be non-empty if specified"
 @final
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """Old spec of a policy. Stored expressions can use more of CEL than new expressions.
-
-    Attributes:
-        spec: Spec. None for a new policy.
-    """
+    """Old spec of a policy, None if new. Stored expressions can use more of CEL than new expressions."""
 
     spec: Fields | None = None
 
@@ -102,7 +98,6 @@ class _Compiler:
         has_authorizer: bool = True,
         makes_patches: bool = False,
     ) -> cel.CompiledExpression | str:
-        """Compile an expression, or return the error message."""
         uses = environment(
             is_stored=is_stored,
             has_params=self._has_params,

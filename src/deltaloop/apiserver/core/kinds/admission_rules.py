@@ -34,14 +34,12 @@ def reserved_name_errors(configuration: Mapping[str, object]) -> Iterator[Schema
 
 
 def choice_errors(hook: Mapping[str, object], field: str, known: Sequence[str], path: str) -> Iterator[SchemaError]:
-    """Yield an error if a field has an unknown value."""
     value = hook.get(field)
     if value is not None and value not in known:
         yield not_supported(f"{path}.{field}", text(value), known)
 
 
 def rule_errors(rule: Mapping[str, object], path: str) -> Iterator[SchemaError]:
-    """Yield the errors in a rule of operations and resources."""
     operations = texts(rule.get("operations"))
     yield from _wildcard_errors(operations, f"{path}.operations", "operations")
     for place, operation in enumerate(operations):

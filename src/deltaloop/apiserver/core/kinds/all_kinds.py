@@ -1,6 +1,6 @@
-"""Strategies of the built-in kinds by resource and group; other kinds have the default strategy.
+"""Strategies of the built-in kinds by resource and group, or by resource, version and group.
 
-A version with a separate strategy is inserted between resource and group.
+The rest have the default.
 """
 
 from __future__ import annotations

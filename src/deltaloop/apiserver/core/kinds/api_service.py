@@ -24,17 +24,15 @@ WHILE_DEFINED: Final = "true"
 
 
 def service_name(group: str, version: str) -> str:
-    """Return the name of a group version's APIService."""
     return f"{version}.{group}"
 
 
 def own_service(
     group: str, version: str, priority: tuple[int, int], *, managed: str, uid: str, time: str
 ) -> dict[str, object]:
-    """Return the stored APIService of a group version of this server.
+    """Return the stored APIService of a group version.
 
-    ``priority`` is the priority of group and version. ``managed`` is the lifetime, ``ON_START`` or ``WHILE_DEFINED``
-    (deleted with the CRD).
+    ``managed`` is its lifetime, ``ON_START`` or ``WHILE_DEFINED``.
     """
     spec: dict[str, object] = {"group": group} if group else {}
     spec |= {"version": version, "groupPriorityMinimum": priority[0], "versionPriority": priority[1]}

@@ -1,14 +1,5 @@
 """Conversion of HorizontalPodAutoscalers between v1 and v2; v1 stores additional fields as JSON in annotations.
 
-    v1                                   v2
-    spec.targetCPUUtilizationPercentage  first metric of the resource cpu with averageUtilization
-    annotation .../metrics               other metrics
-    annotation .../current-metrics       status.currentMetrics, complete
-    annotation .../conditions            status.conditions
-    annotation .../behavior              spec.behavior, with Go's field names
-
-Invalid annotations are dropped, like by the real server.
-
 Source: Kubernetes pkg/apis/autoscaling/v1/conversion.go.
 """
 
@@ -69,7 +60,6 @@ _KEPT: Final = ("scaleTargetRef", "minReplicas", "maxReplicas")
 
 
 def autoscaler_to_v1(fields: dict[str, object]) -> dict[str, object]:
-    """Convert an autoscaler from v2 to v1."""
     spec, status = mapping(fields.get("spec")), mapping(fields.get("status"))
     metrics = items(spec.get("metrics"))
     cpu = next((metric for metric in metrics if _is_cpu_use(metric)), None)
@@ -98,7 +88,6 @@ def autoscaler_to_v1(fields: dict[str, object]) -> dict[str, object]:
 
 
 def autoscaler_to_v2(fields: dict[str, object]) -> dict[str, object]:
-    """Convert an autoscaler from v1 to v2."""
     spec, status = mapping(fields.get("spec")), mapping(fields.get("status"))
     annotations = mapping(at(fields, "metadata", "annotations"))
     new_spec: dict[str, object] = {name: spec[name] for name in _KEPT if name in spec}

@@ -1,10 +1,6 @@
-"""CertificateSigningRequest and ClusterTrustBundle.
+"""CertificateSigningRequest and ClusterTrustBundle, whose content is checked as far as its encoding shows.
 
-Only ``/approval`` sets conditions, and ``/status`` keeps them. Certificates and requests are checked as far as their
-encoding shows.
-
-Source: Kubernetes pkg/registry/certificates/certificates/strategy.go; Kubernetes
-pkg/apis/certificates/validation/validation.go.
+Source: Kubernetes pkg/registry/certificates/certificates/strategy.go; pkg/apis/certificates/validation/validation.go.
 """
 
 from __future__ import annotations
@@ -58,7 +54,6 @@ def request_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def legacy_signer_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield an error for the signer of old API versions."""
     if place.value == "kubernetes.io/legacy-unknown":
         text_ = "the legacy signerName is not allowed via this API version"
         yield invalid_value(place.path, shown(place.value), text_)

@@ -98,13 +98,11 @@ def fraction_warnings(amounts: Mapping[str, object], path: str, *names: str) -> 
 
 
 def storage_class(obj: Mapping[str, object]) -> str:
-    """Cell with the storage class of a claim or volume."""
     annotated = at(obj, "metadata", "annotations", CLASS_ANNOTATION)
     return text(at(obj, "spec", "storageClassName") if annotated is None else annotated)
 
 
 def phase(obj: Mapping[str, object]) -> str:
-    """Cell with the phase of a claim or volume, or Terminating."""
     return "Terminating" if at(obj, "metadata", "deletionTimestamp") else text(at(obj, "status", "phase"))
 
 

@@ -1,10 +1,7 @@
-"""CronJob: validation of schedules and job templates.
-
-A schedule has five fields with numbers, names, ranges and steps, or is a word such as ``@daily``. The error messages
-are those of robfig/cron.
+"""CronJob: validation of schedules and job templates, with the error messages of robfig/cron.
 
 Source: Kubernetes pkg/apis/batch/validation; pkg/registry/batch/cronjob/strategy.go; github.com/robfig/cron v3,
-parser.go, which the real server asks; the words are its.
+parser.go.
 """
 
 from __future__ import annotations

@@ -1,9 +1,5 @@
 """CustomResourceDefinition: its lifecycle and the resources that it defines.
 
-    stored      its names are accepted or rejected, and its resources are served
-    deleted     its finalizer keeps it until the last of its objects is gone
-    removed     its resources are not served any more
-
 Source: apiextensions-apiserver pkg/registry/customresourcedefinition, pkg/controller/finalizer.
 """
 

@@ -1,7 +1,7 @@
 """Dynamic resource allocation: ResourceClaims, templates, DeviceClasses, ResourceSlices and DeviceTaintRules.
 
-Source: Kubernetes pkg/apis/resource/validation/validation.go; Kubernetes pkg/apis/resource/v1/defaults.go
-(``SetDefaults_DeviceTaint``); Kubernetes pkg/printers/internalversion/printers.go.
+Source: Kubernetes pkg/apis/resource/validation/validation.go; pkg/apis/resource/v1/defaults.go
+(``SetDefaults_DeviceTaint``); pkg/printers/internalversion/printers.go.
 """
 
 from __future__ import annotations
@@ -294,7 +294,6 @@ def finish_claim(claim: dict[str, object], store: Stored, _given: Given) -> Iter
 
 
 def _finish_slice(device_slice: dict[str, object], _store: Stored, given: Given) -> tuple[()]:
-    """Set the missing times of taints."""
     for device in items(at(device_slice, "spec", "devices")):
         for taint in items(at(device, "taints")):
             mapping(taint).setdefault("timeAdded", given.time)
@@ -328,7 +327,6 @@ DEVICE_CHECKS: Final[Mapping[str, Check]] = {
     "opaque_parameters": _parameters_errors,
     "pool_name": _pool_name_errors,
 }
-"""Checks for the rules of devices' types."""
 
 
 def _slice_warnings(resource_slice: Mapping[str, object]) -> Iterator[str]:

@@ -1,6 +1,4 @@
-"""Events of the core group and of events.k8s.io, which have stricter validation.
-
-Both are the same objects. They are stored in the form of the core group, and some field names differ.
+"""Events of the core group, which is the stored form, and of events.k8s.io with stricter validation.
 
 Source: Kubernetes pkg/apis/events/v1/conversion.go, pkg/apis/core/validation/events.go;
 pkg/printers/internalversion/printers.go.
@@ -82,12 +80,10 @@ def _renamed(fields: dict[str, object], names: Mapping[str, str], always: Mappin
 
 
 def event_to_core(event: dict[str, object]) -> dict[str, object]:
-    """Convert an event from events.k8s.io to the core group."""
     return _renamed(event, _NAMES, ALWAYS_IN_CORE)
 
 
 def event_from_core(event: dict[str, object]) -> dict[str, object]:
-    """Convert an event from the core group to events.k8s.io."""
     return _renamed(event, _NAMES_BACK, ALWAYS_IN_EVENTS)
 
 
@@ -153,7 +149,6 @@ def _update_errors_of_events(before: Mapping[str, object], after: Mapping[str, o
 
 
 def _cells(event: Mapping[str, object], now: float) -> dict[str, object]:
-    """Return the cells of an event in either form."""
     involved = mapping(event.get("involvedObject") or event.get("regarding"))
     series, source = event.get("series"), event.get("source") or event.get("deprecatedSource")
     first = event.get("firstTimestamp") or event.get("deprecatedFirstTimestamp") or event.get("eventTime")

@@ -28,10 +28,9 @@ from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid
 
 
 def agree_on_first(part: dict[str, object], one: str, several: str, *, key: str = "") -> None:
-    """Synchronize an old single-value field with the first item of its newer list field, in place.
+    """Synchronize an old single-value field with the first item of its newer list field; a differing old value wins.
 
-    A differing old value wins. ``key`` is the field of the list's items with the value, or empty if the items are the
-    values.
+    ``key`` is the item's field with the value, or empty if the items are the values.
     """
     alone, found = part.get(one), items(part.get(several))
     first = at(found[0], key) if found and key else found[0] if found else None
@@ -53,14 +52,12 @@ _ordered: Final = msgspec.json.Encoder().encode
 
 
 def each(holder: object, name: str, path: str = "") -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield path and fields of each item of a list."""
     below = f"{path}.{name}" if path else name
     for place, item in enumerate(items(at(holder, name))):
         yield f"{below}[{place}]", mapping(item)
 
 
 def immutable(before: object, after: object, *names: str, path: str = "") -> Iterator[SchemaError]:
-    """Yield an error for each of these fields that an update changes."""
     for name in names:
         if at(before, name) != at(after, name):
             yield invalid_value(f"{path}.{name}" if path else name, shown(at(after, name)), IMMUTABLE)
@@ -74,14 +71,12 @@ def one_of(value: object, field: str, known: Iterable[str]) -> Iterator[SchemaEr
 
 
 def port_errors(value: object, field: str) -> Iterator[SchemaError]:
-    """Yield an error unless the value is a port number."""
     number = integer(value)
     if not 0 < number <= _LAST_PORT:
         yield invalid_value(field, str(number), f"must be between 1 and {_LAST_PORT}, inclusive")
 
 
 def port_name_errors(value: object, field: str) -> Iterator[SchemaError]:
-    """Yield the errors in a port name."""
     name = text(value)
     problems = (
         (len(name) > _LONGEST_PORT_NAME, f"must be no more than {_LONGEST_PORT_NAME} characters"),
@@ -97,7 +92,6 @@ def port_name_errors(value: object, field: str) -> Iterator[SchemaError]:
 
 
 def port_or_name_errors(value: object, field: str) -> Iterator[SchemaError]:
-    """Yield the errors in a port number or port name."""
     return port_name_errors(value, field) if isinstance(value, str) else port_errors(value, field)
 
 
@@ -142,7 +136,6 @@ def shown_selector(selector: object) -> str:
 
 
 def selector_errors(selector: object, field: str) -> Iterator[SchemaError]:
-    """Yield the errors in a label selector."""
     yield from _expression_errors(at(selector, "matchExpressions"), f"{field}.matchExpressions")
     yield from label_errors(string_map(at(selector, "matchLabels")), f"{field}.matchLabels")
 
@@ -197,4 +190,3 @@ CHECKS: Final[Mapping[str, Check]] = {
     "subdomain": _of_text(subdomain_errors),
     "trimmed": _untrimmed_errors,
 }
-"""Checks for the rules of several kinds."""

@@ -159,7 +159,6 @@ def _metric(wanted: object, found: object) -> str:
 
 
 def _quantity(status: object, value: object) -> str:
-    """Format a measured value; a status without the value counts as 0."""
     if status is None:
         return UNKNOWN
     return "0" if value is None else str(value)

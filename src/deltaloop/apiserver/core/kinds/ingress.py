@@ -1,7 +1,7 @@
 """Ingress and IngressClass.
 
-Source: Kubernetes pkg/apis/networking/validation/validation.go; pkg/registry/networking/ingress/strategy.go; Kubernetes
-pkg/apis/networking/validation/validation.go; pkg/printers/internalversion/printers.go.
+Source: Kubernetes pkg/apis/networking/validation/validation.go; pkg/registry/networking/ingress/strategy.go;
+pkg/printers/internalversion/printers.go.
 """
 
 from __future__ import annotations

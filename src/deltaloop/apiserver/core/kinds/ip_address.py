@@ -34,7 +34,6 @@ def addresses_of(service: Mapping[str, object] | None) -> tuple[str, ...]:
 
 
 def ip_address(address: str, *, namespace: str, name: str) -> dict[str, object]:
-    """Return the IPAddress object for a Service's address."""
     labels = {_FAMILY: f"IPv{ipaddress.ip_address(address).version}", _MANAGED_BY: _ALLOCATOR}
     parent = {"resource": "services", "namespace": namespace, "name": name}
     return {"metadata": {"name": address, "labels": labels}, "spec": {"parentRef": parent}}

@@ -1,7 +1,6 @@
 """Job: generated labels and selector, immutable fields, and policies for failure, success and indexes.
 
-Source: Kubernetes pkg/registry/batch/job/strategy.go, pkg/apis/batch/validation, pkg/api/job; Kubernetes
-pkg/apis/batch/validation/validation.go.
+Source: Kubernetes pkg/registry/batch/job/strategy.go, pkg/apis/batch/validation, pkg/api/job.
 """
 
 from __future__ import annotations
@@ -181,7 +180,6 @@ JOB_CHECKS: Final[Mapping[str, Check]] = {
     "job_indexes": _index_errors,
     "pod_replacement": _replacement_errors,
 }
-"""Checks for the rules of Jobs."""
 
 
 _JOB_UID: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
@@ -234,7 +232,6 @@ def _finish_new(job: dict[str, object], _store: Stored, _given: Given) -> Iterat
 
 
 def _generated_labels(job: Mapping[str, object]) -> dict[str, object]:
-    """Return the labels that the server adds to the template."""
     uid, name = at(job, "metadata", "uid"), at(job, "metadata", "name") or ""
     return {**dict.fromkeys(_JOB_UID, uid), **dict.fromkeys(_JOB_NAME, name)}
 
@@ -292,7 +289,6 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
 
 
 def job_spec_warnings(spec: object, path: str) -> Iterator[str]:
-    """Yield warnings about the spec of a Job or of a CronJob's template."""
     completions, parallelism = integer(at(spec, "completions")), integer(at(spec, "parallelism"))
     indexed = at(spec, "completionMode") == "Indexed"
     if indexed and completions > _MANY_COMPLETIONS and parallelism > _MUCH_PARALLELISM:

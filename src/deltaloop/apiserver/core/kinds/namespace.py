@@ -1,7 +1,4 @@
-"""Namespace: finalizers and the name label.
-
-The finalizers are in ``spec``, and only ``/finalize`` changes them. ``kubernetes`` is removed when the namespace is
-empty (``namespace_cleanup``).
+"""Namespace: finalizers in ``spec``, which only ``/finalize`` changes, and the name label.
 
 Source: Kubernetes pkg/registry/core/namespace/strategy.go, storage/storage.go.
 """

@@ -1,9 +1,7 @@
 """PersistentVolume and PersistentVolumeClaim: validation, immutable fields and protection (see ``claim_spec``).
 
 Source: Kubernetes pkg/registry/core/persistentvolume/strategy.go; pkg/apis/core/validation/validation.go;
-pkg/api/persistentvolume; pkg/printers/internalversion/printers.go; pkg/controller/volume/pvprotection; Kubernetes
-pkg/apis/core/validation/validation.go; pkg/printers/internalversion/printers.go; pkg/controller/volume/pvcprotection
-(what is in use).
+pkg/api/persistentvolume; pkg/printers/internalversion/printers.go; pkg/controller/volume/{pvprotection,pvcprotection}.
 """
 
 from __future__ import annotations

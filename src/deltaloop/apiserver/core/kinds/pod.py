@@ -1,8 +1,5 @@
 """Pod: QoS class, allowed updates, grace period and subresources.
 
-``pod_spec`` validates the spec, ``pod_warnings`` creates warnings, and ``pod_cells`` creates the table row. The fields
-that ``finish_new`` adds have no field manager.
-
 Source: Kubernetes pkg/registry/core/pod/strategy.go; pkg/apis/core/v1/conversion.go,
 pkg/apis/core/validation/validation.go.
 """

@@ -1,12 +1,7 @@
 """Bindings, with which a scheduler assigns a pod to a node.
 
 A binding sets the node and the condition ``PodScheduled``, without field manager and without a new generation. Its
-labels and annotations are merged into the pod.
-
-    pod is deleted, bound, or has scheduling gates     409 for pods/binding
-    uid or resourceVersion of the binding differ       409 for the pod
-
-A POST to the collection ``bindings`` binds the pod of that name.
+labels and annotations are merged into the pod. A POST to the collection ``bindings`` binds the pod of that name.
 
 Source: Kubernetes pkg/registry/core/pod/storage/storage.go, BindingREST.
 """
@@ -26,10 +21,7 @@ _SCHEDULED = "PodScheduled"
 
 
 def bind(asked: Asked, writes: Writes, given: Given) -> None:
-    """Assign a pod to the node of a binding.
-
-    Raises ApiError: 400 for the binding of another pod, 404 for a missing pod, and 409 if the pod cannot be bound.
-    """
+    """Assign a pod to a node, or raise ApiError: 400 for another pod, 404 if missing, and 409 if it cannot be bound."""
     check_binding(asked.fields, name=asked.name)
     pod = writes.fields_of(kinds.POD, asked.namespace, asked.name)
     after = bound_pod(pod, asked.fields, now=given.now)
@@ -38,7 +30,7 @@ def bind(asked: Asked, writes: Writes, given: Given) -> None:
 
 
 def check_binding(binding: dict[str, object], *, name: str) -> None:
-    """Check that a binding is for the pod in the URL and names a node.
+    """Check a binding.
 
     Raises BadRequestError for another pod, and InternalServerError for a target that is not a node.
     """
@@ -56,10 +48,7 @@ def check_binding(binding: dict[str, object], *, name: str) -> None:
 
 
 def bound_pod(pod: dict[str, object], binding: dict[str, object], *, now: float) -> dict[str, object]:
-    """Return a bound pod, or raise ConflictError if it cannot be bound or if a precondition fails.
-
-    The binding was checked by ``check_binding``, and ``now`` is in seconds since 1970.
-    """
+    """Return a bound pod, or raise ConflictError; the binding was checked, and ``now`` is in seconds since 1970."""
     metadata, spec, told = mapping(pod["metadata"]), mapping(pod.get("spec")), mapping(binding.get("metadata"))
     name = text(metadata.get("name"))
     for field, shown in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
@@ -89,7 +78,6 @@ def _refused(name: str, why: str) -> Exception:
 
 
 def _scheduled(status: dict[str, object], now: float) -> dict[str, object]:
-    """Return the status with the condition PodScheduled, which keeps the time of its first transition."""
     said = {"type": _SCHEDULED, "status": "True", "lastProbeTime": None}
     conditions = list(items(status.get("conditions")))
     place = next(

@@ -15,7 +15,6 @@ _ENDED: Final = {"Succeeded": "The pod has completed successfully.", "Failed": "
 
 
 def pod_cells(obj: Mapping[str, object], now: float) -> dict[str, object]:
-    """Return the cells of a pod."""
     spec, status = at(obj, "spec"), at(obj, "status")
     sidecars = {
         text(at(item, "name")) for item in items(at(spec, "initContainers")) if at(item, "restartPolicy") == "Always"

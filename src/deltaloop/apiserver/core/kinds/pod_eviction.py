@@ -8,8 +8,8 @@
     budget that was not processed               429 with a retry after 10 seconds
     several budgets                             500
 
-In a cluster, a controller computes ``disruptionsAllowed``. No such controller runs here, so the value comes from writes
-to the status. A budget is not processed if its ``observedGeneration`` is less than its generation.
+No controller computes ``disruptionsAllowed`` here, so it comes from writes to the status. A budget is not processed if
+its ``observedGeneration`` is less than its generation.
 
 Source: Kubernetes pkg/registry/core/pod/storage/eviction.go; Kubernetes pkg/apis/policy/validation.
 """
@@ -39,10 +39,7 @@ _FREE_PHASES: Final = ("Succeeded", "Failed", "Pending")
 
 
 def evict(asked: Asked, writes: Writes, given: Given) -> None:
-    """Delete a pod and update its budget.
-
-    Raises ApiError: 400 or 422 for an invalid eviction, 404 for a missing pod, and errors from the table above.
-    """
+    """Delete a pod and update its budget; raises ApiError 400 or 422, 404 for a missing pod, and those above."""
     options = parse_delete_options(check_eviction(asked.fields, namespace=asked.namespace, name=asked.name))
     dry_run = check_dry_run(options.dry_run or ()) or asked.dry_run
     pod = Resource.from_dict(writes.fields_of(kinds.POD, asked.namespace, asked.name))
@@ -68,7 +65,7 @@ def check_eviction(eviction: dict[str, object], *, namespace: str, name: str) ->
 def budget_to_spend(store: Stored, pod: Resource, *, now: float) -> dict[str, object] | None:
     """Return the updated budget of an eviction, or None if no budget applies.
 
-    Raises TooManyRequestsError if the budget is exhausted, and InternalServerError for several budgets.
+    Raises TooManyRequestsError if it is exhausted.
     """
     fields = pod.to_dict()
     if pod.deletion_timestamp is not None or text(at(fields, "status", "phase")) in _FREE_PHASES:

@@ -228,4 +228,3 @@ PLACEMENT_CHECKS: Final[Mapping[str, Check]] = {
     "spread": _spread_errors,
     "toleration_operator": toleration_errors,
 }
-"""Checks for the rules of placement."""

@@ -191,4 +191,3 @@ SECURITY_CHECKS: Final[Mapping[str, Check]] = {
     "sysctls": _sysctls_errors,
     "windows_user": _user_name_errors,
 }
-"""Checks for the rules of security contexts."""

@@ -260,4 +260,3 @@ POD_CHECKS: Final[Mapping[str, Check]] = {
     "variable_name": _variable_name_errors,
     "variable_source": _variable_source_errors,
 }
-"""Checks for the rules of pods' types."""

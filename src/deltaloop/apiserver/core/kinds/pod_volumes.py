@@ -443,4 +443,3 @@ VOLUME_CHECKS: Final[Mapping[str, Check]] = {
     "volume_device": _device_errors,
     "volumes": volumes_errors,
 }
-"""Checks for the rules of volumes' types."""

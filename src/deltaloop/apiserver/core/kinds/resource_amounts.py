@@ -1,14 +1,10 @@
 """Names and amounts of resources, QoS classes, and the total requests and limits of pods.
 
-Requests and limits of a pod are computed from:
+Init containers run sequentially, so their maximum counts. Sidecars count as containers, and again for each later init
+container. The pod's own cpu and memory replace the sum.
 
-    containers                 their sum
-    init containers            their maximum, because they run sequentially
-    sidecars                   count as containers, and additionally for each later init container
-    the pod's own resources    replace the sum for cpu and memory
-
-Source: Kubernetes pkg/apis/core/validation/validation.go, pkg/apis/core/helper/helpers.go; Kubernetes
-pkg/apis/core/helper/qos; Kubernetes component-helpers/resource/helpers.go, plugin/pkg/admission/limitranger.
+Source: Kubernetes pkg/apis/core/validation/validation.go, pkg/apis/core/helper/{helpers.go,qos};
+component-helpers/resource/helpers.go; plugin/pkg/admission/limitranger.
 """
 
 from __future__ import annotations
@@ -26,7 +22,6 @@ _QUALIFYING: Final = ("cpu", "memory")
 
 
 def qos_class(spec: Mapping[str, object]) -> str:
-    """Return the QoS class of a pod."""
     containers = [*items(spec.get("containers")), *items(spec.get("initContainers"))]
     of_pod = mapping(spec.get("resources"))
     if of_pod.get("limits") or of_pod.get("requests"):
@@ -67,7 +62,6 @@ NameErrors = Callable[[str, str], Iterator[SchemaError]]
 
 
 def name_errors(name: str, field: str) -> Iterator[SchemaError]:
-    """Yield the errors in the name of a resource."""
     wrong = [*qualified_name_errors(name, field)]
     if not wrong and "/" not in name and name not in OF_QUOTAS and name != "storage" and not _is_huge(name):
         wrong.append(invalid_value(field, shown(name), "must be a standard resource type or fully qualified"))
@@ -75,7 +69,6 @@ def name_errors(name: str, field: str) -> Iterator[SchemaError]:
 
 
 def container_name_errors(name: str, field: str) -> Iterator[SchemaError]:
-    """Yield the errors in the name of a container's resource."""
     yield from name_errors(name, field)
     if "/" not in name:
         if name not in _OF_CONTAINERS and not name.startswith(_HUGE):
@@ -85,14 +78,12 @@ def container_name_errors(name: str, field: str) -> Iterator[SchemaError]:
 
 
 def quota_name_errors(name: str, field: str) -> Iterator[SchemaError]:
-    """Yield the errors in the name of a quota's resource."""
     yield from name_errors(name, field)
     if "/" not in name and name not in OF_QUOTAS and not _is_huge(name):
         yield invalid_value(field, shown(name), "must be a standard resource for quota")
 
 
 def pod_name_errors(name: str, field: str) -> Iterator[SchemaError]:
-    """Yield the errors in the name of a pod-level resource."""
     wrong = [*name_errors(name, field)]
     if not wrong and name not in _COMPUTE and not name.startswith(_HUGE):
         wrong.append(not_supported(field, name, ("cpu", "hugepages-", "memory")))
@@ -104,7 +95,6 @@ def _is_huge(name: str) -> bool:
 
 
 def is_native(name: str) -> bool:
-    """Return whether a resource is native to Kubernetes."""
     return "/" not in name or "kubernetes.io/" in name
 
 
@@ -120,7 +110,6 @@ def may_be_overcommitted(name: str) -> bool:
 
 
 def amount_errors(name: str, value: object, field: str) -> Iterator[SchemaError]:
-    """Yield the errors in the amount of a resource."""
     if amount(value) < 0:
         yield invalid_value(field, shown(value), NOT_NEGATIVE)
     if (name in _COUNTED or _is_extended(name)) and amount(value).denominator != 1:
@@ -189,15 +178,11 @@ OF_PODS: Final = ("cpu", "memory")
 
 
 def amounts(value: object) -> Amounts:
-    """Return the quantities as strings."""
     return {name: str(quantity) for name, quantity in mapping(value).items()}
 
 
 def pod_amounts(spec: Mapping[str, object], field: str, *, overhead: bool) -> Amounts:
-    """Return the total ``requests`` or ``limits`` of a pod.
-
-    ``overhead`` specifies whether to add the pod's overhead, which is added to existing limits only.
-    """
+    """Return the total ``requests`` or ``limits``; the overhead is added to existing limits only."""
     total: Amounts = {}
     for container in items(spec.get("containers")):
         total = plus(total, amounts(at(container, "resources", field)))

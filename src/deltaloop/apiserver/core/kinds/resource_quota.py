@@ -1,7 +1,7 @@
 """ResourceQuota and LimitRange: validation, defaults and table cells.
 
-Source: Kubernetes pkg/apis/core/validation/validation.go; pkg/printers/internalversion/printers.go; Kubernetes
-pkg/apis/core/v1/defaults.go, pkg/apis/core/validation/validation.go.
+Source: Kubernetes pkg/apis/core/validation/validation.go, pkg/apis/core/v1/defaults.go;
+pkg/printers/internalversion/printers.go.
 """
 
 from __future__ import annotations

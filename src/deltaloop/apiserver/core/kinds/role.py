@@ -1,6 +1,6 @@
 """RBAC roles and bindings, and ServiceAccount with its ``token`` subresource.
 
-Source: Kubernetes pkg/apis/rbac/validation; pkg/printers/internalversion/printers.go; Kubernetes
+Source: Kubernetes pkg/apis/rbac/validation; pkg/printers/internalversion/printers.go;
 pkg/registry/core/serviceaccount/strategy.go.
 """
 

@@ -1,7 +1,7 @@
 """Secret and ConfigMap: ``stringData``, validation of keys and sizes, and immutability.
 
-Source: Kubernetes pkg/apis/core/v1/conversion.go, defaults.go; pkg/apis/core/validation; Kubernetes
-pkg/apis/core/validation/validation.go; apimachinery pkg/util/validation (``IsConfigMapKey``).
+Source: Kubernetes pkg/apis/core/v1/conversion.go, defaults.go; pkg/apis/core/validation; apimachinery
+pkg/util/validation (``IsConfigMapKey``).
 """
 
 from __future__ import annotations
@@ -93,7 +93,6 @@ _LARGEST: Final = 1024 * 1024
 
 
 def key_errors(fields: dict[str, object], names: tuple[str, ...]) -> Iterator[SchemaError]:
-    """Yield the errors in the keys of these fields and in their total size."""
     for name in names:
         for key in mapping(fields.get(name)):
             for words in _key_texts(key):

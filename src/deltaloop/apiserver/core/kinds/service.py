@@ -87,7 +87,6 @@ def _finish_update(
 
 
 def _networks(store: Stored) -> Iterator[IPv4Network]:
-    """Yield the networks of additional ServiceCIDRs."""
     for added in store.list("servicecidrs.networking.k8s.io").items:
         ready = condition(added.to_dict(), "Ready") in ("True", None)
         for network in texts(at(added.to_dict(), "spec", "cidrs")) if ready and not added.deletion_timestamp else ():

@@ -6,14 +6,11 @@
     LoadBalancer  one                  one per port, unless ``allocateLoadBalancerNodePorts`` is false
     ExternalName  -                    -
 
-Addresses come from 10.0.0.0/16, first from 10.0.0.0/24, the default range of a real server. Node ports are 30000 to
-32767. The used addresses and ports are read from the existing Services, so there is no separate allocation state. The
-server supports IPv4 only, like a cluster without dual-stack.
+Addresses come from 10.0.0.0/16, first from 10.0.0.0/24. Node ports are 30000 to 32767. Used values are read from the
+existing Services. The server supports IPv4 only.
 
-Source: Kubernetes pkg/registry/core/service/storage/alloc.go, pkg/registry/core/service/strategy.go; Kubernetes
-pkg/apis/core/validation/validation.go (``ValidateServiceClusterIPsRelatedFields``);
-pkg/registry/core/service/strategy.go, storage/alloc.go (``initIPFamilyFields``), storage/storage.go
-(``normalizeClusterIPs``).
+Source: Kubernetes pkg/registry/core/service/strategy.go, storage/alloc.go (``initIPFamilyFields``), storage/storage.go
+(``normalizeClusterIPs``); pkg/apis/core/validation/validation.go (``ValidateServiceClusterIPsRelatedFields``).
 """
 
 from __future__ import annotations
@@ -143,7 +140,6 @@ def unserved_families(spec: Mapping[str, object]) -> Iterator[SchemaError]:
 
 
 SERVICE_RANGE: Final = "10.0.0.0/16"
-"""Address range of Services."""
 FIRST_ADDRESS: Final = "10.0.0.1"
 """Address of the server's own Service."""
 _RANGE: Final = ipaddress.ip_network(SERVICE_RANGE)
@@ -156,14 +152,11 @@ _PORTS: Final = 2_768
 @final
 @dataclass(slots=True)
 class Taken:
-    """Addresses and ports of Services."""
-
     addresses: set[str] = field(default_factory=set[str])
     ports: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
 
     @classmethod
     def by(cls, specs: Iterable[Mapping[str, object]]) -> Taken:
-        """Collect the addresses and ports from the specs of Services."""
         taken = cls()
         for spec in specs:
             taken.addresses.update(texts(spec.get("clusterIPs")))
@@ -176,12 +169,10 @@ class Taken:
 
 
 def needs_address(spec: Mapping[str, object]) -> bool:
-    """Return whether a Service of this type has a cluster IP."""
     return spec.get("type") in ("ClusterIP", "NodePort", "LoadBalancer")
 
 
 def needs_ports(spec: Mapping[str, object]) -> bool:
-    """Return whether the ports of a Service need node ports."""
     kind = spec.get("type")
     return kind == "NodePort" or (kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False)
 
@@ -230,10 +221,9 @@ def allocate(
     random: float,
     networks: Iterable[ipaddress.IPv4Network] = (),
 ) -> list[SchemaError]:
-    """Allocate the missing addresses and ports of a Service in place, and return errors for unavailable values.
+    """Allocate the missing addresses and ports in place, and return errors for unavailable values.
 
-    ``taken`` includes the old values of this Service. ``before`` is the old spec, empty for a new Service. ``random``,
-    in [0, 1), determines the start of the search. ``networks`` are ranges in addition to the default range.
+    ``taken`` includes the old values of this Service, and ``random`` determines the start of the search.
     """
     errors: list[SchemaError] = []
     if needs_address(spec):

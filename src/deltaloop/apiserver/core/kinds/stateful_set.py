@@ -49,10 +49,7 @@ def _template_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _template_with_claims(spec: Mapping[str, object]) -> dict[str, object]:
-    """Return the template of the resulting pods: their claims replace volumes of the same name.
-
-    Host name and subdomain are removed, because the controller sets them.
-    """
+    """Return the template of the resulting pods: claims replace volumes, and the controller sets the host name."""
     template = dict(mapping(spec.get("template")))
     claims = {text(at(claim, "metadata", "name")): claim for claim in items(spec.get("volumeClaimTemplates"))}
     pod_spec = {

@@ -1,8 +1,7 @@
 """StorageClass, CSIStorageCapacity, StorageVersionMigration and VolumeAttributesClass.
 
-Source: Kubernetes pkg/apis/storage/validation/validation.go, pkg/api/storage; Kubernetes pkg/api/storage/util.go;
-Kubernetes pkg/printers/internalversion/printers.go; Kubernetes pkg/controller/volume/vacprotection;
-pkg/printers/internalversion/printers.go.
+Source: Kubernetes pkg/apis/storage/validation/validation.go, pkg/api/storage/util.go;
+pkg/printers/internalversion/printers.go; pkg/controller/volume/vacprotection.
 """
 
 from __future__ import annotations
@@ -67,7 +66,6 @@ def _topology_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def parameter_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in the parameters of a StorageClass or VolumeAttributesClass."""
     parameters = string_map(place.value)
     if len(parameters) > _MOST_PARAMETERS:
         yield too_long(place.path, _MOST_PARAMETERS)

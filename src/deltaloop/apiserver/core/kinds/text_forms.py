@@ -52,14 +52,12 @@ def local_path_problems(path: str) -> tuple[str, ...]:
 
 
 def variable_name_problems(name: str) -> tuple[str, ...]:
-    """Return the reasons why a name is not an environment variable name."""
     if name and "=" not in name and name.isascii() and name.isprintable():
         return ()
     return ("a valid environment variable name must consist only of printable ASCII characters other than '='",)
 
 
 def config_key_problems(key: str) -> tuple[str, ...]:
-    """Return the reasons why a text is not a key of a ConfigMap or Secret."""
     long = (f"must be no more than {_LONGEST_KEY} bytes",) if len(key) > _LONGEST_KEY else ()
     if not _KEY.fullmatch(key):
         return (*long, "a valid config key must consist of alphanumeric characters, '-', '_' or '.'")
@@ -69,7 +67,6 @@ def config_key_problems(key: str) -> tuple[str, ...]:
 
 
 def endpoint_address_problems(value: str) -> tuple[str, ...]:
-    """Return the reasons why an address cannot be an endpoint of a Service."""
     address = _address(value)
     if address is None:
         return ("must be a valid IP address",)
@@ -96,7 +93,6 @@ def _address(value: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None
 
 
 def driver_name_errors(name: str, field: str) -> Iterator[SchemaError]:
-    """Yield the errors in the name of a CSI driver."""
     if not name:
         yield required(field)
         return
@@ -250,4 +246,3 @@ FORMS: Final[Mapping[str, Check]] = {
     "unique": _unique_errors,
     "variable": _text_check(variable_name_problems),
 }
-"""Checks by the names in the rules."""

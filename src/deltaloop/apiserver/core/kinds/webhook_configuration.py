@@ -39,11 +39,7 @@ _ALL_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun", "Some", "Unknown")
 @final
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """Old hooks of an updated configuration. Errors that the old configuration had are accepted.
-
-    Attributes:
-        hooks: Hooks. None for a new configuration.
-    """
+    """Old hooks of an updated configuration (None if new). Errors that it had are accepted."""
 
     hooks: list[Mapping[str, object]] | None = None
 

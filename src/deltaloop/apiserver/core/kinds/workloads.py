@@ -1,9 +1,8 @@
 """Deployment, DaemonSet, ReplicaSet, ReplicationController, ControllerRevision and PodTemplate (see ``pod_owners``).
 
-Source: Kubernetes pkg/apis/apps/validation, pkg/apis/apps/v1/defaults.go; Kubernetes pkg/apis/apps/v1/conversion.go,
-pkg/apis/apps/validation, pkg/registry/apps/daemonset/strategy.go; Kubernetes pkg/apis/apps/validation,
-pkg/apis/core/validation/validation.go; Kubernetes pkg/apis/apps/validation; pkg/printers/internalversion/printers.go;
-Kubernetes pkg/registry/core/podtemplate/strategy.go.
+Source: Kubernetes pkg/apis/apps/validation, pkg/apis/apps/v1/{defaults,conversion}.go,
+pkg/apis/core/validation/validation.go; pkg/registry/apps/daemonset/strategy.go,
+pkg/registry/core/podtemplate/strategy.go; pkg/printers/internalversion/printers.go.
 """
 
 from __future__ import annotations

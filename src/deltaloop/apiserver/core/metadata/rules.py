@@ -1,6 +1,6 @@
 """Validation of metadata, with the real server's messages.
 
-Source: apimachinery pkg/api/validation/objectmeta.go, pkg/util/validation; the messages are the real server's.
+Source: apimachinery pkg/api/validation/objectmeta.go, pkg/util/validation.
 """
 
 from __future__ import annotations
@@ -108,7 +108,6 @@ def finalizer_warnings(served: ServedResource, sent: dict[str, Any], old: Iterab
 
 
 def name_errors(served: ServedResource, name: str, field: str = "metadata.name") -> Iterator[SchemaError]:
-    """Yield the errors in an object's name."""
     yield from _form_errors(served.flags.name_form, name, field)
 
 
@@ -135,13 +134,11 @@ def label_name_problems(name: str) -> tuple[str, ...]:
 
 
 def label_value_problems(value: str) -> tuple[str, ...]:
-    """Return the errors in a label value."""
     too_long = ("must be no more than 63 bytes",) if len(value) > 63 else ()
     return too_long if re.fullmatch(_LABEL_VALUE, value) else (*too_long, _TEXTS[_LABEL_VALUE])
 
 
 def label_name_errors(name: str, field: str) -> Iterator[SchemaError]:
-    """Yield the errors in a DNS label."""
     if len(name) > 63:
         yield invalid_value(field, f'"{name}"', "must be no more than 63 bytes")
     if not re.fullmatch(_LABEL, name):
@@ -149,7 +146,6 @@ def label_name_errors(name: str, field: str) -> Iterator[SchemaError]:
 
 
 def subdomain_errors(name: str, field: str) -> Iterator[SchemaError]:
-    """Yield the errors in a DNS subdomain."""
     if len(name) > 253:
         yield invalid_value(field, f'"{name}"', "must be no more than 253 bytes")
     if not re.fullmatch(_SUBDOMAIN, name):
@@ -173,8 +169,7 @@ def path_segment_errors(name: str, field: str) -> Iterator[SchemaError]:
 def metadata_errors(served: ServedResource, metadata: dict[str, Any], *, new: bool = False) -> list[SchemaError]:
     """Return the errors in normalized metadata.
 
-    ``new`` specifies whether to validate ``generateName``, which is the case for new objects and for full updates of
-    some kinds.
+    ``new`` also validates ``generateName``, in some kinds' updates as well.
     """
     errors: list[SchemaError] = []
     base = metadata.get("generateName", "")
@@ -222,10 +217,7 @@ def _other_errors(metadata: dict[str, Any], *, strict: bool) -> Iterator[SchemaE
 
 
 def mark_errors(old: dict[str, Any], sent: dict[str, Any], dropped: Mapping[str, str]) -> list[SchemaError]:
-    """Return an error for each deletion field that an update would change.
-
-    ``dropped`` contains the reasons why unreadable fields were dropped.
-    """
+    """Return an error for each deletion field that an update would change or that was unreadable."""
     found: list[SchemaError] = []
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
         if name in dropped:
@@ -267,7 +259,6 @@ def _qualified_errors(key: str, field: str, check: Callable[[str], str] = str) -
 
 
 def label_errors(labels: dict[str, str], field: str = "metadata.labels") -> Iterator[SchemaError]:
-    """Yield the errors in keys and values of labels."""
     for key, value in labels.items():
         yield from _qualified_errors(key, field)
         if len(value) > 63:
@@ -277,7 +268,6 @@ def label_errors(labels: dict[str, str], field: str = "metadata.labels") -> Iter
 
 
 def annotation_errors(annotations: dict[str, str], field: str = "metadata.annotations") -> Iterator[SchemaError]:
-    """Yield the errors in keys and in the total size of annotations."""
     for key in annotations:
         yield from _qualified_errors(key, field, str.lower)
     if sum(len(key) + len(value.encode()) for key, value in annotations.items()) > _MAX_ANNOTATIONS:

@@ -1,7 +1,4 @@
-"""Encoding of objects, lists and watch events.
-
-The store keeps objects without ``kind`` and ``apiVersion``. They are prepended here without decoding the object.
-"""
+"""Encoding of objects, lists and watch events; ``kind`` and ``apiVersion`` are prepended without decoding."""
 
 from __future__ import annotations
 
@@ -122,7 +119,6 @@ def object_list(served: ServedResource, objects: Iterable[Resource], metadata: M
 
 
 def watch_line(event_type: str, body: bytes) -> bytes:
-    """Return one line of a watch stream."""
     return b'{"type":"' + event_type.encode() + b'","object":' + body + b"}\n"
 
 

@@ -1,7 +1,6 @@
 """Label and field selectors of lists and watches.
 
-Terms about the same label or field are merged once. The cost per object therefore depends on the number of its labels
-and selected fields but not on the number of terms, so a request with hundreds of terms does not slow down others.
+Terms about the same label or field are merged, so that hundreds of terms do not make each object slow.
 """
 
 from __future__ import annotations
@@ -65,7 +64,6 @@ class LabelTest:
                 self._compared[key] = (max(more, bound), less) if term.operator == ">" else (more, min(less, bound))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether labels satisfy all terms."""
         if len(self._required) > len(labels):
             return False
         for key, wanted in self._required.items():
@@ -91,8 +89,6 @@ def _is_between(label: str, more: int, less: int) -> bool:
 
 @final
 class Selection:
-    """Predicate with a label and a field selector."""
-
     __slots__ = ("_else", "_label_test", "_paths", "_wanted", "fields", "labels")
 
     def __init__(self, labels: LabelSelector, fields: FieldSelector) -> None:
@@ -111,11 +107,9 @@ class Selection:
 
     @classmethod
     def parse(cls, labels: str, fields: str, *, supported: tuple[str, ...] = (), refusal: str = "") -> Selection:
-        """Parse both selectors.
+        """Parse both selectors; raises InvalidSelectorError.
 
-        ``supported`` are the selectable fields in addition to name and namespace. ``refusal`` is the error text for
-        other fields, with ``{}`` for the field, or empty for the default. Raises InvalidSelectorError if a selector is
-        invalid or a field is not selectable.
+        ``supported`` are fields in addition to name and namespace, and ``refusal`` is the error text for others.
         """
         field_selector = FieldSelector.parse(fields)
         if refusal:
@@ -127,11 +121,9 @@ class Selection:
 
     @property
     def everything(self) -> bool:
-        """Whether all objects match."""
         return self.labels.empty and self.fields.empty
 
     def matches(self, obj: Resource) -> bool:
-        """Return whether an object matches."""
         if not self.labels.empty and not self._label_test.matches(obj.metadata.labels):
             return False
         for name, (wanted, unwanted) in self._wanted.items():
