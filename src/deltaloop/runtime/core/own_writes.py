@@ -21,8 +21,6 @@ _DEEPEST: Final = 50
 _PATHS: Final = 5
 _BY_ITSELF: Final = ("resourceVersion", "generation", "managedFields")
 _MISSING: Final = object()
-_split: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-_parse: Final = msgspec.json.Decoder().decode
 
 PathParts: TypeAlias = tuple[str | int, ...]
 
@@ -86,36 +84,34 @@ def changed_by_both(after_last: Resource | None, before: Resource, after: Resour
     if after_last is None or after is None:
         return ()
     first, second, third = _fields(after_last), _fields(before), _fields(after)
-    for path, value in second.copy().items():
-        if value == first.get(path) or value == third.get(path):  # most writers change different fields
-            for fields in (first, second, third):
-                fields.pop(path, None)
+    for path, value in tuple(second.items()):
+        if value in (first.get(path), third.get(path)):  # most writers change different fields
+            del second[path]
+            first.pop(path, None)
+            third.pop(path, None)
     theirs = _changed(first, second, MOST_PATHS)
     return tuple(path for path in _changed(second, third, MOST_PATHS) if path in theirs) if theirs else ()
 
 
-def _fields(obj: Resource) -> dict[PathParts, msgspec.Raw]:
+def _fields(obj: Resource) -> dict[PathParts, object]:
     """Return the top-level fields and those of the metadata, except fields that each write changes."""
-    fields: dict[PathParts, msgspec.Raw] = {}
-    for name, value in _split(obj.raw).items():
+    fields: dict[PathParts, object] = {}
+    for name, value in obj.to_dict().items():
         if name != "metadata":
             fields[(name,)] = value
             continue
-        for inner, item in _split(value).items():
+        for inner, item in value.items():
             if inner not in _BY_ITSELF:
                 fields[name, inner] = item
     return fields
 
 
 def _changed(
-    before: Mapping[PathParts, msgspec.Raw], after: Mapping[PathParts, msgspec.Raw], limit: int
+    before: Mapping[PathParts, object], after: Mapping[PathParts, object], limit: int
 ) -> tuple[PathParts, ...]:
     found: list[PathParts] = []
     for path in dict.fromkeys((*before, *after)):
-        old, new = before.get(path), after.get(path)
-        if old != new:  # equal bytes are equal values
-            left, right = (_MISSING if each is None else _parse(each) for each in (old, new))
-            _compare(left, right, path, found, limit)
+        _compare(before.get(path, _MISSING), after.get(path, _MISSING), path, found, limit)
     return tuple(found)
 
 
