@@ -26,7 +26,8 @@ TargetArgument: TypeAlias = Annotated[
     str,
     typer.Argument(
         metavar="MODULE[:OBJECT]",
-        help="Module or file whose controllers and webhooks are meant, or one controller, list or function in it.",
+        help="Module or file with controllers and webhooks, for example my_operator or operator.py:reconcile. OBJECT "
+        "is a controller, a webhook, a list of them, or a function that returns these. Defaults to the whole module.",
     ),
 ]
 _DECLARED: Final = (Controller, AdmissionWebhook, ConversionFunction)

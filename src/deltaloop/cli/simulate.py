@@ -35,42 +35,46 @@ def simulate(
         str,
         typer.Argument(
             metavar="MODULE[:SCENARIO]",
-            help="An `async def scenario(world)` in a module or a file; else one is made of its classes.",
+            help="Module or file with async def scenario(world). Without it, a scenario is generated from the kinds.",
         ),
     ],
     *,
     manifests: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="PATH",
-            help="Without a scenario: run the module's controllers, and create, change and delete what these hold.",
+            help="File of objects. Instead of a scenario, run the controllers of the module, and create, change and "
+            "delete these objects. Repeatable."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Random seed.")] = 0,
-    runs: Annotated[int, typer.Option(metavar="NUMBER", help="Maximum number of runs.", min=1)] = 1000,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    runs: Annotated[int, typer.Option(help="Maximum number of runs.", min=1)] = 1000,
     seconds: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Time limit for starting new runs.", min=0)
+        float | None, typer.Option(help="Time after which no more runs start. Unlimited by default.", min=0)
     ] = None,
     combinations: Annotated[
-        bool, typer.Option(help="Continue with two and three faults at once, after one each.")
+        bool, typer.Option(help="Also combine two and three faults, after all single faults.")
     ] = True,
     faults: Annotated[
         str | None,
-        typer.Option(metavar="KINDS", help="Inject only these, such as crash-before,stale,order."),
+        typer.Option(metavar="KINDS", help="Faults to inject, for example crash-before,stale,order. Defaults to all."),
     ] = None,
     replay: Annotated[
         str | None,
-        typer.Option(metavar="FAULTS", help="Repeat only this run, with its log, as `again` shows."),
+        typer.Option(metavar="FAULTS", help="Repeat a single run with its log. Reports show FAULTS after 'again'."),
     ] = None,
     output: Annotated[
-        str, typer.Option("--output", "-o", help="text, json, or github (annotations for its log).")
+        str,
+        typer.Option("--output", "-o", metavar="text|json|github", help="Output format. github prints annotations."),
     ] = "text",
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with the results.")] = None,
+    html: Annotated[Path | None, typer.Option(help="File for an HTML page of the results.")] = None,
     write_test: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a test for each failure, which repeats its run.")
+        Path | None, typer.Option(help="File for a test module that repeats each failed run.")
     ] = None,
 ) -> None:
-    """Run a scenario with crashes, lost responses and rejections at every write; exit code 1 if any changes its end."""
+    """Run a scenario repeatedly, with crashes, lost responses and other faults at each write.
+
+    The exit code is 1 if a fault changes the final state.
+    """
     if output not in ("text", "json", "github"):
         raise typer.BadParameter(f"--output must be text, json or github, got {output!r}")
     if manifests and write_test is not None:

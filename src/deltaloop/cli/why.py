@@ -43,19 +43,19 @@ def why(
     obj: Annotated[
         str,
         typer.Argument(
-            metavar="[KIND/]NAME", help="Object, such as `foo/web`. Without a kind, an object that is reconciled."
+            metavar="[KIND/]NAME",
+            help="Object, for example foo/web. Without a kind, an object that a controller reconciles.",
         ),
     ],
     *,
-    namespace: Annotated[
-        str, typer.Option("--namespace", "-n", metavar="NAME", help="Namespace of the object.")
-    ] = "default",
-    address: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Address of the health server of the program.")
-    ] = DEFAULT_HEALTH,
-    output: Annotated[str, typer.Option("--output", "-o", help="text or json.")] = "text",
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the object.")] = "default",
+    address: Annotated[str, typer.Option(help="Address of the program's health server.")] = DEFAULT_HEALTH,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="text|json", help="Output format.")] = "text",
 ) -> None:
-    """Show why running controllers reconciled an object lately, and what they wrote. Values are never shown."""
+    """Show why running controllers reconciled an object recently, and which fields they wrote.
+
+    Field values are never shown.
+    """
     kind, _, name = obj.rpartition("/")
     if not name:
         raise typer.BadParameter(f"the object must be KIND/NAME or NAME, got {obj!r}")

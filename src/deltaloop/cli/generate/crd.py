@@ -24,19 +24,25 @@ _VERSIONS: Final = ("spec", "versions")
 
 def crd(
     target: Annotated[
-        str, typer.Argument(metavar="MODULE[:CLASS]", help="Classes that @dl.custom_resource decorates.")
+        str,
+        typer.Argument(
+            metavar="MODULE[:CLASS]",
+            help="Module or file with classes that @dl.custom_resource decorates. Defaults to all of its kinds.",
+        ),
     ],
     *,
     check: Annotated[
         Path | None,
         typer.Option(
             "--check",
-            metavar="FILE",
-            help="Print only the differences of FILE, and which of them break stored objects.",
+            help="Print the differences between FILE and the classes, and the changes that break stored objects.",
         ),
     ] = None,
 ) -> None:
-    """Print the CustomResourceDefinitions of a module's classes; with --check, exit 1 if a file differs."""
+    """Print the CustomResourceDefinitions of the classes in a module.
+
+    With --check, the exit code is 1 if the file differs.
+    """
     definitions = load_definitions(target)
     if check is None:
         typer.echo(write_yaml(definitions), nl=False)

@@ -32,27 +32,28 @@ def webhooks(
     target: TargetArgument,
     *,
     name: Annotated[
-        str, typer.Option(metavar="NAME", help="Name of the configurations. By default the name of the module.")
+        str, typer.Option(help="Name of the webhook configurations. Defaults to the name of the module.")
     ] = "",
     namespace: Annotated[
         str,
         typer.Option(
             "--namespace",
             "-n",
-            metavar="NAME",
-            help="Namespace of the program and its Service; its objects are exempt from the webhooks.",
+            help="Namespace of the program and its Service. Objects in this namespace are exempt from the webhooks.",
         ),
     ] = "",
-    service: Annotated[str, typer.Option(metavar="NAME", help="Name of the Service. By default NAME-webhooks.")] = "",
-    port: Annotated[int, typer.Option(metavar="PORT", help="Port of the Service.", min=1, max=65535)] = 443,
+    service: Annotated[str, typer.Option(help="Name of the Service. Defaults to NAME-webhooks.")] = "",
+    port: Annotated[int, typer.Option(help="Port of the Service.", min=1, max=65535)] = 443,
     url: Annotated[
-        str, typer.Option(metavar="URL", help="URL instead of a Service: https://HOST:PORT, as the cluster reaches it.")
+        str,
+        typer.Option(help="URL at which the cluster reaches the webhooks, instead of a Service: https://HOST:PORT."),
     ] = "",
     ca_bundle: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Authorities of the certificate, as PEM.")
+        Path | None,
+        typer.Option(help="CA certificates in PEM format. The program manages its own certificates by default."),
     ] = None,
 ) -> None:
-    """Print the webhook configurations of a module, and the conversions of its definitions."""
+    """Print the webhook configurations of a module, and the conversion settings of its CRDs."""
     address = address_of(target, name=name, namespace=namespace, service=service, port=port, url=url, ca=ca_bundle)
     typer.echo(print_registrations(target, address, name=name, own_namespace=namespace), nl=False)
 

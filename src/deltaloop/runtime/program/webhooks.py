@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 from urllib.parse import urlsplit
 
@@ -102,7 +103,7 @@ class ProgramWebhooks:
         if self.listen is None or self.certificate is not None:
             return self.certificate
         if self.options.webhook_cert_dir is not None:
-            return MountedCertificates(self.options.webhook_cert_dir)
+            return MountedCertificates(Path(self.options.webhook_cert_dir))
         service, namespace = self.options.webhook_service or default_service(self.name), client.namespace
         host = urlsplit(self.options.webhook_url or "").hostname
         hosts = (host,) if host else (f"{service}.{namespace}.svc", f"{service}.{namespace}.svc.cluster.local")
