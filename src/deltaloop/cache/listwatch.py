@@ -89,19 +89,12 @@ class BatchStream(Protocol):
     """Watch stream that can be read in batches, such as the stream of ``Client.watch``."""
 
     async def batch(self) -> Sequence[WatchEvent]:
-        """Wait for the next event, and return it with the events that arrived after it.
-
-        The result is empty at the end.
-        """
+        """Wait for the next event, and return it with the events that arrived after it, or nothing at the end."""
         ...
 
 
 def drops_managed_fields(source: object) -> bool:
-    """Return whether the source removes ``metadata.managedFields`` from all objects.
-
-    A client does so if ``ListOptions.drop_managed_fields`` is set. ``Client`` and ``ListWatch`` have a property with
-    this name; for other sources, the cache removes the fields.
-    """
+    """Return whether the source removes ``metadata.managedFields`` from all objects; otherwise the cache does."""
     return bool(getattr(source, "drops_managed_fields", False))
 
 

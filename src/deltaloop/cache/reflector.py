@@ -1,7 +1,4 @@
-"""Mirror the server's objects of one kind into a store or a queue of deltas.
-
-Errors never end the reflector: not malformed data, objects without a name, or a failing store. The client enforces the
-deadlines of streams.
+"""Mirror the server's objects of one kind into a store or a queue of deltas; errors never end the reflector.
 
 Source: client-go tools/cache/reflector.go.
 """
@@ -90,10 +87,7 @@ class TurnTaker(Protocol):
     """Store that accepts a long list without blocking other tasks. Both queues do so."""
 
     async def replace_in_turns(self, objects: tuple[Resource, ...], resource_version: str, unread: Unread) -> None:
-        """Replace all objects.
-
-        Known states of ``unread`` objects are kept.
-        """
+        """Replace all objects, but keep known states of ``unread`` objects."""
         ...
 
 
@@ -289,8 +283,7 @@ class Reflector:
     async def _looking(self, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[None, None]:
         """Probe the server's version while a stream is open, if the state machine requests it.
 
-        Raises:
-            _WentBackError: If the version went back. It replaces exceptions of the stream.
+        Raises _WentBackError.
         """
         look_at = self._core.look_at
         if look_at is None:

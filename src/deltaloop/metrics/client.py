@@ -5,8 +5,7 @@
     rest_client_rate_limiter_duration_seconds   histogram   verb, host           delays by the client's rate limit
     rest_client_request_retries_total           counter     code, verb, host     attempts that were repeated
 
-They work with dashboards for controller-runtime. The number of series is bounded, because labels never contain names of
-objects or paths, and invalid HTTP codes become ``<invalid>``.
+Labels never contain names of objects or paths, and invalid HTTP codes become ``<invalid>``.
 
 Source: component-base metrics/prometheus/restclient/metrics.go; controller-runtime pkg/metrics/client_go_adapter.go.
 """

@@ -23,15 +23,9 @@ class RegisteredCollector(ABC):
     """Base class for collectors in a Prometheus registry. ``_lock`` protects the numbers."""
 
     def __init__(self, what: str, registry: CollectorRegistry | None) -> None:
-        """Register the collector, which calls ``_families(empty=True)``.
+        """Register the collector, which calls ``_families(empty=True)``; ``what`` is for the error message.
 
-        Args:
-            what: Description of the metrics for the error message.
-            registry: Prometheus registry. The default (None) is that of prometheus-client.
-
-        Raises:
-            MissingExtraError: If prometheus-client is not installed.
-            ValueError: If these metric names are registered already.
+        Raises MissingExtraError without prometheus-client, and ValueError for registered names.
         """
         try:
             from prometheus_client import REGISTRY

@@ -1,7 +1,6 @@
 """Metrics page with deltaloop's metrics and those that the author created with prometheus-client.
 
-The page is always a valid exposition. Name collisions at the start raise an error. Metrics that collide later or raise
-an error are omitted and logged, with at most one warning per minute.
+Metrics that collide later or raise an error are omitted and logged, with at most one warning per minute.
 """
 
 from __future__ import annotations
@@ -36,15 +35,7 @@ class MetricsPage:
     """Renderer of several registries as one page. Calls must not overlap."""
 
     def __init__(self, own: CollectorRegistry, others: Sequence[CollectorRegistry]) -> None:
-        """Check the registered names.
-
-        Args:
-            own: Registry with priority in later name collisions.
-            others: Further registries, in order.
-
-        Raises:
-            InvalidArgumentError: If two metrics have the same name.
-        """
+        """Check the registered names, or raise InvalidArgumentError; ``own`` has priority in later collisions."""
         self._own = own
         self._others = tuple(dict.fromkeys(others))
         self._errors = ErrorSummaries()

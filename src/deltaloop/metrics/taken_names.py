@@ -1,8 +1,4 @@
-"""Name collisions between metrics of several registries.
-
-A metric family uses further names. For example, a counter ``jobs`` also uses ``jobs_total``. The rules are those of
-prometheus-client for a single registry.
-"""
+"""Name collisions between metrics of several registries, by prometheus-client's rules (``jobs`` and ``jobs_total``)."""
 
 from __future__ import annotations
 
@@ -24,12 +20,7 @@ _NOT_IN_NAMES: Final = re.compile("[^a-zA-Z0-9_:]")
 
 @final
 class Collision(NamedTuple):
-    """Name that two metrics use.
-
-    Attributes:
-        name: Name on the page.
-        owner: First owner of the name.
-    """
+    """Name that two metrics use, and its first owner."""
 
     name: str
     owner: str
@@ -41,10 +32,7 @@ def names_of_family(name: str, kind: str) -> tuple[str, ...]:
 
 
 def take_names(taken: dict[str, str], owner: str, names: Iterable[str]) -> Collision | None:
-    """Add names with their owner, or return the first collision without adding a name.
-
-    Characters that are not allowed in Prometheus' first format become underscores.
-    """
+    """Add names with their owner, or return the first collision; invalid characters become underscores."""
     written = [_NOT_IN_NAMES.sub("_", name) for name in names]
     for name in written:
         if name in taken:

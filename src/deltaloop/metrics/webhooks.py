@@ -53,7 +53,6 @@ class ReviewMetrics(RegisteredCollector):
         super().__init__("Prometheus metrics of webhooks", registry)
 
     def in_flight(self, path: str, number: int) -> None:
-        """Set the number of reviews in progress."""
         with self._lock:
             self._in_flight[path] = number
 
@@ -63,7 +62,6 @@ class ReviewMetrics(RegisteredCollector):
             self._valid_until = seconds
 
     def answered(self, path: str, code: int, outcome: Outcome, seconds: float) -> None:
-        """Record a response. ``seconds`` is its latency."""
         with self._lock:
             self._requests[path, str(code)] = self._requests.get((path, str(code)), 0) + 1
             self._outcomes[path, outcome] = self._outcomes.get((path, outcome), 0) + 1

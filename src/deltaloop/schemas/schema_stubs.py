@@ -1,6 +1,6 @@
 """Build the types of custom resources for ``type_stubs`` from CustomResourceDefinitions.
 
-Parts without one are ``Any``.
+Parts without a type are ``Any``.
 """
 
 from __future__ import annotations

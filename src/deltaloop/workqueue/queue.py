@@ -1,13 +1,13 @@
 """Work queue on an event loop.
 
-**Threads.** All methods that are not async are thread-safe, also before a loop runs. An add takes effect before it
-returns. Workers are woken immediately by calls from the loop's thread, otherwise with ``call_soon_threadsafe``.
+**Threads.** All methods that are not async are thread-safe. An add takes effect before it returns. Workers are woken
+immediately by calls from the loop's thread, otherwise with ``call_soon_threadsafe``.
 
 **Event loop.** A queue belongs to the loop in which it is created, otherwise to the loop of the first awaiting call.
-Earlier adds keep their order and delays. After its loop is closed, a queue can be used on another one.
+After its loop is closed, a queue can be used on another one.
 
-**Cancellation.** A ``get`` that is canceled does not change the queue, and wakes the next worker if necessary. Use its
-``timeout`` instead of ``asyncio.wait_for``, which can drop a result on Python 3.11.
+**Cancellation.** A ``get`` that is canceled does not change the queue. Use its ``timeout`` instead of
+``asyncio.wait_for``, which can drop a result on Python 3.11.
 
 Source: client-go util/workqueue/queue.go.
 """
@@ -192,7 +192,6 @@ class WorkQueue(Generic[K]):
         return self._core.shutting_down
 
     def __len__(self) -> int:
-        """Return the number of items that workers can take now."""
         return len(self._core)
 
     def processing(self) -> tuple[RunningItem[K], ...]:

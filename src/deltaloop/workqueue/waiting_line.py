@@ -1,7 +1,7 @@
 """Tasks that wait, woken in order of arrival.
 
-A woken task has a claim but no item: the item stays queued until the task runs. So canceling the task loses nothing,
-and the owner of the line wakes the next one. Use all methods in the event loop's thread.
+A woken task has a claim but no item: the item stays queued until the task runs, so canceling the task loses nothing.
+Use all methods in the event loop's thread.
 """
 
 from __future__ import annotations
@@ -48,7 +48,6 @@ class WaitingLine:
                 self.woken += 1
 
     def wake_all(self) -> None:
-        """Wake all tasks."""
         self.wake(len(self))
 
     def join(self, loop: asyncio.AbstractEventLoop, *, first: bool = False) -> asyncio.Future[None]:
@@ -61,11 +60,7 @@ class WaitingLine:
         return future
 
     async def turn(self, future: asyncio.Future[None]) -> None:
-        """Wait for the turn of a future of ``join``.
-
-        A canceled wait leaves the line. If the task had been woken, its claim is free again, so the caller must always
-        call ``wake`` afterwards.
-        """
+        """Wait for the turn of a future of ``join``; then, also after a cancellation, call ``wake``."""
         try:
             await future
         finally:

@@ -43,16 +43,8 @@ def decode_list(
 ) -> ResourceList[T]:
     """Decode one page.
 
-    Args:
-        resource_type: Type of the items.
-        body: Response body.
-        first_index: Index of the first item in error messages, if earlier items were removed from the body.
-        size: Size of the complete body in error messages, for the same case. None uses the size of ``body``.
-        drop_managed_fields: Whether to remove ``metadata.managedFields`` from the items.
-
-    Raises:
-        MalformedObjectError: If the body is not JSON or not a list.
-        UnreadableItemsError: If the list contains invalid items. The error contains the list without them.
+    ``first_index`` and ``size`` are for error messages, if earlier items were removed from the body. Raises
+    MalformedObjectError, and UnreadableItemsError, which contains the list without the invalid items.
     """
     try:
         page = _decode_list(body)
@@ -83,7 +75,6 @@ def decode_items(
     first_index: int,
     drop_managed_fields: bool = False,
 ) -> tuple[list[T], list[UnreadableItemError]]:
-    """Decode items, and return the valid objects and an error for each invalid item."""
     items: list[T] = []
     unreadable: list[UnreadableItemError] = []
     decode = decode_object_stripped if drop_managed_fields else decode_object

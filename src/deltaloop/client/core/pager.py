@@ -9,11 +9,7 @@
 4. The resource version of the list is the version of the first page, because the pages are one snapshot.
 
 A list without end is an error: a continue token is repeated or, after page 100, another hundred consecutive pages
-contain no new object. Empty pages are valid, because a server may apply a selector after ``limit``. A server that
-invents objects cannot be detected.
-
-Iteration item by item only uses rules 1 and 2, because delivered items cannot be taken back. The caller receives the
-error for an expired token.
+contain no new object. Iteration item by item only uses rules 1 and 2, because delivered items cannot be taken back.
 
 Source: client-go tools/pager/pager.go, ``ListPager.List``, ``ListPager.EachListItem``.
 """
@@ -50,10 +46,7 @@ class PageProgress(Generic[T]):
     def never_ends(self, page: ResourceList[T], *, before: Sequence[T] | None) -> str:
         """Record a page, and return the reason why the list never ends, or "".
 
-        Args:
-            page: Next page.
-            before: Items of the previous pages. None if they were not kept, so that only empty pages count as no
-                progress.
+        Without the items ``before``, only empty pages count as no progress.
         """
         if not page.continue_:
             return ""

@@ -1,8 +1,7 @@
 """Own writes of reconciles and the fields that they changed.
 
-A path names a field, for example ``spec.replicas``. Lists of the same length are compared item by item
-(``spec.containers[0].image``), other lists as one value. Changes that each write causes (version, generation,
-``managedFields``) are ignored.
+Lists of the same length are compared item by item (``spec.containers[0].image``), other lists as one value. Changes
+that each write causes (version, generation, ``managedFields``) are ignored.
 """
 
 from __future__ import annotations
@@ -26,11 +25,9 @@ PathParts: TypeAlias = tuple[str | int, ...]
 
 
 class OwnWrite(msgspec.Struct, kw_only=True):
-    """A successful write.
+    """A successful write; ``version`` is empty if the object is gone.
 
-    ``version`` is the new version, and empty if the object is gone. ``before`` is the object as this program knew it
-    (None if unknown), and ``after`` the stored object (None if it is gone). ``forgotten`` is whether both were dropped
-    to save memory.
+    ``before`` is None if unknown, ``after`` if the object is gone. Both are ``forgotten`` to save memory.
     """
 
     verb: str
@@ -63,7 +60,6 @@ class OwnWrite(msgspec.Struct, kw_only=True):
 
     @property
     def subject(self) -> tuple[str, str]:
-        """Return kind and key of the object; objects with generated names count as one."""
         if self.verb == "create" and self.after is not None and b'"generateName"' in self.after.raw:
             metadata: Mapping[str, Any] = self.after.get("metadata") or {}
             prefix = metadata.get("generateName")

@@ -1,9 +1,8 @@
 """Work queue and workers of one controller.
 
 When a key is queued and a worker is free, a new task takes the key, runs the reconcile function, and applies the
-resulting decision to the key. A reconcile is told to stop after its timeout. All reconciles are told to stop when
-leadership is lost or the program ends. The loop then waits until they end, and requeues their keys without counting a
-failure.
+resulting decision to the key. A reconcile is told to stop after its timeout, when leadership is lost or the program
+ends. Its key is then requeued without counting a failure.
 """
 
 from __future__ import annotations
@@ -195,10 +194,7 @@ class ReconcileLoop:
             raise cancelled
 
     async def shed(self) -> None:
-        """Remove surplus keys of deleted objects from the queue of a standby.
-
-        It ends when workers start. After a cancellation, each key is either queued or removed.
-        """
+        """Remove surplus keys of deleted objects from the queue of a standby, until workers start."""
         if self.own_cache is None:
             return
         waiting, cache = len(self.queue), self.own_cache
@@ -252,7 +248,6 @@ class ReconcileLoop:
         self._at_close.append(call)
 
     def close(self) -> None:
-        """Shut down the queue and the threads after all work has ended."""
         for call in self._at_close:
             call()
         self.queue.shut_down()
@@ -331,7 +326,6 @@ class ReconcileLoop:
             raise error
 
     def _never_began(self, task: asyncio.Task[None]) -> None:
-        """Forget a worker that was canceled before its first step."""
         if task in self._workers:
             del self._workers[task]
         if not self._workers:
@@ -390,10 +384,7 @@ class ReconcileLoop:
         return run
 
     def _finish(self, run: Execution, ended: Ended | None) -> Ending:
-        """Record the end of a reconcile, and return what becomes of its key.
-
-        None for ``ended`` means that the function returned None and awaited all calls.
-        """
+        """Record the end of a reconcile (None for the usual one), and return what becomes of its key."""
         if run.reason is not None:
             self._free(run, ended.error if isinstance(ended, Raised) else None)
             if run.abandoned:
@@ -483,8 +474,7 @@ class ReconcileLoop:
     def _memory_of(self, seen: Resource | None) -> dict[str, Any]:
         """Return the memory of the object that was cached when a reconcile began. Thread-safe.
 
-        The memory is dropped by the event that removes the object from the cache. The check comes last because the
-        object can leave the cache at any time while another thread runs this method.
+        The check comes last because the object can leave the cache at any time while another thread runs this method.
         """
         if seen is None or self.own_cache is None:
             return {}

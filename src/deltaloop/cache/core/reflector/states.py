@@ -92,7 +92,6 @@ STATES: Final[tuple[State, ...]] = (
         (("the wait ends", _to(ReflectorPhase.LISTING, ReflectorPhase.CONNECTING)),),
     ),
 )
-"""All states. WAITING continues with the recovery of the failure."""
 
 FEEDS: Final[dict[str, frozenset[ReflectorPhase]]] = {
     "listed": frozenset({ReflectorPhase.LISTING}),
