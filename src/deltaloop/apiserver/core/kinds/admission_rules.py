@@ -11,7 +11,6 @@ from typing import Final
 from deltaloop.api.dns_names import label_key_problems
 from deltaloop.api.json_values import at, mapping, text, texts
 from deltaloop.apiserver.core.admission_expressions import compiled_condition, expression_error
-from deltaloop.schemas.checking import shown
 from deltaloop.schemas.field_errors import SchemaError, duplicate, invalid_value, not_supported, required, too_many
 
 CONDITIONS: Final = "matchConditions"
@@ -30,7 +29,7 @@ def reserved_name_errors(configuration: Mapping[str, object]) -> Iterator[Schema
             f'names ending with "{_RESERVED}" are reserved for static manifest-based configurations and cannot be '
             "managed via the API"
         )
-        yield invalid_value("metadata.name", shown(name), words)
+        yield invalid_value("metadata.name", name, words)
 
 
 def choice_errors(hook: Mapping[str, object], field: str, known: Sequence[str], path: str) -> Iterator[SchemaError]:
@@ -58,7 +57,7 @@ def _wildcard_errors(listed: tuple[str, ...], path: str, what: str) -> Iterator[
     if not listed:
         yield required(path)
     elif len(listed) > 1 and "*" in listed:
-        yield invalid_value(path, shown(listed), f"if '*' is present, must not specify other {what}")
+        yield invalid_value(path, listed, f"if '*' is present, must not specify other {what}")
 
 
 def _resource_errors(resources: tuple[str, ...], path: str) -> Iterator[SchemaError]:
@@ -77,16 +76,15 @@ def _resource_errors(resources: tuple[str, ...], path: str) -> Iterator[SchemaEr
             for found, wildcard in ((resource in whole, f"{resource}/*"), (below in everywhere, f"*/{below}")):
                 if found:
                     words = f"if '{wildcard}' is present, must not specify {name}"
-                    yield invalid_value(f"{path}[{place}]", shown(name), words)
+                    yield invalid_value(f"{path}[{place}]", name, words)
             if below == "*":
                 whole.add(resource)
             if resource == "*":
                 everywhere.add(below)
     if len(resources) > 1 and "*/*" in resources:
-        yield invalid_value(path, shown(resources), "if '*/*' is present, must not specify other resources")
+        yield invalid_value(path, resources, "if '*/*' is present, must not specify other resources")
     if "*" in resources and has_plain:
-        words = "if '*' is present, must not specify other resources without subresources"
-        yield invalid_value(path, shown(resources), words)
+        yield invalid_value(path, resources, "if '*' is present, must not specify other resources without subresources")
 
 
 def condition_errors(
@@ -107,7 +105,7 @@ def condition_errors(
             yield required(f"{path}[{place}].name")
             continue
         for problem in label_key_problems(name):
-            yield invalid_value(f"{path}[{place}].name", shown(name), problem)
+            yield invalid_value(f"{path}[{place}].name", name, problem)
         if name in names:
-            yield duplicate(f"{path}[{place}].name", shown(name))
+            yield duplicate(f"{path}[{place}].name", name)
         names.add(name)

@@ -15,7 +15,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds.field_checks import port_errors
 from deltaloop.apiserver.core.metadata.rules import subdomain_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
-from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import SchemaError, invalid_value, required
 
 _MANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
@@ -104,21 +104,20 @@ def _errors(place: Place) -> Iterator[SchemaError]:
         yield from subdomain_errors(group, place.below("group"))
     name, wanted = at(place.whole, "metadata", "name"), service_name(group, version)
     if name and name != wanted:
-        text_ = f'must be `spec.version+"."+spec.group`: "{wanted}"'
-        yield invalid_value("metadata.name", shown(name), text_)
+        yield invalid_value("metadata.name", name, f'must be `spec.version+"."+spec.group`: "{wanted}"')
     if not is_mapping(service):
         if spec.get("caBundle"):
-            yield invalid_value(place.below("caBundle"), '""', "local APIServices may not have a caBundle")
+            yield invalid_value(place.below("caBundle"), "", "local APIServices may not have a caBundle")
         if skips:
             text_ = "local APIServices may not have insecureSkipTLSVerify"
-            yield invalid_value(place.below("insecureSkipTLSVerify"), "true", text_)
+            yield invalid_value(place.below("insecureSkipTLSVerify"), True, text_)
         return
     for field in ("namespace", "name"):
         if not service.get(field):
             yield required(place.below(f"service.{field}"))
     yield from port_errors(service.get("port"), place.below("service.port"))
     if skips and spec.get("caBundle"):
-        yield invalid_value(place.below("insecureSkipTLSVerify"), "true", "may not be true if caBundle is present")
+        yield invalid_value(place.below("insecureSkipTLSVerify"), True, "may not be true if caBundle is present")
 
 
 STRATEGY: Final = Strategy(

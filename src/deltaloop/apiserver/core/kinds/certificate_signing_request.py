@@ -14,7 +14,7 @@ from typing import Final
 from deltaloop.api.json_values import at, integer, items, mapping, text
 from deltaloop.apiserver.core.kinds.cells import NONE, human_duration
 from deltaloop.apiserver.core.strategy import CLIENTS_METADATA, Strategy
-from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import SchemaError, invalid_value
 
 _BLOCK: Final = re.compile(r"-----BEGIN ([A-Z ]+)-----[ \t]*\r?\n(.*?)-----END \1-----[ \t]*(?:\r?\n|$)", re.DOTALL)
@@ -50,13 +50,12 @@ def request_errors(place: Place) -> Iterator[SchemaError]:
     except (binascii.Error, UnicodeDecodeError):
         blocks = []
     if not blocks or blocks[0][0] != "CERTIFICATE REQUEST" or not _is_whole_sequence(blocks[0][1]):
-        yield invalid_value(place.path, shown(place.value), "PEM block type must be CERTIFICATE REQUEST")
+        yield invalid_value(place.path, place.value, "PEM block type must be CERTIFICATE REQUEST")
 
 
 def legacy_signer_errors(place: Place) -> Iterator[SchemaError]:
     if place.value == "kubernetes.io/legacy-unknown":
-        text_ = "the legacy signerName is not allowed via this API version"
-        yield invalid_value(place.path, shown(place.value), text_)
+        yield invalid_value(place.path, place.value, "the legacy signerName is not allowed via this API version")
 
 
 def bundle_errors(place: Place) -> Iterator[SchemaError]:
@@ -65,16 +64,16 @@ def bundle_errors(place: Place) -> Iterator[SchemaError]:
     start = f"{signer.replace('/', ':')}:"
     if signer and not name.startswith(start):
         text_ = f"ClusterTrustBundle for signerName {signer} must be named with prefix {start}"
-        yield invalid_value("metadata.name", shown(name), text_)
+        yield invalid_value("metadata.name", name, text_)
     if not signer and ":" in name:
         text_ = 'ClusterTrustBundle without signer name must not have ":" in its name'
-        yield invalid_value("metadata.name", shown(name), text_)
+        yield invalid_value("metadata.name", name, text_)
     path, blocks = place.below("trustBundle"), _blocks(text(place.fields.get("trustBundle")))
     if not blocks:
-        yield invalid_value(path, '"<value omitted>"', "at least one trust anchor must be provided")
+        yield invalid_value(path, "<value omitted>", "at least one trust anchor must be provided")
     for number, (kind, content) in enumerate(blocks):
         if kind != "CERTIFICATE" or not _is_whole_sequence(content):
-            yield invalid_value(path, '"<value omitted>"', f"entry {number} does not parse as X.509")
+            yield invalid_value(path, "<value omitted>", f"entry {number} does not parse as X.509")
 
 
 def _approved(current: dict[str, object], sent: dict[str, object]) -> dict[str, object]:

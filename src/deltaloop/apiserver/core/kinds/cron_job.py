@@ -15,7 +15,7 @@ from deltaloop.api.json_values import at, text
 from deltaloop.apiserver.core.kinds.job import job_spec_warnings
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import SchemaError, invalid_value, not_supported
 
 _MONTHS: Final = {
@@ -98,23 +98,22 @@ _JOB: Final = "spec.jobTemplate.spec"
 def _schedule_errors(place: Place) -> Iterator[SchemaError]:
     problem = schedule_problem(place.text)
     if problem:
-        yield invalid_value(place.path, shown(place.value), problem)
+        yield invalid_value(place.path, place.value, problem)
     if "TZ" in place.text:
-        text_ = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
-        yield invalid_value(place.path, shown(place.value), text_)
+        yield invalid_value(place.path, place.value, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
 
 
 def _zone_errors(place: Place) -> Iterator[SchemaError]:
     zone = place.text
     parts = zone.split("/")
     if not zone:
-        yield invalid_value(place.path, '""', "timeZone must be nil or non-empty string")
+        yield invalid_value(place.path, "", "timeZone must be nil or non-empty string")
     elif any(part in (".", "..") or part.startswith("-") or not _ZONE.fullmatch(part) for part in parts):
-        yield invalid_value(place.path, shown(zone), f"unknown time zone {zone}")
+        yield invalid_value(place.path, zone, f"unknown time zone {zone}")
     elif zone.lower() == "local":
-        yield invalid_value(place.path, shown(zone), "timeZone must be an explicit time zone")
+        yield invalid_value(place.path, zone, "timeZone must be an explicit time zone")
     elif not _is_known(zone):
-        yield invalid_value(place.path, shown(zone), f"unknown time zone {zone}")
+        yield invalid_value(place.path, zone, f"unknown time zone {zone}")
 
 
 def _is_known(zone: str) -> bool:
@@ -131,7 +130,7 @@ def _is_known(zone: str) -> bool:
 def _template_errors(place: Place) -> Iterator[SchemaError]:
     spec = place.fields.get("spec")
     if at(spec, "selector") is not None:
-        yield invalid_value(place.below("spec.selector"), "null", "`selector` will be auto-generated")
+        yield invalid_value(place.below("spec.selector"), None, "`selector` will be auto-generated")
     if at(spec, "manualSelector") is True:
         yield not_supported(place.below("spec.manualSelector"), "true", ("nil", "false"))
 
@@ -139,7 +138,7 @@ def _template_errors(place: Place) -> Iterator[SchemaError]:
 def _new_errors(cron_job: Mapping[str, object]) -> Iterator[SchemaError]:
     name = text(at(cron_job, "metadata", "name"))
     if len(name) > _LONGEST_NAME:
-        yield invalid_value("metadata.name", shown(name), f"must be no more than {_LONGEST_NAME} characters")
+        yield invalid_value("metadata.name", name, f"must be no more than {_LONGEST_NAME} characters")
 
 
 def _update_warnings(_before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.apiserver.core.kinds.cells import UNSET
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.checking import IMMUTABLE, Place, shown
+from deltaloop.schemas.checking import IMMUTABLE, Place
 from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, required
 
 
@@ -44,12 +44,12 @@ def _token_requests(driver: Mapping[str, object]) -> str:
 def _spec_errors(place: Place) -> Iterator[SchemaError]:
     if place.fields.get("serviceAccountTokenInSecrets") is not None and not items(place.fields.get("tokenRequests")):
         text_ = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
-        yield invalid_value(place.below("serviceAccountTokenInSecrets"), "null", text_)
+        yield invalid_value(place.below("serviceAccountTokenInSecrets"), None, text_)
 
 
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     if at(before, "spec", "attachRequired") != at(after, "spec", "attachRequired"):
-        yield invalid_value("spec.attachedRequired", shown(at(after, "spec", "attachRequired")), IMMUTABLE)
+        yield invalid_value("spec.attachedRequired", at(after, "spec", "attachRequired"), IMMUTABLE)
 
 
 def _node_driver_errors(place: Place) -> Iterator[SchemaError]:
@@ -57,10 +57,10 @@ def _node_driver_errors(place: Place) -> Iterator[SchemaError]:
     for number, driver in enumerate(items(place.value)):
         where, keys = f"{place.path}[{number}]", texts(at(driver, "topologyKeys"))
         if names[number] in names[:number]:
-            yield duplicate(f"{where}.name", shown(names[number]))
+            yield duplicate(f"{where}.name", names[number])
         for index, key in enumerate(keys):
             if key in keys[:index]:
-                yield duplicate(where, shown(key))
+                yield duplicate(where, key)
             yield from qualified_name_errors(key, where)
 
 
@@ -70,7 +70,7 @@ def _node_update_errors(before: Mapping[str, object], after: Mapping[str, object
     for driver in map(mapping, items(at(after, "spec", "drivers"))):
         was = old.get(text(driver.get("name")), driver)
         if {**was, "allocatable": None} != {**driver, "allocatable": None}:
-            yield invalid_value("spec.drivers", shown(driver), IMMUTABLE)
+            yield invalid_value("spec.drivers", driver, IMMUTABLE)
 
 
 def _attachment_errors(place: Place) -> Iterator[SchemaError]:

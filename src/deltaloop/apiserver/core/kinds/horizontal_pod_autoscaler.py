@@ -18,7 +18,7 @@ from deltaloop.apiserver.core.kinds.autoscaler_conversion import (
 from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN
 from deltaloop.apiserver.core.kinds.resource_amounts import container_name_errors
 from deltaloop.apiserver.core.strategy import Cell, Conversion, Strategy
-from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required
 
 _SHOWN: Final = 2
@@ -80,8 +80,7 @@ def _replica_errors(place: Place) -> Iterator[SchemaError]:
         text_ = "must specify at least one Object or External metric to support scaling to zero replicas"
         yield forbidden_field(place.below("metrics"), text_)
     if isinstance(least, int) and most < least:
-        text_ = "must be greater than or equal to `minReplicas`"
-        yield invalid_value(place.below("maxReplicas"), str(most), text_)
+        yield invalid_value(place.below("maxReplicas"), most, "must be greater than or equal to `minReplicas`")
 
 
 def _metric_errors(place: Place) -> Iterator[SchemaError]:
@@ -115,11 +114,11 @@ def _group_version_errors(place: Place) -> Iterator[SchemaError]:
     """Yield an error unless the API version of a target contains its group."""
     version = place.text
     if version.count("/") > 1:
-        yield invalid_value(place.path, shown(version), f"unexpected GroupVersion string: {version}")
+        yield invalid_value(place.path, version, f"unexpected GroupVersion string: {version}")
     elif place.holder is not None and place.holder.name == "scaleTargetRef":
         kind, group = place.beside("kind"), version.partition("/")[0] if "/" in version else ""
         if not group and kind != "ReplicationController":
-            yield invalid_value(place.path, shown(version), "apiVersion must specify API group")
+            yield invalid_value(place.path, version, "apiVersion must specify API group")
 
 
 def _reference(autoscaler: Mapping[str, object]) -> str:
@@ -193,9 +192,7 @@ STRATEGY: Final = Strategy(
 
 def _use_errors(place: Place) -> Iterator[SchemaError]:
     if integer(place.value) < 1:
-        yield invalid_value(
-            "spec.metrics[0].resource.target.averageUtilization", shown(place.value), "must be greater than 0"
-        )
+        yield invalid_value("spec.metrics[0].resource.target.averageUtilization", place.value, "must be greater than 0")
 
 
 V1: Final = Strategy(

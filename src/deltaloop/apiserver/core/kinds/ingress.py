@@ -17,7 +17,7 @@ from deltaloop.apiserver.core.kinds.field_checks import one_of, port_errors, por
 from deltaloop.apiserver.core.kinds.ip_address import load_balancer_warnings
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, path_segment_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, required
 
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
@@ -29,13 +29,13 @@ _CLASS: Final = "kubernetes.io/ingress.class"
 
 def _rules_errors(place: Place) -> Iterator[SchemaError]:
     if not items(place.fields.get("rules")) and place.fields.get("defaultBackend") is None:
-        yield invalid_value(place.path, "null", "either `defaultBackend` or `rules` must be specified")
+        yield invalid_value(place.path, None, "either `defaultBackend` or `rules` must be specified")
 
 
 def _host_errors(place: Place) -> Iterator[SchemaError]:
     host, field = place.text, place.path
     if address_family(host):
-        yield invalid_value(field, shown(host), "must be a DNS name, not an IP address")
+        yield invalid_value(field, host, "must be a DNS name, not an IP address")
     yield from _domain_errors(host, field)
 
 
@@ -48,20 +48,20 @@ def _domain_errors(host: str, field: str) -> Iterator[SchemaError]:
             "of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. "
             f"'*.example.com', regex used for validation is '{_WILDCARD.pattern}')"
         )
-        yield invalid_value(field, shown(host), text_)
+        yield invalid_value(field, host, text_)
 
 
 def _path_errors(place: Place) -> Iterator[SchemaError]:
     kind, value, path = place.fields.get("pathType"), text(place.fields.get("path")), place.below("path")
     if kind in _PATH_TYPES and not value.startswith("/") and (value or kind != "ImplementationSpecific"):
-        yield invalid_value(path, shown(value), "must be an absolute path")
+        yield invalid_value(path, value, "must be an absolute path")
     if kind in ("Exact", "Prefix"):
         for part in _FORBIDDEN_PARTS:
             if part in value:
-                yield invalid_value(path, shown(value), f"must not contain '{part}'")
+                yield invalid_value(path, value, f"must not contain '{part}'")
         for end in _FORBIDDEN_ENDS:
             if value.endswith(end):
-                yield invalid_value(path, shown(value), f"cannot end with '{end}'")
+                yield invalid_value(path, value, f"cannot end with '{end}'")
     if kind is not None:
         yield from place.errors_below("backend", place.fields.get("backend"))
 
@@ -71,17 +71,17 @@ def _backend_errors(place: Place) -> Iterator[SchemaError]:
     resource = place.fields.get("resource")
     if is_mapping(resource):
         if is_mapping(service):
-            yield invalid_value(place.path, '""', "cannot set both resource and service backends")
+            yield invalid_value(place.path, "", "cannot set both resource and service backends")
         else:
             yield from _resource_errors(resource, place.below("resource"))
         return
     if not is_mapping(service):
-        yield invalid_value(place.path, '""', "resource or service backend is required")
+        yield invalid_value(place.path, "", "resource or service backend is required")
         return
     port, name = mapping(service.get("port")), text(service.get("name"))
     yield from label_name_errors(name, f"{path}.name") if name else (required(f"{path}.name"),)
     if port.get("name") and port.get("number"):
-        yield invalid_value(place.path, '""', "cannot set both port name & port number")
+        yield invalid_value(place.path, "", "cannot set both port name & port number")
     elif port.get("name"):
         yield from port_name_errors(port["name"], f"{path}.port.name")
     elif port.get("number"):
@@ -106,8 +106,7 @@ def _hosts_errors(place: Place) -> Iterator[SchemaError]:
 def _new_errors(ingress: Mapping[str, object]) -> Iterator[SchemaError]:
     annotated, named = at(ingress, "metadata", "annotations", _CLASS), at(ingress, "spec", "ingressClassName")
     if annotated is not None and named is not None and annotated != named:
-        text_ = "must match `ingressClassName` when both are specified"
-        yield invalid_value(f"annotations.{_CLASS}", shown(annotated), text_)
+        yield invalid_value(f"annotations.{_CLASS}", annotated, "must match `ingressClassName` when both are specified")
 
 
 def _new_warnings(ingress: Mapping[str, object]) -> Iterator[str]:

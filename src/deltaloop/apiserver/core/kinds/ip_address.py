@@ -17,7 +17,7 @@ from deltaloop.apiserver.core.kinds.addresses import address_warnings, network_e
 from deltaloop.apiserver.core.kinds.cells import NONE
 from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.checking import IMMUTABLE, Place, shown
+from deltaloop.schemas.checking import IMMUTABLE, Place
 from deltaloop.schemas.field_errors import SchemaError, invalid_value, required
 
 IP_ADDRESS: Final = ResourceType[Resource]("networking.k8s.io", "v1", "IPAddress", "ipaddresses", namespaced=False)
@@ -65,7 +65,7 @@ def _new_errors(ip: Mapping[str, object]) -> Iterator[SchemaError]:
     name = text(at(ip, "metadata", "name"))
     why = why_not_canonical(name)
     if why:
-        yield invalid_value("metadata.name", shown(name), why)
+        yield invalid_value("metadata.name", name, why)
 
 
 def why_not_canonical(value: str) -> str:
@@ -81,26 +81,26 @@ def _range_errors(place: Place) -> Iterator[SchemaError]:
     if not ranges:
         yield required(place.path, "at least one CIDR required")
     elif len(ranges) > _MOST_RANGES:
-        yield invalid_value(place.path, shown(list(ranges)), "may only hold up to 2 values")
+        yield invalid_value(place.path, list(ranges), "may only hold up to 2 values")
     else:
         for number, network in enumerate(ranges):
             wrong = [*network_errors(network, f"{place.path}[{number}]")]
             yield from wrong
             if not wrong and str(ipaddress.ip_network(network, strict=False)) != network:
-                yield invalid_value(f"{place.path}[{number}]", shown(network), "must be in canonical form")
+                yield invalid_value(f"{place.path}[{number}]", network, "must be in canonical form")
         families = [network_family(network) for network in ranges]
         if len(families) == _MOST_RANGES and families[0] == families[1] != 0:
-            yield invalid_value(place.path, shown(list(ranges)), "may specify no more than one IP for each IP family")
+            yield invalid_value(place.path, list(ranges), "may specify no more than one IP for each IP family")
 
 
 def _range_update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     old, new = (texts(at(each, "spec", "cidrs")) for each in (before, after))
     if len(old) != len(new) and (len(old), len(new)) != (1, _MOST_RANGES):
-        yield invalid_value("spec.cidrs", shown(list(new)), IMMUTABLE)
+        yield invalid_value("spec.cidrs", list(new), IMMUTABLE)
         return
     for number, (was, network) in enumerate(zip(old, new, strict=False)):
         if was != network:
-            yield invalid_value(f"spec.cidrs[{number}]", shown(network), IMMUTABLE)
+            yield invalid_value(f"spec.cidrs[{number}]", network, IMMUTABLE)
 
 
 STRATEGY: Final = Strategy(validate_new=_new_errors, cells={"ParentRef": _parent})

@@ -17,10 +17,11 @@ from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warni
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, label_value_problems, qualified_name_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
-from deltaloop.schemas.checking import Check, Place, shown
+from deltaloop.schemas.checking import Check, Place
 from deltaloop.schemas.field_errors import (
     SchemaError,
     duplicate,
+    invalid_text,
     invalid_value,
     not_supported,
     required,
@@ -45,10 +46,10 @@ def _index_errors(place: Place) -> Iterator[SchemaError]:
     elif mode in ("", "NonIndexed"):
         for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
             if spec.get(name) is not None:
-                yield invalid_value(place.below(name), shown(spec[name]), "requires indexed completion mode")
+                yield invalid_value(place.below(name), spec[name], "requires indexed completion mode")
     if is_mapping(spec.get("successPolicy")):
         if mode != "Indexed":
-            yield invalid_value(place.below("successPolicy"), shown(spec["successPolicy"]), "requires indexed mode")
+            yield invalid_value(place.below("successPolicy"), spec["successPolicy"], "requires indexed mode")
         else:
             yield from _success_errors(spec, place.below("successPolicy"))
 
@@ -60,15 +61,15 @@ def _indexed_errors(place: Place) -> Iterator[SchemaError]:
     if completions is None:
         yield required(place.below("completions"), "when completion mode is Indexed")
     if parallelism > _MANY_COMPLETIONS:
-        yield invalid_value(place.below("parallelism"), str(parallelism), f"must be at most {_MANY_COMPLETIONS}")
+        yield invalid_value(place.below("parallelism"), parallelism, f"must be at most {_MANY_COMPLETIONS}")
     if most_failed is not None and integer(most_failed) > min(integer(completions), _MANY_COMPLETIONS):
-        yield invalid_value(path, shown(most_failed), "must be less than or equal to completions")
+        yield invalid_value(path, most_failed, "must be less than or equal to completions")
     if integer(completions) > _MANY_COMPLETIONS and spec.get("backoffLimitPerIndex") is not None:
         if most_failed is None:
             yield required(path, f"must be specified when completions is above {_MANY_COMPLETIONS}")
         for name in ("parallelism", "maxFailedIndexes"):
             if integer(spec.get(name)) > _MUCH:
-                yield invalid_value(place.below(name), shown(spec[name]), f"must be less than or equal to {_MUCH}")
+                yield invalid_value(place.below(name), spec[name], f"must be less than or equal to {_MUCH}")
 
 
 def _success_errors(spec: Mapping[str, object], path: str) -> Iterator[SchemaError]:
@@ -87,10 +88,10 @@ def _success_errors(spec: Mapping[str, object], path: str) -> Iterator[SchemaErr
                 yield too_long(f"{where}.succeededIndexes", _LONGEST_INDEXES)
             found = _count_indexes(text(indexes), completions)
             if found is None:
-                yield invalid_value(f"{where}.succeededIndexes", shown(indexes), "error parsing succeededIndexes")
+                yield invalid_value(f"{where}.succeededIndexes", indexes, "error parsing succeededIndexes")
         most = completions if indexes is None else min(completions, found or 0)
         if count is not None and not 0 <= integer(count) <= most:
-            yield invalid_value(f"{where}.succeededCount", shown(count), f"must be less than or equal to {most}")
+            yield invalid_value(f"{where}.succeededCount", count, f"must be less than or equal to {most}")
 
 
 def _count_indexes(listed: str, completions: int) -> int | None:
@@ -114,7 +115,7 @@ def _failure_errors(place: Place) -> Iterator[SchemaError]:
     rules, path = items(at(spec, "podFailurePolicy", "rules")), place.below("podFailurePolicy.rules")
     if at(spec, "template", "spec", "restartPolicy") == "OnFailure":
         text_ = 'only "Never" is supported when podFailurePolicy is specified'
-        yield invalid_value(place.below("template.spec.restartPolicy"), '"OnFailure"', text_)
+        yield invalid_value(place.below("template.spec.restartPolicy"), "OnFailure", text_)
     if len(rules) > _MOST_RULES:
         yield too_many(path, len(rules), _MOST_RULES)
     for number, rule in enumerate(map(mapping, rules)):
@@ -124,13 +125,12 @@ def _failure_errors(place: Place) -> Iterator[SchemaError]:
             yield required(f"{where}.action")
         elif action == "FailIndex":
             if spec.get("backoffLimitPerIndex") is None:
-                text_ = "requires the backoffLimitPerIndex to be set"
-                yield invalid_value(f"{where}.action", shown(action), text_)
+                yield invalid_value(f"{where}.action", action, "requires the backoffLimitPerIndex to be set")
         elif action not in ("Count", "FailJob", "Ignore"):
             yield not_supported(f"{where}.action", action, ("Count", "FailIndex", "FailJob", "Ignore"))
         codes, conditions = rule.get("onExitCodes"), items(rule.get("onPodConditions"))
         if is_mapping(codes) == bool(conditions):
-            yield invalid_value(where, "", "specifying one of OnExitCodes and OnPodConditions is required")
+            yield invalid_text(where, "", "specifying one of OnExitCodes and OnPodConditions is required")
         if is_mapping(codes):
             yield from _code_errors(codes, f"{where}.onExitCodes", mapping(at(spec, "template", "spec")))
         yield from _condition_errors(conditions, f"{where}.onPodConditions")
@@ -143,19 +143,19 @@ def _code_errors(codes: dict[str, object], path: str, pod: Mapping[str, object])
     known = [at(item, "name") for group in ("containers", "initContainers") for item in items(pod.get(group))]
     if name is not None and name not in known:
         text_ = "must be one of the container or initContainer names in the pod template"
-        yield invalid_value(f"{path}.containerName", shown(name), text_)
+        yield invalid_value(f"{path}.containerName", name, text_)
     if not values:
-        yield invalid_value(f"{path}.values", "null", "at least one value is required")
+        yield invalid_value(f"{path}.values", None, "at least one value is required")
     if len(values) > _MOST_CODES:
         yield too_many(f"{path}.values", len(values), _MOST_CODES)
     numbers = [integer(value) for value in values]
     for place, value in enumerate(numbers):
         if operator == "In" and value == 0:
-            yield invalid_value(f"{path}.values[{place}]", "0", "must not be 0 for the In operator")
+            yield invalid_value(f"{path}.values[{place}]", 0, "must not be 0 for the In operator")
         if value in numbers[:place]:
-            yield duplicate(f"{path}.values[{place}]", str(value))
+            yield duplicate(f"{path}.values[{place}]", value)
     if numbers != sorted(numbers):
-        yield invalid_value(f"{path}.values", shown(values), "must be ordered")
+        yield invalid_value(f"{path}.values", values, "must be ordered")
 
 
 def _condition_errors(conditions: list[object], path: str) -> Iterator[SchemaError]:
@@ -249,10 +249,10 @@ def _new_errors(job: Mapping[str, object]) -> Iterator[SchemaError]:
     name, spec = text(at(job, "metadata", "name")), job.get("spec")
     if at(spec, "manualSelector") is not True:
         for problem in label_value_problems(name):
-            yield invalid_value("spec.template.labels", shown(name), problem)
+            yield invalid_value("spec.template.labels", name, problem)
     last = integer(at(spec, "completions")) - 1
     if at(spec, "completionMode") == "Indexed" and last >= 0 and any(label_name_errors(f"{name}-{last}", "")):
-        yield invalid_value("metadata.name", shown(name), "will not able to create pod with invalid DNS label")
+        yield invalid_value("metadata.name", name, "will not able to create pod with invalid DNS label")
 
 
 def _generated_errors(job: Mapping[str, object], generated: dict[str, object]) -> Iterator[SchemaError]:
@@ -261,10 +261,9 @@ def _generated_errors(job: Mapping[str, object], generated: dict[str, object]) -
     labels, selector = at(spec, "template", "metadata", "labels"), mapping(spec.get("selector"))
     for name in (*_JOB_UID[1:], *_JOB_NAME[1:], *_JOB_UID[:1], *_JOB_NAME[:1]):
         if at(labels, name) != generated[name]:
-            path = f"spec.template.metadata.labels[{name}]"
-            yield invalid_value(path, shown(labels), f"must be '{generated[name]}'")
+            yield invalid_value(f"spec.template.metadata.labels[{name}]", labels, f"must be '{generated[name]}'")
     if not selects(selector, string_map(generated)):
-        yield invalid_value("spec.selector", shown_selector(selector), "`selector` not auto-generated")
+        yield invalid_text("spec.selector", shown_selector(selector), "`selector` not auto-generated")
     yield from _selected_errors(spec)
 
 

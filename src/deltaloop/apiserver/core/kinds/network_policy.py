@@ -13,7 +13,7 @@ from deltaloop.api.json_values import at, integer, is_mapping, items, text, text
 from deltaloop.apiserver.core.kinds.addresses import network_errors, network_family
 from deltaloop.apiserver.core.kinds.field_checks import each, one_of, port_errors
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, required
 
 IPV6: Final = 6
@@ -28,12 +28,12 @@ def _spec_defaults(spec: dict[str, object]) -> None:
 def _end_port_errors(place: Place) -> Iterator[SchemaError]:
     start = place.beside("port")
     if start is None:
-        yield invalid_value(place.path, shown(place.value), "may not be specified when `port` is not specified")
+        yield invalid_value(place.path, place.value, "may not be specified when `port` is not specified")
     elif isinstance(start, str):
-        yield invalid_value(place.path, shown(place.value), "may not be specified when `port` is non-numeric")
+        yield invalid_value(place.path, place.value, "may not be specified when `port` is non-numeric")
     else:
         if integer(place.value) < integer(start):
-            yield invalid_value(place.path, shown(place.value), "must be greater than or equal to `port`")
+            yield invalid_value(place.path, place.value, "must be greater than or equal to `port`")
         yield from port_errors(place.value, place.path)
 
 
@@ -55,8 +55,7 @@ def network_warnings(value: str, field: str) -> Iterator[str]:
         return
     if address.ip != network.network_address:
         single = f"{address.ip}/{network.max_prefixlen}"
-        words = f'is ambiguous in this context (should be "{network}" or "{single}"?)'
-        yield f'{field}: CIDR value "{value}" {words}'
+        yield f'{field}: CIDR value "{value}" is ambiguous in this context (should be "{network}" or "{single}"?)'
     elif network.version == IPV6 and str(network) != value:
         yield f'{field}: IPv6 CIDR value "{value}" should be in RFC 5952 canonical format ("{network}")'
 
@@ -78,7 +77,7 @@ def _except_errors(place: Place) -> Iterator[SchemaError]:
         if part is None:
             yield from network_errors(network, where)
         elif part.version != whole.version or part.prefixlen <= whole.prefixlen or part.network_address not in whole:
-            yield invalid_value(where, shown(network), "must be a strict subset of `cidr`")
+            yield invalid_value(where, network, "must be a strict subset of `cidr`")
 
 
 _Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -91,7 +90,7 @@ def _network(value: str) -> _Network | None:
 def _types_errors(place: Place) -> Iterator[SchemaError]:
     kinds = texts(place.value)
     if len(kinds) > len(_TYPES):
-        yield invalid_value(place.path, shown(list(kinds)), "may not specify more than two policyTypes")
+        yield invalid_value(place.path, list(kinds), "may not specify more than two policyTypes")
         return
     for number, kind in enumerate(kinds):
         yield from one_of(kind, f"{place.path}[{number}]", _TYPES)

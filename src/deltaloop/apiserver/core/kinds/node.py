@@ -18,7 +18,7 @@ from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.kinds.pod_placement import taint_errors
 from deltaloop.apiserver.core.kinds.resource_amounts import amount_errors
 from deltaloop.apiserver.core.strategy import Cell, Strategy
-from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value
 
 
@@ -37,10 +37,9 @@ def _network_errors(place: Place) -> Iterator[SchemaError]:
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     old, new = mapping(before.get("spec")), mapping(after.get("spec"))
     if texts(old.get("podCIDRs")) and texts(old.get("podCIDRs")) != texts(new.get("podCIDRs")):
-        text_ = 'node updates may not change podCIDR except from "" to valid'
-        yield forbidden_field("spec.podCIDRs", text_)
+        yield forbidden_field("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')
     if old.get("providerID") and old["providerID"] != new.get("providerID"):
-        yield invalid_value("spec.providerID", "null", "field cannot be modified once set")
+        yield invalid_value("spec.providerID", None, "field cannot be modified once set")
     if (old.get("externalID") or "") != (new.get("externalID") or ""):
         yield forbidden_field("spec.externalID", "may not be updated")
 
@@ -56,7 +55,7 @@ def _status_errors(_before: Mapping[str, object], node: Mapping[str, object]) ->
     addresses = items(at(node, "status", "addresses"))
     for number, address in enumerate(addresses):
         if address in addresses[:number]:
-            yield duplicate(f"status.addresses[{number}]", shown(address))
+            yield duplicate(f"status.addresses[{number}]", address)
 
 
 def _warnings(node: Mapping[str, object]) -> Iterator[str]:

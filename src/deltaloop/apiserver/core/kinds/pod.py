@@ -34,8 +34,7 @@ from deltaloop.apiserver.core.kinds.pod_warnings import (
 )
 from deltaloop.apiserver.core.kinds.resource_amounts import NOT_NEGATIVE, qos_class
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Subresource
-from deltaloop.schemas.checking import shown
-from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, shown
 
 _GATED: Final = {
     "type": "PodScheduled",
@@ -84,7 +83,7 @@ def _errors(pod: Mapping[str, object]) -> Iterator[SchemaError]:
     yield from tokens_without_account(pod)
     seconds = at(pod, "spec", "terminationGracePeriodSeconds")
     if integer(seconds) < 0:
-        yield invalid_value("spec.terminationGracePeriodSeconds", shown(seconds), NOT_NEGATIVE)
+        yield invalid_value("spec.terminationGracePeriodSeconds", seconds, NOT_NEGATIVE)
 
 
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
@@ -129,9 +128,9 @@ def _deadline_errors(old: Mapping[str, object], new: Mapping[str, object]) -> It
         new.get("activeDeadlineSeconds"),
     )
     if before is not None and after is None:
-        yield invalid_value(path, "null", "must not update from a positive integer to nil value")
+        yield invalid_value(path, None, "must not update from a positive integer to nil value")
     elif before is not None and integer(after) > integer(before):
-        yield invalid_value(path, shown(after), "must be less than or equal to previous value")
+        yield invalid_value(path, after, "must be less than or equal to previous value")
 
 
 def _has_all_tolerations(old: Mapping[str, object], new: Mapping[str, object]) -> bool:
@@ -148,7 +147,7 @@ def _status_errors(_before: Mapping[str, object], pod: Mapping[str, object]) -> 
     for one, several in (("", "podIPs"), ("hostIP", "hostIPs")):
         path, found = f"status.{several}", [text(at(item, "ip")) for item in items(status.get(several))]
         if one and found and found[0] != text(status.get(one)):
-            yield invalid_value(f"{path}[0].ip", shown(found[0]), f"must be equal to `{one}`")
+            yield invalid_value(f"{path}[0].ip", found[0], f"must be equal to `{one}`")
         yield from address_errors(found, path)
         families = [address_family(address) for address in found]
         yield from one_of_each_errors(families, path, [{"IP": address} for address in found], "IP")

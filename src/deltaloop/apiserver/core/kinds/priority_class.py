@@ -13,7 +13,7 @@ from deltaloop.api.json_values import at, integer, items, mapping, text
 from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS
 from deltaloop.apiserver.core.kinds.resource_amounts import overhead_errors
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field
 
 SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
@@ -60,7 +60,7 @@ def _tolerations_errors(place: Place) -> Iterator[SchemaError]:
     for number, toleration in enumerate(items(place.value)):
         key = tuple(text(at(toleration, name)) for name in ("key", "operator", "value", "effect"))
         if key in seen:
-            yield duplicate(f"{place.path}[{number}]", shown(toleration))
+            yield duplicate(f"{place.path}[{number}]", toleration)
         seen.append(key)
 
 

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from deltaloop.api.json_values import at, items, mapping
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
-from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required
 from deltaloop.schemas.quantity import MalformedQuantityError, added, amount, canonical_quantity
 
@@ -64,7 +64,7 @@ NameErrors = Callable[[str, str], Iterator[SchemaError]]
 def name_errors(name: str, field: str) -> Iterator[SchemaError]:
     wrong = [*qualified_name_errors(name, field)]
     if not wrong and "/" not in name and name not in OF_QUOTAS and name != "storage" and not _is_huge(name):
-        wrong.append(invalid_value(field, shown(name), "must be a standard resource type or fully qualified"))
+        wrong.append(invalid_value(field, name, "must be a standard resource type or fully qualified"))
     yield from wrong
 
 
@@ -72,15 +72,15 @@ def container_name_errors(name: str, field: str) -> Iterator[SchemaError]:
     yield from name_errors(name, field)
     if "/" not in name:
         if name not in _OF_CONTAINERS and not name.startswith(_HUGE):
-            yield invalid_value(field, shown(name), "must be a standard resource for containers")
+            yield invalid_value(field, name, "must be a standard resource for containers")
     elif not is_native(name) and not _is_extended(name):
-        yield invalid_value(field, shown(name), "doesn't follow extended resource name standard")
+        yield invalid_value(field, name, "doesn't follow extended resource name standard")
 
 
 def quota_name_errors(name: str, field: str) -> Iterator[SchemaError]:
     yield from name_errors(name, field)
     if "/" not in name and name not in OF_QUOTAS and not _is_huge(name):
-        yield invalid_value(field, shown(name), "must be a standard resource for quota")
+        yield invalid_value(field, name, "must be a standard resource for quota")
 
 
 def pod_name_errors(name: str, field: str) -> Iterator[SchemaError]:
@@ -111,9 +111,9 @@ def may_be_overcommitted(name: str) -> bool:
 
 def amount_errors(name: str, value: object, field: str) -> Iterator[SchemaError]:
     if amount(value) < 0:
-        yield invalid_value(field, shown(value), NOT_NEGATIVE)
+        yield invalid_value(field, value, NOT_NEGATIVE)
     if (name in _COUNTED or _is_extended(name)) and amount(value).denominator != 1:
-        yield invalid_value(field, shown(value), "must be an integer")
+        yield invalid_value(field, value, "must be an integer")
 
 
 def amounts_check(names: NameErrors) -> Callable[[Place], Iterator[SchemaError]]:
@@ -138,7 +138,7 @@ def requirements_check(names: NameErrors) -> Callable[[Place], Iterator[SchemaEr
                 yield from names(name, where)
                 yield from amount_errors(name, value, where)
                 if name.startswith(_HUGE) and not _is_whole(name, value):
-                    yield invalid_value(where, shown(value), "must be a multiple of the page size")
+                    yield invalid_value(where, value, "must be a multiple of the page size")
         yield from _overcommit_errors(limits, requests, place.path)
         both = {*limits, *requests}
         if any(name.startswith(_HUGE) for name in both) and not both & {*_COMPUTE}:
@@ -159,10 +159,10 @@ def _overcommit_errors(limits: dict[str, object], requests: dict[str, object], p
             if not may_be_overcommitted(name):
                 yield required(f"{path}.limits", "Limit must be set for non overcommitable resources")
         elif amount(value) != amount(limits[name]) and not may_be_overcommitted(name):
-            yield invalid_value(f"{path}.requests", shown(value), f"must be equal to {name} limit of {limits[name]}")
+            yield invalid_value(f"{path}.requests", value, f"must be equal to {name} limit of {limits[name]}")
         elif amount(value) > amount(limits[name]):
             text_ = f"must be less than or equal to {name} limit of {limits[name]}"
-            yield invalid_value(f"{path}.requests", shown(value), text_)
+            yield invalid_value(f"{path}.requests", value, text_)
 
 
 def _is_whole(name: str, value: object) -> bool:

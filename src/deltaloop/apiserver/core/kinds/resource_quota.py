@@ -21,7 +21,7 @@ from deltaloop.apiserver.core.kinds.resource_amounts import (
 )
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.apiserver.core.strategy import Cell, Strategy
-from deltaloop.schemas.checking import IMMUTABLE, Place, shown
+from deltaloop.schemas.checking import IMMUTABLE, Place
 from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, required
 from deltaloop.schemas.quantity import amount
 
@@ -51,30 +51,30 @@ def _scopes_errors(place: Place) -> Iterator[SchemaError]:
     for scope, expression in zip(selected, expressions, strict=True):
         operator, values = text(at(expression, "operator")), items(at(expression, "values"))
         if scope in _OF_PODS and operator != "Exists":
-            yield invalid_value(f"{path}.operator", shown(operator), f"must be 'Exists' when scope is {scope}")
+            yield invalid_value(f"{path}.operator", operator, f"must be 'Exists' when scope is {scope}")
         if operator in ("In", "NotIn"):
             if not values:
                 yield required(f"{path}.values", "must be at least one value when `operator` is 'In' or 'NotIn'")
         elif operator not in ("Exists", "DoesNotExist"):
-            yield invalid_value(f"{path}.operator", shown(operator), "not a valid selector operator")
+            yield invalid_value(f"{path}.operator", operator, "not a valid selector operator")
         elif values:
-            yield invalid_value(f"{path}.values", shown(values), "must be no value when `operator` is 'Exist'")
+            yield invalid_value(f"{path}.values", values, "must be no value when `operator` is 'Exist'")
 
 
 def _scope_errors(scopes: tuple[str, ...], hard: Mapping[str, object], path: str, named: str) -> Iterator[SchemaError]:
     for scope in scopes:
         if scope not in _SCOPES:
-            yield invalid_value(named, shown(scope), "unsupported scope")
+            yield invalid_value(named, scope, "unsupported scope")
         if not all(_suits(scope, resource) for resource in hard):
-            yield invalid_value(path, shown(list(scopes)), "unsupported scope applied to resource")
+            yield invalid_value(path, list(scopes), "unsupported scope applied to resource")
     if any(pair <= {*scopes} for pair in _OPPOSITES):
-        yield invalid_value(path, shown(list(scopes)), "conflicting scopes")
+        yield invalid_value(path, list(scopes), "conflicting scopes")
 
 
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     old, new = (texts(at(quota, "spec", "scopes")) for quota in (before, after))
     if {*old} != {*new}:
-        yield invalid_value("spec.scopes", shown(list(new)), IMMUTABLE)
+        yield invalid_value("spec.scopes", list(new), IMMUTABLE)
 
 
 def _used(*, limits: bool) -> Cell:
@@ -131,12 +131,10 @@ def _limits_errors(place: Place) -> Iterator[SchemaError]:
         where, kind = f"{place.path}[{number}]", kinds[number]
         wrong = [*qualified_name_errors(kind, f"{where}.type")]
         if not wrong and "/" not in kind and kind not in _TYPES:
-            wrong.append(
-                invalid_value(f"{where}.type", shown(kind), "must be a standard limit type or fully qualified")
-            )
+            wrong.append(invalid_value(f"{where}.type", kind, "must be a standard limit type or fully qualified"))
         yield from wrong
         if kind in kinds[:number]:
-            yield duplicate(f"{where}.type", shown(kind))
+            yield duplicate(f"{where}.type", kind)
         yield from _item_errors(item, where, kind)
 
 
@@ -162,19 +160,19 @@ def _order_errors(found: dict[str, object], where: str, resource: str) -> Iterat
     for lower, upper, field in _ORDER:
         if lower in found and upper in found and amount(found[lower]) > amount(found[upper]):
             text_ = f"{lower} value {found[lower]} is greater than {upper} value {found[upper]}"
-            yield invalid_value(f"{where}.{field}[{resource}]", shown(found[field]), text_)
+            yield invalid_value(f"{where}.{field}[{resource}]", found[field], text_)
     ratio = found.get("maxLimitRequestRatio")
     path = f"{where}.maxLimitRequestRatio[{resource}]"
     if ratio is not None and amount(ratio) < 1:
-        yield invalid_value(path, shown(ratio), f"ratio {ratio} is less than 1")
+        yield invalid_value(path, ratio, f"ratio {ratio} is less than 1")
     least = amount(found.get("min"))
     if ratio is not None and "max" in found and least and amount(ratio) > amount(found["max"]) / least:
-        yield invalid_value(path, shown(ratio), f"ratio {ratio} is greater than max/min")
+        yield invalid_value(path, ratio, f"ratio {ratio} is greater than max/min")
     limit, request = found.get("default"), found.get("defaultRequest")
     differ = limit is not None and request is not None and amount(limit) != amount(request)
     if differ and not may_be_overcommitted(resource):
         text_ = "default value must equal to defaultRequest value"
-        yield invalid_value(f"{where}.defaultRequest[{resource}]", shown(request), text_)
+        yield invalid_value(f"{where}.defaultRequest[{resource}]", request, text_)
 
 
 def _prepare_new(limit_range: dict[str, object]) -> None:

@@ -13,7 +13,7 @@ from deltaloop.api.json_values import at, items, mapping, text, texts
 from deltaloop.apiserver.core.kinds.field_checks import one_of, selector_errors
 from deltaloop.apiserver.core.metadata.rules import subdomain_errors
 from deltaloop.apiserver.core.strategy import Cell, Strategy, Subresource
-from deltaloop.schemas.checking import IMMUTABLE, Place, shown
+from deltaloop.schemas.checking import IMMUTABLE, Place
 from deltaloop.schemas.field_errors import SchemaError, invalid_value, not_supported, required
 
 _GROUP: Final = "rbac.authorization.k8s.io"
@@ -25,9 +25,9 @@ def _rule_errors(place: Place) -> Iterator[SchemaError]:
     urls = texts(rule.get("nonResourceURLs"))
     if urls:
         if at(place.whole, "metadata", "namespace"):
-            yield invalid_value(path, shown(urls), "namespaced rules cannot apply to non-resource URLs")
+            yield invalid_value(path, urls, "namespaced rules cannot apply to non-resource URLs")
         if any(texts(rule.get(name)) for name in ("apiGroups", "resources", "resourceNames")):
-            yield invalid_value(path, shown(urls), "rules cannot apply to both regular resources and non-resource URLs")
+            yield invalid_value(path, urls, "rules cannot apply to both regular resources and non-resource URLs")
         return
     for name, what in (("apiGroups", "api group"), ("resources", "resource")):
         if not texts(rule.get(name)):
@@ -63,7 +63,7 @@ def _binding_update_errors(before: Mapping[str, object], after: Mapping[str, obj
     old, new = mapping(before.get("roleRef")), mapping(after.get("roleRef"))
     if old != new:
         in_go = {"APIGroup": new.get("apiGroup"), "Kind": new.get("kind"), "Name": new.get("name")}
-        yield invalid_value("roleRef", shown(in_go), IMMUTABLE)
+        yield invalid_value("roleRef", in_go, IMMUTABLE)
 
 
 def _role(binding: Mapping[str, object]) -> str:
@@ -89,7 +89,7 @@ def _subjects(kind: str, shown_subject: Callable[[object], str] = _name) -> Cell
 def _selectors_errors(place: Place) -> Iterator[SchemaError]:
     for number, selector in enumerate(items(place.value)):
         if any(selector_errors(selector, "")):
-            yield invalid_value(f"{place.path}[{number}]", shown(selector), "invalid label selector.")
+            yield invalid_value(f"{place.path}[{number}]", selector, "invalid label selector.")
 
 
 STRATEGY: Final = Strategy(checks={"aggregated": _selectors_errors, "ruled_resources": _rule_errors})

@@ -48,7 +48,7 @@ def _errors(secret: dict[str, object]) -> Iterator[SchemaError]:
             yield required(f"data[{key}]")
     if kind == "kubernetes.io/dockerconfigjson" and _DOCKER in data and not _is_json(text(data[_DOCKER])):
         # The real error would reveal a part of the secret.
-        yield invalid_value(f"data[{_DOCKER}]", '"<secret contents redacted>"', "it is no JSON")
+        yield invalid_value(f"data[{_DOCKER}]", "<secret contents redacted>", "it is no JSON")
     if kind == "kubernetes.io/basic-auth" and not data.keys() & {"username", "password"}:
         yield required("data[username]")
         yield required("data[password]")
@@ -96,9 +96,9 @@ def key_errors(fields: dict[str, object], names: tuple[str, ...]) -> Iterator[Sc
     for name in names:
         for key in mapping(fields.get(name)):
             for words in _key_texts(key):
-                yield invalid_value(f"{name}[{key}]", f'"{key}"', words)
+                yield invalid_value(f"{name}[{key}]", key, words)
             if name == "data" and key in mapping(fields.get("binaryData")) and "binaryData" in names:
-                yield invalid_value(f"data[{key}]", f'"{key}"', "duplicate of key present in binaryData")
+                yield invalid_value(f"data[{key}]", key, "duplicate of key present in binaryData")
     is_config_map = "binaryData" in names
     size = 0
     for name in names:

@@ -19,8 +19,8 @@ from deltaloop.apiserver.core.kinds.field_checks import (
     shown_selector,
 )
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.checking import IMMUTABLE, Place, shown
-from deltaloop.schemas.field_errors import SchemaError, invalid_value
+from deltaloop.schemas.checking import IMMUTABLE, Place
+from deltaloop.schemas.field_errors import SchemaError, invalid_text, invalid_value, shown
 
 
 def _spec_defaults(spec: dict[str, object]) -> None:
@@ -40,7 +40,7 @@ def _strategy_defaults(strategy: dict[str, object]) -> None:
 
 def _policy_errors(place: Place) -> Iterator[SchemaError]:
     if place.value not in ("OrderedReady", "Parallel"):
-        yield invalid_value(place.path, shown(place.value), "must be 'OrderedReady' or 'Parallel'")
+        yield invalid_value(place.path, place.value, "must be 'OrderedReady' or 'Parallel'")
 
 
 def _template_errors(place: Place) -> Iterator[SchemaError]:
@@ -67,24 +67,22 @@ def _strategy_errors(place: Place) -> Iterator[SchemaError]:
     path, partition, share = place.below("rollingUpdate"), at(rolling, "partition"), at(rolling, "maxUnavailable")
     if kind == "RollingUpdate":
         if integer(partition) < 0:
-            yield invalid_value(f"{path}.partition", shown(partition), NOT_NEGATIVE)
+            yield invalid_value(f"{path}.partition", partition, NOT_NEGATIVE)
         yield from share_errors(share, f"{path}.maxUnavailable")
         if share in (0, "0%"):
-            yield invalid_value(f"{path}.maxUnavailable", shown(share), "cannot be 0")
+            yield invalid_value(f"{path}.maxUnavailable", share, "cannot be 0")
         yield from most_percent_errors(share, f"{path}.maxUnavailable")
     elif kind != "OnDelete":
-        yield invalid_value(
-            place.path, pod_owners.shown_strategy(place.fields), "must be 'RollingUpdate' or 'OnDelete'"
-        )
+        yield invalid_text(place.path, pod_owners.shown_strategy(place.fields), "must be 'RollingUpdate' or 'OnDelete'")
     elif rolling is not None:
         in_go = f'{{"Partition":{shown(partition)},"MaxUnavailable":{shown(share)}}}'
-        yield invalid_value(path, in_go, "only allowed for updateStrategy 'RollingUpdate'")
+        yield invalid_text(path, in_go, "only allowed for updateStrategy 'RollingUpdate'")
 
 
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
     selector = at(after, "spec", "selector")
     if at(before, "spec", "selector") != selector:
-        yield invalid_value("spec.selector", shown_selector(selector), IMMUTABLE)
+        yield invalid_text("spec.selector", shown_selector(selector), IMMUTABLE)
 
 
 def _new_warnings(owner: Mapping[str, object]) -> Iterator[str]:

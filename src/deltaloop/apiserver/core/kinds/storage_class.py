@@ -16,7 +16,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS, node_term_warnings
 from deltaloop.apiserver.core.strategy import Protection, Stored, Strategy
-from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, required, too_long
 
 _MOST_PARAMETERS: Final = 512
@@ -54,14 +54,14 @@ def _topology_errors(place: Place) -> Iterator[SchemaError]:
                 yield required(f"{path}.values")
             for index, value in enumerate(values):
                 if value in values[:index]:
-                    yield duplicate(f"{path}.values[{index}]", shown(value))
+                    yield duplicate(f"{path}.values[{index}]", value)
             for problem in label_key_problems(key):
-                yield invalid_value(f"{path}.key", shown(key), problem)
+                yield invalid_value(f"{path}.key", key, problem)
             if key in found:
-                yield duplicate(f"{path}.key", shown(key))
+                yield duplicate(f"{path}.key", key)
             found[key] = frozenset(values)
         if found in seen:
-            yield duplicate(where, '""')
+            yield duplicate(where, "")
         seen.append(found)
 
 
@@ -70,7 +70,7 @@ def parameter_errors(place: Place) -> Iterator[SchemaError]:
     if len(parameters) > _MOST_PARAMETERS:
         yield too_long(place.path, _MOST_PARAMETERS)
     elif "" in parameters:
-        yield invalid_value(place.path, '""', "field can not be empty.")
+        yield invalid_value(place.path, "", "field can not be empty.")
     if sum(len(name) + len(value) for name, value in parameters.items()) > _LONGEST_PARAMETERS:
         yield too_long(place.path, _LONGEST_PARAMETERS)
 

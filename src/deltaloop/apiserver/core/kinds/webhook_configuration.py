@@ -21,7 +21,6 @@ from deltaloop.apiserver.core.kinds.admission_rules import (
 )
 from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.checking import shown
 from deltaloop.schemas.field_errors import SchemaError, duplicate, invalid_value, required
 
 # Source: Kubernetes pkg/kubeapiserver/admission/exclusion/resources.go.
@@ -88,7 +87,7 @@ def _errors(configuration: Mapping[str, object], past: _Past) -> Iterator[Schema
         yield from review_version_errors(versions, at_versions, if_missing=words, must_know=past.knows_versions)
         name = text(hook.get("name"))
         if name and name in names and past.names_are_unique:
-            yield duplicate(f"{path}.name", shown(name))
+            yield duplicate(f"{path}.name", name)
         names.add(name)
 
 
@@ -113,7 +112,7 @@ def _hook_errors(hook: Mapping[str, object], path: str, past: _Past) -> Iterator
     seconds = hook.get("timeoutSeconds")
     if seconds is not None and not 1 <= integer(seconds) <= _MOST_SECONDS:
         words = f"the timeout value must be between 1 and {_MOST_SECONDS} seconds"
-        yield invalid_value(f"{path}.timeoutSeconds", shown(seconds), words)
+        yield invalid_value(f"{path}.timeoutSeconds", seconds, words)
     yield from choice_errors(hook, "reinvocationPolicy", ("IfNeeded", "Never"), path)
     yield from client_errors(mapping(hook.get("clientConfig")), f"{path}.clientConfig")
 
@@ -122,9 +121,9 @@ def _name_errors(name: str, path: str) -> Iterator[SchemaError]:
     if not name:
         yield required(path)
     elif problems := subdomain_problems(name):
-        yield invalid_value(path, shown(name), ",".join(problems))
+        yield invalid_value(path, name, ",".join(problems))
     elif name.count(".") + 1 < _SEGMENTS:
-        yield invalid_value(path, shown(name), "should be a domain with at least three segments separated by dots")
+        yield invalid_value(path, name, "should be a domain with at least three segments separated by dots")
 
 
 def _warnings(configuration: Mapping[str, object]) -> Iterator[str]:

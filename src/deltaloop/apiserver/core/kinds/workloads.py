@@ -16,13 +16,13 @@ from deltaloop.apiserver.core.kinds.cells import NONE, format_selector
 from deltaloop.apiserver.core.kinds.field_checks import is_none, most_percent_errors, share_errors
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
-from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, required
 
 
 def _deadline_errors(place: Place) -> Iterator[SchemaError]:
     if integer(place.value) <= integer(place.beside("minReadySeconds")):
-        yield invalid_value(place.path, shown(place.value), "must be greater than minReadySeconds")
+        yield invalid_value(place.path, place.value, "must be greater than minReadySeconds")
 
 
 def _strategy_errors(place: Place) -> Iterator[SchemaError]:
@@ -34,7 +34,7 @@ def _strategy_errors(place: Place) -> Iterator[SchemaError]:
         unavailable = at(rolling, "maxUnavailable")
         yield from most_percent_errors(unavailable, f"{path}.maxUnavailable")
         if unavailable in (0, "0%") and at(rolling, "maxSurge") in (0, "0%"):
-            yield invalid_value(f"{path}.maxUnavailable", shown(unavailable), "may not be 0 when `maxSurge` is 0")
+            yield invalid_value(f"{path}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0")
     elif kind != "Recreate":
         yield pod_owners.no_strategy(place, ("Recreate", "RollingUpdate"))
     elif rolling is not None:
@@ -105,7 +105,7 @@ def _daemon_strategy_errors(place: Place) -> Iterator[SchemaError]:
             none[name] = share is None or is_none(share)
         if not any(none.values()):
             text_ = "may not be set when maxUnavailable is non-zero"
-            yield invalid_value(f"{path}.maxSurge", shown(at(rolling, "maxSurge")), text_)
+            yield invalid_value(f"{path}.maxSurge", at(rolling, "maxSurge"), text_)
         elif all(none.values()):
             yield required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")
 
