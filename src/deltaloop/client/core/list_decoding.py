@@ -19,10 +19,15 @@ from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemErr
 T = TypeVar("T")
 
 
+class _ShardInfo(msgspec.Struct, frozen=True, gc=False):
+    selector: str = ""
+
+
 class _ListMeta(msgspec.Struct, frozen=True, gc=False, rename={"continue_": "continue"}):
     resourceVersion: str = ""  # noqa: N815 - the wire name; ``rename`` is taken by ``continue``
     continue_: str = ""
     remainingItemCount: int | None = None  # noqa: N815
+    shardInfo: _ShardInfo | None = None  # noqa: N815
 
 
 class _List(msgspec.Struct, gc=False):
@@ -62,6 +67,7 @@ def decode_list(
         continue_=meta.continue_,
         remaining_item_count=meta.remainingItemCount,
         unreadable=tuple(unreadable),
+        shard_selector=meta.shardInfo.selector if meta.shardInfo is not None else "",
     )
     if unreadable:
         raise UnreadableItemsError(decoded)

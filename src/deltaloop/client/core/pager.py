@@ -109,6 +109,7 @@ class Pager(Generic[T]):
         self._collect = collect
         self._items: list[T] = []
         self._resource_version = ""
+        self._shard_selector = ""
         self._pages = 0
         self._fell_back = False
         self._progress = PageProgress[T]()
@@ -141,6 +142,7 @@ class Pager(Generic[T]):
             raise MalformedObjectError(why)
         if self._pages == 1:
             self._resource_version = page.resource_version
+            self._shard_selector = page.shard_selector
         if self._collect:
             self._items.extend(page.items)
         if not page.continue_:
@@ -171,7 +173,9 @@ class Pager(Generic[T]):
         """
         if self._next is not None:
             raise RuntimeError("the list is not complete: next_request is not None")
-        return ResourceList(items=tuple(self._items), resource_version=self._resource_version)
+        return ResourceList(
+            items=tuple(self._items), resource_version=self._resource_version, shard_selector=self._shard_selector
+        )
 
     def _asked(self) -> ListOptions:
         if self._next is None:
