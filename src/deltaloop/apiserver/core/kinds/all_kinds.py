@@ -59,7 +59,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
     "horizontalpodautoscalers.v1.autoscaling": autoscaling.V1,
     "ingressclasses.networking.k8s.io": networking.CLASS,
     "ingresses.networking.k8s.io": networking.INGRESS,
-    "ipaddresses.networking.k8s.io": networking.IP_ADDRESS,
+    "ipaddresses.networking.k8s.io": networking.IP_ADDRESSES,
     "jobs.batch": batch.JOB,
     "limitranges": resource_amounts.LIMIT_RANGE,
     "mutatingadmissionpolicies.admissionregistration.k8s.io": admission_policy.MUTATING,

@@ -113,7 +113,7 @@ def _range_update_errors(before: Mapping[str, object], after: Mapping[str, objec
             yield invalid_value(f"spec.cidrs[{number}]", network, IMMUTABLE)
 
 
-IP_ADDRESS: Final = Strategy(validate_new=_new_errors, cells={"ParentRef": _parent})
+IP_ADDRESSES: Final = Strategy(validate_new=_new_errors, cells={"ParentRef": _parent})
 RANGES: Final = Strategy(checks={"service_ranges": _range_errors}, validate_update=_range_update_errors)
 
 
