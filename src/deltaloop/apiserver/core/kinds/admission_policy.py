@@ -21,15 +21,15 @@ from deltaloop.apiserver.core.admission_expressions import (
     expression_error,
     variable_type,
 )
-from deltaloop.apiserver.core.kinds.admission_rules import (
+from deltaloop.apiserver.core.kinds.cells import UNSET, format_selector
+from deltaloop.apiserver.core.kinds.field_checks import each
+from deltaloop.apiserver.core.kinds.webhook_configuration import (
     CONDITIONS,
     choice_errors,
     condition_errors,
     reserved_name_errors,
     rule_errors,
 )
-from deltaloop.apiserver.core.kinds.cells import UNSET, format_selector
-from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.metadata.rules import path_segment_errors, qualified_name_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.crds.rules.names import RESERVED

@@ -15,8 +15,8 @@ from deltaloop.api.json_values import at, is_mapping, items, mapping, text, text
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds import claim_spec
 from deltaloop.apiserver.core.kinds.cells import access_modes
+from deltaloop.apiserver.core.kinds.cluster import node_term_warnings
 from deltaloop.apiserver.core.kinds.field_checks import each
-from deltaloop.apiserver.core.kinds.node_labels import node_term_warnings
 from deltaloop.apiserver.core.kinds.pod_warnings import volume_source_warnings
 from deltaloop.apiserver.core.strategy import Cell, Given, Protection, Stored, Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place

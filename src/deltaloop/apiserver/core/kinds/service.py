@@ -16,14 +16,14 @@ from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds import field_checks as check
 from deltaloop.apiserver.core.kinds.addresses import address_warnings, network_errors, network_family, why_no_address
 from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, condition, load_balancer_addresses
-from deltaloop.apiserver.core.kinds.ip_address import (
+from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
+from deltaloop.apiserver.core.kinds.networking import (
     IP_ADDRESS,
     addresses_of,
     ip_address,
     load_balancer_warnings,
     uid_beside,
 )
-from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate, keep_allocated, said_errors
 from deltaloop.apiserver.core.kinds.text_forms import endpoint_address_problems
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, qualified_name_errors, subdomain_errors
