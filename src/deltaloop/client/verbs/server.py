@@ -56,7 +56,7 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     kind: BoundKind
     name: str
     namespace: str | None
-    query: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    query: Mapping[str, str] = {}
     options: WriteOptions | DeleteOptions | None = None
     subresource: str | None = None
     body: bytes | None = None

@@ -42,7 +42,7 @@ class Attribution:
         return len(self._writers)
 
     def wrote(
-        self, uid: str, version: str, *, controller: str, number: int, key: str = "", base: str | None = None
+        self, uid: str, version: str, controller: str, number: int, key: str = "", base: str | None = None
     ) -> None:
         """Record that a reconcile of a controller produced a version of an object.
 
@@ -55,8 +55,8 @@ class Attribution:
             for oldest in [*islice(self._writers, LIMIT // 10)]:
                 del self._writers[oldest]
 
-    def deleted(self, uid: str, *, controller: str, number: int, key: str = "") -> None:
-        self.wrote(uid, _DELETED, controller=controller, number=number, key=key)
+    def deleted(self, uid: str, controller: str, number: int, key: str = "") -> None:
+        self.wrote(uid, _DELETED, controller, number, key)
 
     def is_echo(self, trigger: Trigger, *, controller: str, key: str, since: int) -> bool:
         """Return whether reconciles of a key, from number ``since`` on, caused all changes of a trigger."""
@@ -79,7 +79,8 @@ class Attribution:
 
         Other triggers stay unchanged, and objects that are not a ``Trigger`` are omitted.
         """
-        writers, found = self._writers, list[Trigger]()
+        writers = self._writers
+        found: list[Trigger] = []
         for trigger in triggers:
             if type(trigger) is not Trigger:
                 continue
