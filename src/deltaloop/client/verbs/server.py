@@ -78,6 +78,11 @@ class Way(Protocol):
     def why_no_home(self) -> str: ...
 
     @property
+    def write_query(self) -> Mapping[str, str]:
+        """Query parameters of all writes."""
+        ...
+
+    @property
     def server(self) -> Server:
         """Server for requests that this backend does not handle."""
         ...

@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import copy
+from collections.abc import Mapping
 from typing import Any, Final, Self, TypeVar, final, overload
 
 import msgspec
@@ -66,6 +67,7 @@ class CachedWay(msgspec.Struct, eq=False):
 
     Attributes:
         kinds: Known kinds, as in ``Discovery.kinds``.
+        write_query: Query parameters of all writes.
         home: Default namespace for methods that access one object.
         why_no_home: Reason why the default namespace is empty.
         max_staleness: Time in seconds within which the server must have confirmed a cache. None accepts any age.
@@ -75,11 +77,10 @@ class CachedWay(msgspec.Struct, eq=False):
 
     _base: Server
     kinds: dict[int, BoundKind]
+    write_query: Mapping[str, str]
     _views: Views
     _attribution: Attribution
-    _controller: str
-    _number: int
-    _key: str
+    _by: tuple[str, int, str]
     home: str
     _write_check: WriteCheck | None
     _server: Server | None = None
@@ -263,7 +264,7 @@ class CachedWay(msgspec.Struct, eq=False):
         base = request.version or (None if before is None else before.resource_version)
         if verb == "create" and not part:
             base = ""
-        self._attribution.wrote(stored.uid, version, self._controller, self._number, self._key, base)
+        self._attribution.wrote(stored.uid, version, *self._by, base)
         is_gone = stored.deletion_timestamp is not None and not _still_there(stored)  # the last finalizer was removed
         views = self._views.bound[known]
         for view in views.written(place, stored.name or request.name) if views.tracked else views.views:
@@ -280,7 +281,7 @@ class CachedWay(msgspec.Struct, eq=False):
             return
         if version:
             base = request.version or before.resource_version
-            self._attribution.wrote(before.uid, version, self._controller, self._number, self._key, base)
+            self._attribution.wrote(before.uid, version, *self._by, base)
         kind = WriteKind.DELETE if request.subresource == "eviction" else WriteKind.UPDATE
         for view in self._written(request, request.name):
             view.lost_sight(before.key, kind, uid=before.uid, version=before.resource_version)
@@ -298,7 +299,7 @@ class CachedWay(msgspec.Struct, eq=False):
             view.deleted(key, uid=gone.uid, version=gone.resource_version)
 
     def _deleted(self, uid: str) -> None:
-        self._attribution.deleted(uid, self._controller, self._number, self._key)
+        self._attribution.deleted(uid, *self._by)
 
     def _note(self, write: OwnWrite) -> None:
         if len(self.noted) < _MOST_NOTED:
@@ -350,10 +351,11 @@ class ReconcileClient(Verbs):
             write_check: Function called before each write, after the checks of ``client``.
         """
         server = client._server  # noqa: SLF001 - of the same family
-        kinds, home = server.discovery.kinds, server.home if namespace is None else namespace
-        way = CachedWay(server, kinds, views, attribution, controller, number, key, home, write_check)
-        self._way = self.way = way
-        self._kinds = kinds
+        home = server.home if namespace is None else namespace
+        by, self._kinds = (controller, number, key), server.discovery.kinds
+        self._way = self.way = CachedWay(
+            server, self._kinds, server.write_query, views, attribution, by, home, write_check
+        )
         self._client = client
         self._views = views
         self._live: Client | None = None
