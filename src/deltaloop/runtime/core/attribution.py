@@ -5,8 +5,8 @@ of own writes are labeled and never dropped. Labels are computed when a reconcil
 before the response to the write.
 
 An event is an *echo* for a key if reconciles of the key wrote all versions between the two that it shows. After a
-relist, the versions are followed back from write to write. The oldest writes are forgotten first, and their events are
-then not labeled.
+relist, the versions are followed back from write to write. The oldest tenth of the writes is forgotten at once, and its
+events are then not labeled.
 """
 
 from __future__ import annotations
