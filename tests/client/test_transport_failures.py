@@ -251,9 +251,8 @@ async def test_what_becomes_of_a_401(
         assert len(gate.peers) == (2 if isinstance(second, Credential) else 1)
         assert gate.first_was_closed in (None, True)
         said = [(record.getMessage(), record.__dict__["server"]) for record in logged(caplog)]
-        assert said == [("renewed credentials after the server rejected them", address)] * isinstance(
-            second, Credential
-        )
+        wanted = ("renewed credentials after the server rejected them", address)
+        assert said == [wanted] * isinstance(second, Credential)
 
 
 @pytest.mark.parametrize("error", [CredentialsError("issuer", "down"), TimeoutError("the login's own")])
