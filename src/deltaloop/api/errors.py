@@ -1,18 +1,4 @@
-"""Errors for invalid arguments, below ``deltaloop.errors.DeltaloopError``.
-
-    DeltaloopError
-    ├── InvalidArgumentError        an argument is invalid
-    │   ├── InvalidKeyError
-    │   ├── InvalidSelectorError
-    │   ├── InvalidResourceVersionError
-    │   ├── InvalidPathError
-    │   ├── UnknownResourceError
-    │   └── MalformedObjectError (also raised for objects from a server)
-    ├── MissingExtraError        an optional dependency is not installed
-    └── ApiError                 the API server returned a Status (deltaloop.api.status)
-
-Errors have fields in addition to their message, and never contain object data.
-"""
+"""Errors for invalid arguments, below ``deltaloop.errors.DeltaloopError``; they never contain object data."""
 
 from __future__ import annotations
 

@@ -29,12 +29,14 @@ _RUNS: Final = 100
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("deltaloop", "Kubernetes controllers")
-    group.addoption(_REPLAY, metavar="FAULTS", help="make this run only of each simulation, as `again` says")
+    group.addoption(
+        _REPLAY, metavar="FAULTS", help="run only these faults in each simulation; reports show FAULTS after 'again'"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", "simulate(runs=, seconds=, seed=, ...): how a test that names deltaloop_world is run under faults"
+        "markers", "simulate(runs=, seconds=, seed=, ...): options for the faults of a test that uses deltaloop_world"
     )
 
 

@@ -51,25 +51,27 @@ _CONTEXT = "--deltaloop-context"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(
-        "deltaloop_async_tests", "'virtual' runs async tests in virtual time; '' leaves them alone", default=""
+        "deltaloop_async_tests",
+        "'virtual' runs async tests in virtual time; '' leaves them to other plugins",
+        default="",
     )
     parser.addini(
         "deltaloop_network",
-        "'memory': connections of tests in virtual time are in memory; '' is the machine's TCP",
+        "network of tests in virtual time: 'memory', or '' for the TCP of the machine",
         default="",
     )
     parser.addini(
         "deltaloop_server_scope",
-        "'function': an embedded server for each test; 'session': one for all, and a namespace for each test",
+        "'function' starts an embedded server for each test; 'session' shares one and gives each test a namespace",
         default="function",
     )
     group = parser.getgroup("deltaloop", "Kubernetes controllers")
     group.addoption(
         _KUBECONFIG,
         metavar="FILE",
-        help=f"run the fixtures on a real cluster, not the embedded server; in one word: {_KUBECONFIG}=FILE",
+        help=f"run the fixtures on a cluster instead of the embedded server (write {_KUBECONFIG}=FILE)",
     )
-    group.addoption(_CONTEXT, metavar="NAME", help="context of that kubeconfig; its current one by default")
+    group.addoption(_CONTEXT, metavar="NAME", help="context in the kubeconfig (default: the current context)")
 
 
 def pytest_configure(config: pytest.Config) -> None:

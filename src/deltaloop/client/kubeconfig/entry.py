@@ -23,8 +23,6 @@ class Entry(msgspec.Struct, frozen=True):
 
     Attributes:
         what: Type and name of the entry, such as ``user 'me'``.
-        fields: Content by field name.
-        source: File that contains the entry.
         directory: Base directory of relative paths.
     """
 
@@ -41,18 +39,15 @@ class Entry(msgspec.Struct, frozen=True):
         return ConfigError(problem, argument=name).at(self)
 
     def text(self, name: str) -> str:
-        """Return a string, or "" if the field is missing."""
         return self._text(self.fields.get(name), name)
 
     def flag(self, name: str) -> bool:
-        """Return a boolean, or False if the field is missing."""
         value = self.fields.get(name, False)
         if value is None or isinstance(value, bool):
             return bool(value)
         raise self.fault(name, "must be true or false, without quotes.")
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of strings, empty if the field is missing."""
         value = self.fields.get(name)
         if value is None:
             return ()
@@ -61,7 +56,6 @@ class Entry(msgspec.Struct, frozen=True):
         return tuple(self._text(item, f"{name}[{index}]") for index, item in enumerate(cast("list[Any]", value)))
 
     def inner(self, name: str) -> Entry | None:
-        """Return a nested map, or None if it is missing or empty."""
         value = self.fields.get(name)
         if value is None or value == {}:
             return None
@@ -70,7 +64,6 @@ class Entry(msgspec.Struct, frozen=True):
         return Entry(f"{self.what}: {name}", cast("Mapping[str, Any]", value), self.source, self.directory)
 
     def inners(self, name: str) -> list[Entry]:
-        """Return a list of maps, empty if the field is missing."""
         value = self.fields.get(name)
         if value is None:
             return []
@@ -85,7 +78,6 @@ class Entry(msgspec.Struct, frozen=True):
         return found
 
     def path(self, name: str) -> Path | None:
-        """Return a path, or None if the field is missing."""
         text = self.text(name)
         if "\0" in text:
             raise self.fault(name, "must not contain a null character. Correct the path.")
