@@ -24,11 +24,7 @@ _decode_items: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def decode_in_parts(content: bytes | str) -> Any:
-    """Decode JSON. Members of a large object and items of a large list are decoded in groups.
-
-    Raises:
-        DecodeError: If it is not JSON.
-    """
+    """Decode JSON, members of a large object and items of a large list in groups; raises DecodeError."""
     if len(content) <= _DECODED_AT_ONCE:
         return _decode(content)
     try:
