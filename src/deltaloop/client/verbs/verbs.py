@@ -235,7 +235,7 @@ class Verbs:
         Source: client-go tools/pager, ``ListPager.EachListItem``.
         """
         if page_buffer < 0:
-            raise ValueError(f"page_buffer is {page_buffer}; 0 (no reading ahead) or more is needed")
+            raise InvalidArgumentError(f"must be >= 0, got {page_buffer}.", argument="page_buffer")
         from deltaloop.client.verbs.pager import each_item
 
         pager = Pager[Any](_asked(keywords), page_size=page_size, collect=False)
@@ -501,7 +501,8 @@ class Verbs:
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
         if isinstance(patch, Mapping) == (type is PatchType.JSON):
             wanted = "a list of operations" if type is PatchType.JSON else "a mapping"
-            raise InvalidArgumentError(f"{known.text} {name!r}: a patch of type {type.name} is {wanted}")
+            problem = f"of type {type.name} for {known.text} {name!r} must be {wanted}."
+            raise InvalidArgumentError(problem, argument="patch")
         return await self._patch(known, name, patch, type, **keywords)
 
     @overload
@@ -550,7 +551,7 @@ class Verbs:
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
         if known.namespaced and not keywords.get("namespace"):
-            raise InvalidArgumentError(f"delete_collection of {known.text} needs a namespace: it takes no default")
+            raise InvalidArgumentError(f"must be set to delete a collection of {known.text}.", argument="namespace")
         query = selected(selection, selector).to_query()
         return await self._way.write(self._request("delete_collection", known, "", query=query, **keywords))
 
@@ -608,9 +609,8 @@ class Verbs:
         change(fields)
         outgoing = encode_object(known.type, fields, sorted_json)
         if outgoing.name != name or outgoing.namespace != place:
-            raise InvalidArgumentError(
-                f"create_or_update of {known.text} {name!r}: the change must not change its names"
-            )
+            problem = f"must not change name or namespace of {known.text} {name!r}."
+            raise InvalidArgumentError(problem, argument="change")
         if present is not None and outgoing.body == before:
             return OperationResult.UNCHANGED, present if known.decode is None else known.decode(present)
         verb: _StoreVerb = "update" if before else "create"
@@ -650,9 +650,8 @@ class Verbs:
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, timeout)
         if known.type.model in (None, Resource, dict, bytes):
-            raise InvalidArgumentError(
-                f"{known.text} has no class that could be edited: use patch, or create_or_update"
-            )
+            problem = f"must be a kind with a class, got {known.text}. Use patch, or create_or_update."
+            raise InvalidArgumentError(problem, argument="kind")
         present: Resource = await self._way.read(known, name, namespace=namespace, timeout=timeout)
         obj: T = typed(known.type, present)
         before = plain_fields(obj)
@@ -833,7 +832,7 @@ class Verbs:
         name, uid, place = present.name, present.uid, namespace or present.namespace or None
         if not name:
             raise MalformedObjectError(
-                f"the {known.text} object has no metadata.name, which its finalizers need", given=True
+                f"the {known.text} object must have metadata.name, got none.", path="metadata.name", given=True
             )
 
         async def asked(way: Way) -> Resource:
@@ -881,7 +880,9 @@ class Verbs:
     ) -> Any:
         outgoing = outgoing or encode_object(known.type, obj)
         if not outgoing.name and verb != "create":
-            raise MalformedObjectError(f"the {known.text} object has no metadata.name, which {verb} needs", given=True)
+            raise MalformedObjectError(
+                f"{verb} requires metadata.name of the {known.text} object.", path="metadata.name", given=True
+            )
         query, body = self._query(options), outgoing.body
         if verb == "apply":
             # Apply requires a manager. The server derives the same name from the user agent for other writes.
