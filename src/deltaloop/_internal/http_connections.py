@@ -92,7 +92,6 @@ class BoundedServer(web.Server):
             self._forget(last).abort()
 
     def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
-        """Remove a connection."""
         super().connection_lost(handler, exc)
         if handler in self._open:
             self._forget(handler)

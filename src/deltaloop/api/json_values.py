@@ -57,17 +57,14 @@ def json_type(value: object) -> str:
 
 
 def mapping(value: object) -> dict[str, object]:
-    """Return the value if it is an object, otherwise an empty dict."""
     return value if is_mapping(value) else {}
 
 
 def items(value: object) -> list[object]:
-    """Return the value if it is a list, otherwise an empty list."""
     return value if is_list(value) else []
 
 
 def text(value: object) -> str:
-    """Return the value if it is a string, otherwise ""."""
     return value if isinstance(value, str) else ""
 
 

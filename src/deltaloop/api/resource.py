@@ -409,7 +409,6 @@ Resource.__setattr__ = Resource.__delattr__ = _refuse_to_change  # type: ignore[
 
 
 def with_stored(obj: Resource, stored: bytes | Compressed) -> Resource:
-    """Return a copy with other bytes."""
     return replace(obj, stored=stored, _fields=None)
 
 

@@ -250,8 +250,6 @@ def label_integer(text: str) -> int | None:
 
 
 class FieldRequirement(msgspec.Struct, frozen=True):
-    """Term of a field selector."""
-
     field: str
     value: str
     negated: bool = False

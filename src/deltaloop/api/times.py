@@ -52,7 +52,6 @@ def utc_now() -> datetime:
 
 
 def from_epoch(seconds: float) -> datetime:
-    """Return the aware datetime for seconds since 1970."""
     return datetime.fromtimestamp(seconds, UTC)
 
 

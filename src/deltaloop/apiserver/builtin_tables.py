@@ -39,7 +39,6 @@ def builtin_types() -> BuiltInTypes:
 
 @cache
 def built_in() -> tuple[ServedResource, ...]:
-    """Return all built-in resources, including reviews."""
     tables, types = builtin_tables(), builtin_types()
     return (*built_in_resources(tables, types), *reviews(tables, types))
 

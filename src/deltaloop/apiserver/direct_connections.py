@@ -118,7 +118,6 @@ class DirectConnection(asyncio.Transport):
             self._arrives()
 
     def end(self) -> None:
-        """Send the end of the body."""
         if not self._broken:
             self._sent_end = True
             self._arrives()
@@ -143,7 +142,6 @@ class DirectConnection(asyncio.Transport):
         """Do nothing, because there is no protocol."""
 
     def close(self) -> None:
-        """Break the connection like ``abort``."""
         self.abort()
 
     def abort(self) -> None:

@@ -33,9 +33,7 @@ class CheckingKey(Protocol):
         """Digest that Kubernetes uses as the key ID (``kid``)."""
         ...
 
-    def holds(self, signed: bytes, signature: bytes) -> bool:
-        """Return whether a signature is valid."""
-        ...
+    def holds(self, signed: bytes, signature: bytes) -> bool: ...
 
 
 class SigningKey(Protocol):

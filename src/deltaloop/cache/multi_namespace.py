@@ -153,7 +153,6 @@ class JoinedIndexer:
         return None if indexer is None else indexer.get_by_key(key)
 
     def list(self) -> builtins.list[Resource]:
-        """Return all objects, grouped by namespace."""
         return [obj for indexer in self._indexers.values() for obj in indexer.list()]
 
     def by_index(self, name: str, value: str) -> builtins.list[Resource]:

@@ -40,7 +40,6 @@ class ReflectorOptions(Options, frozen=True, kw_only=True):
     detect_restore: bool = True
 
     def __post_init__(self) -> None:
-        """Check the options."""
         check_types(self)
         require_not_negative(
             "ReflectorOptions", page_size=self.page_size, max_internal_error_retry=self.max_internal_error_retry

@@ -103,7 +103,6 @@ class KeyedList(list[object]):
 
 
 def by_keys(elements: Iterable[object], keys: tuple[str, ...]) -> dict[str, object]:
-    """Return objects by their keys."""
     return {repr([mapping(element).get(key) for key in keys]): element for element in elements}
 
 

@@ -181,8 +181,6 @@ async def elect(command: LeaderElectCommand) -> int:
 
 @final
 class _Lead:
-    """Terms of one candidate."""
-
     def __init__(self, command: LeaderElectCommand, lock: Lock) -> None:
         self.exit_code = 0
         self._command = command

@@ -292,7 +292,6 @@ def require_controllers(given: object, call: str) -> None:
 
 
 def kinds_declared(controller: Controller, *, writes: bool = True) -> list[Kind]:
-    """Return all kinds that a controller names."""
     beside = (*controller.owns, *controller.children, *controller.watches, *controller.reads, *controller.tracks)
     written = [each.resource if isinstance(each, Permission) else each for each in controller.writes if writes]
     return [controller.resource, *(as_watch(watch).resource for watch in beside), *written]

@@ -28,7 +28,6 @@ Check: TypeAlias = Callable[[TypeNode, object, str, Errors], None]
 
 
 def alternative_errors(check: Check, check_type: Check, rules: Rules, value: object, path: str) -> Errors:
-    """Return the errors of a non-null value by the alternatives of its schema. ``check_type`` checks only the type."""
     return _Alternatives(check, check_type).errors(rules, value, path)
 
 

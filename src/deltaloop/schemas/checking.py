@@ -149,7 +149,6 @@ class Place:
         return True
 
     def is_noted(self, what: str, value: str) -> bool:
-        """Return whether a value was recorded here."""
         return value in self._known.get(what, ())
 
     def errors_below(self, name: str, value: object, *, number: int | None = None) -> Iterator[SchemaError]:

@@ -127,7 +127,6 @@ def _simulated(seed: int, clock: Callable[[], float], epoch: float) -> dict[tupl
 
 
 def _imports(frame: FrameType | None) -> bool:
-    """Return whether a module is being imported."""
     if not _IMPORT_LOCKS:
         return False  # fast path: no import is running
     while frame is not None:

@@ -52,7 +52,6 @@ class QueueOptions(Options, frozen=True, kw_only=True):
     metrics_period: float = 0.5
 
     def __post_init__(self) -> None:
-        """Check the options."""
         check_types(self)
         require_not_negative(
             "QueueOptions",

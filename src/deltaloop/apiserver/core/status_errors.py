@@ -194,7 +194,6 @@ def unreadable(kind: str, why: str, *, said: str = "", version: str | None = Non
 
 
 def unrecognized(kind: str, why: str) -> UnreadableObjectError:
-    """400: a body has no readable kind."""
     return UnreadableObjectError(f"the object provided is unrecognized (must be of type {kind})", why)
 
 
@@ -278,7 +277,6 @@ def protected(resource: Type, name: str, text: str, *, cause: str = "") -> ApiEr
 
 
 def protected_otherwise(error: ApiError, reason: str, code: int, cause: str) -> ApiError:
-    """Return a rejection with another reason, code and cause."""
     status = error.status
     details = msgspec.structs.replace(status.details or StatusDetails(), causes=(StatusCause("", cause),))
     return error_from_status(msgspec.structs.replace(status, reason=reason, code=code, details=details))
@@ -335,7 +333,6 @@ def method_not_allowed(text: str = "") -> ApiError:
 
 
 def unsupported_media_type(accepted: Iterable[str]) -> ApiError:
-    """415: the body has an unsupported format."""
     listed = ", ".join(accepted)
     message = f"the body of the request was in an unknown format - accepted media types include: {listed}"
     return _error(415, "UnsupportedMediaType", message)

@@ -117,9 +117,7 @@ class Writes(Protocol):
         """Create a cluster-scoped object that belongs to another object."""
         ...
 
-    def remove_beside(self, kind: ResourceType[Resource], name: str) -> None:
-        """Remove an object of ``create_beside``."""
-        ...
+    def remove_beside(self, kind: ResourceType[Resource], name: str) -> None: ...
 
     def delete_all(self, resource: str, *, now: float) -> None:
         """Delete all objects of a CRD's resource, named by plural and group."""

@@ -80,7 +80,6 @@ class WholeList(tuple[Delta[V], ...]):
 
 
 def is_whole_list(deltas: Deltas[V]) -> TypeGuard[WholeList[V]]:
-    """Return whether deltas are a complete list."""
     return isinstance(deltas, WholeList)
 
 

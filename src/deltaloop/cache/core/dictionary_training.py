@@ -47,7 +47,6 @@ class ZstdOptions(Options, frozen=True, kw_only=True):
     min_objects: int = 32
 
     def __post_init__(self) -> None:
-        """Check the options."""
         check_types(self)
         require_positive(
             "ZstdOptions",
@@ -61,8 +60,6 @@ class ZstdOptions(Options, frozen=True, kw_only=True):
 
 
 class TrainingPhase(StrEnum):
-    """Phases of the training."""
-
     COLLECTING = "Collecting"
     TRAINING = "Training"
     DONE = "Done"

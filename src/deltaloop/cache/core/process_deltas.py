@@ -34,8 +34,6 @@ _DELETED, _REPLACED = DeltaType.DELETED, DeltaType.REPLACED
 
 @final
 class AddNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
-    """An object that is new in the store."""
-
     obj: V
     is_in_initial_list: bool = False
 

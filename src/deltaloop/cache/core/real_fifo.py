@@ -214,7 +214,6 @@ class InOrderQueue(Generic[V]):
         self._initial_waits = self._initial_waits and not batch.is_in_initial_list
 
     def put_back(self, batch: Batch[V]) -> None:
-        """Return a batch to the front."""
         self._processing = ()
         self.entries.extendleft(reversed(batch.entries))
 

@@ -232,7 +232,6 @@ class IndexedItems(Generic[V]):
         return failures
 
     def add_indexers(self, indexers: Indexers[V]) -> list[IndexFailure]:
-        """Add indexes for current and future objects."""
         return self.index.add_indexers(indexers, self.objects)
 
     def with_keys(self, keys: Iterable[str]) -> list[V]:

@@ -28,8 +28,6 @@ CUTS: Final = (ConnectionResetError, BrokenPipeError, ConnectionAbortedError)
 
 
 class FailureKind(Enum):
-    """Phase of a connection failure."""
-
     NAME = auto()
     REFUSED = auto()
     CONNECT = auto()

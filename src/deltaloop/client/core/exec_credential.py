@@ -115,8 +115,6 @@ class PluginCall:
 
 
 class PluginEnd(StrEnum):
-    """Outcome of a plugin process."""
-
     EXITED = "exited"
     NOT_FOUND = "not-found"
     NOT_STARTED = "not-started"

@@ -29,7 +29,6 @@ def proxy_for(scheme: str, host: str, port: int, environ: Mapping[str, str]) -> 
 
 
 def proxy_variable(scheme: str, environ: Mapping[str, str]) -> str:
-    """Return the name of the environment variable for a scheme."""
     name = f"{scheme}_proxy"
     return name.upper() if environ.get(name.upper()) else name
 

@@ -67,8 +67,6 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Way(Protocol):
-    """Backend of the verbs."""
-
     @property
     def home(self) -> str:
         """Default namespace for methods that access one object."""

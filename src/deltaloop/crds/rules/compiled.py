@@ -109,7 +109,6 @@ class RuleNode:
 
     @cached_property
     def scope(self) -> RuleScope | None:
-        """Own rules of the schema, or None."""
         if not self.schema.get(RULES):
             return None
         source = _DESCRIPTION.sub(b"", _encode(self.schema))

@@ -21,7 +21,6 @@ _SEPARATOR: Final = ","
 
 
 def combined_state(primary: LockState | None, secondary: LockState | None) -> LockState | None:
-    """Return the combined state, or None if neither lock exists."""
     version = _SEPARATOR.join(state.version if state is not None else "" for state in (primary, secondary))
     if primary is None and secondary is None:
         return None

@@ -60,8 +60,6 @@ _LONG_LEASE: Final = 3600.0
 
 
 class ElectionPhase(Enum):
-    """Phase of a candidate."""
-
     IDLE = "idle"
     CONTENDING = "contending"
     LEADING = "leading"

@@ -30,8 +30,6 @@ from deltaloop.runtime.core.predicates import And, Change, Predicate
 
 
 class FinalizerStep(Enum):
-    """Next step of the driver."""
-
     LOOK = "read the object, and look at it"
     RECONCILE = "call the reconciler; that is the end"
     ADD = "add the finalizer, and look at the answer"

@@ -104,7 +104,6 @@ class History:
             write.before, write.after, write.forgotten = None, None, True
 
     def latest(self, controller: str, key: str) -> Reconciled | None:
-        """Return the last reconcile of a key by a controller; None if it is unknown."""
         runs = self._keys.get((controller, key))
         return runs[-1] if runs else None
 

@@ -144,8 +144,6 @@ Ended: TypeAlias = Returned | Raised | TimedOut | Stopped
 
 
 class Action(Enum):
-    """Action for the key."""
-
     FORGET = "done"
     REQUEUE_AFTER = "again after the requested time"
     RATE_LIMIT = "again after the rate limiter's delay"

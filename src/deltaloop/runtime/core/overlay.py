@@ -48,8 +48,6 @@ class StoredWrite(msgspec.Struct, frozen=True):
 
 @final
 class Gone(msgspec.Struct, frozen=True):
-    """An own deletion."""
-
     uid: str
     version: str
     at: float

@@ -80,7 +80,6 @@ def changed_paths(before: Resource | None, after: Resource | None, *, limit: int
 
 
 def path_text(path: PathParts) -> str:
-    """Format a path."""
     text = ""
     for part in path:
         if isinstance(part, int):

@@ -16,8 +16,6 @@ from deltaloop.runtime.core.requests import Request
 
 @final
 class Polled:
-    """Last result of one polling function."""
-
     def __init__(self) -> None:
         self._found: dict[str, object] = {}
 

@@ -270,7 +270,6 @@ class Not(Predicate):
     __slots__ = ("predicate",)
 
     def __init__(self, predicate: Predicate) -> None:
-        """Invert ``predicate``."""
         self.predicate: Predicate = predicate
 
     def allows(self, change: Change) -> bool:

@@ -93,7 +93,6 @@ class InvalidRequestsError(TerminalError, TypeError):
 
 
 def own_key(obj: Resource) -> Mapped:
-    """Map an object to its own key."""
     return (meta_namespace_key(obj),)
 
 
@@ -198,7 +197,6 @@ class Unmapped:
             changes.appendleft(Change(verb=second.verb, old=old, new=second.new))
 
     def first(self, key: str) -> Change | None:
-        """Return the oldest change of an object; None if there is none."""
         changes = self.changes.get(key)
         return changes[0] if changes else None
 

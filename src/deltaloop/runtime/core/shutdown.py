@@ -32,8 +32,6 @@ REPEAT_WINDOW: Final = 0.5
 
 
 class Phase(Enum):
-    """Phase of the shutdown."""
-
     RUNNING = "running"
     DRAINING = "draining"
     CANCELLING = "cancelling"
@@ -82,8 +80,6 @@ Effect: TypeAlias = Continue | Drain | Cancel | Abandon | Linger | End
 
 
 class Heard(Enum):
-    """Effect of a stop."""
-
     BEGINS = "begins"
     """The first stop, which begins a graceful shutdown."""
     REPEATED = "repeated"

@@ -214,8 +214,6 @@ class _BoundViews(dict[BoundKind, KindViews]):
 
 @final
 class Views:
-    """Views of a program by kind."""
-
     def __init__(self) -> None:
         self._kinds: dict[ResourceType[Any], KindViews] = {}
         self.bound: dict[BoundKind, KindViews] = _BoundViews(self.of)

@@ -239,7 +239,6 @@ class Children:
         return found
 
     async def _not_desired(self, owner: Resource, desired: set[Identity]) -> list[Resource]:
-        """Return the owner's children that are not desired."""
         found: list[Resource] = []
         for declared in self._declared.kinds:
             kind, place = untyped(declared.kind), declared.namespace

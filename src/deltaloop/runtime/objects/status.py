@@ -276,7 +276,6 @@ class StatusWriter:
 
 
 def _as_resource(obj: object, own: ResourceType[Any] | str) -> tuple[ResourceType[Any] | str, Resource]:
-    """Return the kind of an object, and the object as a resource."""
     if obj is None:
         raise InvalidArgumentError("ctx.status was given None: return before it where there is no object")
     if not isinstance(obj, Resource):

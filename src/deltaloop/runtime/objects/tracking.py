@@ -34,8 +34,6 @@ _logger: Final = logging.getLogger("deltaloop.runtime")
 
 @final
 class _Watch(msgspec.Struct, frozen=True):
-    """Running watch of one object."""
-
     kind: ResourceType[Any]
     informer: Informer[Any]
     view: CacheView

@@ -495,7 +495,6 @@ class Manager:
 
     @asynccontextmanager
     async def _sources(self) -> AsyncGenerator[None, None]:
-        """Run the sources that are not caches."""
         tasks = [
             asyncio.create_task(_run_source(source, loop), name=f"source {source.name}")
             for loop in self._loops

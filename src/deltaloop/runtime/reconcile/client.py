@@ -213,7 +213,6 @@ class CachedWay:
         return answer
 
     async def bind(self, kind: Kind) -> BoundKind:
-        """Return a kind bound for verbs."""
         return self.kinds.get(id(kind)) or await self._base.discovery.bind(kind)
 
     def newest(self, known: BoundKind, namespace: str | None, key: str) -> Resource | None:

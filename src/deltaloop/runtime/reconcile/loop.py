@@ -237,7 +237,6 @@ class ReconcileLoop:
         self.queue.add_after(key, seconds, trigger=trigger)
 
     def at_close(self, call: Callable[[], object]) -> None:
-        """Register a function to call in ``close``."""
         self._at_close.append(call)
 
     def close(self) -> None:

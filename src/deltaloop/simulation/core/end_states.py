@@ -73,7 +73,6 @@ class EndDifference(msgspec.Struct, frozen=True):
 
 
 def end_state(objects: Iterable[Resource]) -> EndState:
-    """Normalize objects."""
     found = [(obj, _key_of(obj)) for obj in objects]
     keys = {(str(obj.resource_type), key): obj for obj, key in found if key == obj.key}
     siblings: dict[tuple[str, str], list[Resource]] = {}

@@ -74,7 +74,6 @@ class GuidedSearch:
 
 
 def _after(writes: Sequence[ProgramWrite], struck: set[WriteName]) -> tuple[WriteName, ...]:
-    """Return the names of the writes after the last struck write."""
     last = max((place for place, write in enumerate(writes) if write.name in struck), default=len(writes))
     return names_of(writes[last + 1 :])
 

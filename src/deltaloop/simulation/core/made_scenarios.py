@@ -60,7 +60,6 @@ class Sample(msgspec.Struct, frozen=True):
 
     @property
     def namespace(self) -> str | None:
-        """Namespace of the object, or None if the manifest has none."""
         return text(mapping(self.fields.get("metadata")).get("namespace")) or None
 
 

@@ -236,7 +236,6 @@ def parse_schedule(text: str) -> Schedule:
 
 
 def schedule_text(schedule: Schedule) -> str:
-    """Format a schedule for ``parse_schedule``."""
     return ",".join(map(str, schedule))
 
 
@@ -401,7 +400,6 @@ def combined(names: Sequence[WriteName], draw: Callable[[], float], kinds: Seque
 
 
 def shorter(schedule: Schedule) -> Iterator[Schedule]:
-    """Yield the schedules without one of the faults."""
     if len(schedule) > 1:
         for index in range(len(schedule)):
             yield schedule[:index] + schedule[index + 1 :]

@@ -363,7 +363,6 @@ class Process:
 
     @property
     def is_current(self) -> bool:
-        """Whether the caller runs in this process."""
         return _process.get() is self
 
     def cut_connections(self) -> None:

@@ -260,7 +260,6 @@ def _settle(put: Callable[[Any], None], value: object) -> None:
 
 
 def current_turn() -> _Turn | None:
-    """Return the turn of the current thread; None if it takes no turns."""
     return cast("_Turn | None", getattr(_own, "turn", None))
 
 

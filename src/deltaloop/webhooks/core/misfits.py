@@ -197,7 +197,6 @@ def _walk(hint: Any, value: object, path: tuple[Step, ...]) -> Iterator[Misfit]:
 
 
 def _problem(hint: Any, value: object) -> str:
-    """Return the first problem of a value without its location, or an empty string."""
     try:
         msgspec.json.decode(msgspec.json.encode(value), type=hint, dec_hook=model_of)
     except DECODE_ERRORS as error:
@@ -320,7 +319,6 @@ def _below(value: object, step: Step) -> object:
 
 
 def _old_below(new: object, old: object, step: Step) -> object:
-    """Return the old value that corresponds to a value below ``new``."""
     if not isinstance(step, ListItem):
         return mapping(old).get(step, _MISSING)
     item, listed = _below(new, step), items(old)

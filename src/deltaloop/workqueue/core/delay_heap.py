@@ -70,7 +70,6 @@ class DelayHeap(Generic[K]):
         return self._heap[0][0] if self._heap else None
 
     def pop_due(self, until: float) -> list[WaitingItem[K]]:
-        """Remove and return the items that are due at ``until``, in order."""
         due: list[WaitingItem[K]] = []
         heap, waiting = self._heap, self._waiting
         while heap and heap[0][0] <= until:

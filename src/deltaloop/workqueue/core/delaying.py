@@ -106,7 +106,6 @@ class DelayingCore(QueueCore[K]):
         return self._delays.in_order()
 
     def cancel_delayed(self, item: K) -> WaitingItem[K] | None:
-        """Cancel the delay of an item and return it, or None if the item was not delayed."""
         delay = self._delays.remove(item)
         if delay is not None and delay.paid:
             self._refund(item)

@@ -10,8 +10,6 @@ import msgspec
 
 @final
 class AddOutcome(Enum):
-    """Result of an add."""
-
     QUEUED = "queued"
     """The item joined the queue."""
     MERGED = "merged"
@@ -94,8 +92,6 @@ def ending_of(error: BaseException | None, again: Again | None) -> Ending:
 
 @final
 class RunOutcome(Enum):
-    """Result of a run for its item."""
-
     FINISHED = "finished"
     """The run is complete."""
     RETRIED = "retried"

@@ -309,7 +309,6 @@ class QueueCore(Generic[K]):
 
     @property
     def shutting_down(self) -> bool:
-        """Whether adds are ignored."""
         return self._shutting_down
 
     @property

@@ -219,7 +219,6 @@ class RateLimitingCore(DelayingCore[K]):
         return self._dirty.pop(item)
 
     def dead_letters(self) -> list[ParkedItem[K]]:
-        """Return the dead letters, oldest first."""
         return self._dead.in_order()
 
     def retry_dead_letter(self, item: K, now: float, *, trigger: object | None = None) -> bool:
@@ -231,7 +230,6 @@ class RateLimitingCore(DelayingCore[K]):
         return True
 
     def discard_dead_letter(self, item: K) -> ParkedItem[K] | None:
-        """Discard and return a dead letter with its triggers, or return None."""
         return self._dead.remove(item)
 
     def statistics(self, now: float) -> QueueStatistics:

@@ -40,8 +40,6 @@ Fields = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class TokenWish:
-    """Checked TokenRequest."""
-
     audiences: tuple[str, ...]
     seconds: int
     bound_kind: str = ""

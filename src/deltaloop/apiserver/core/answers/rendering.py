@@ -101,7 +101,6 @@ class Rendering:
         with_columns: bool = True,
         default: str | None = None,
     ) -> dict[str, Any]:
-        """Return a Table of objects; see ``to_table``."""
         return to_table(
             self.served,
             objects,
@@ -163,7 +162,6 @@ class LineCache:
         return f"<LineCache {len(self._lines)} lines, {self._kept} bytes>"
 
     def form(self, rendering: Rendering) -> WatchForm:
-        """Return the shared form of a rendering."""
         return self._forms.setdefault((rendering.served, rendering.output), WatchForm())
 
     def find(self, form: WatchForm, event_type: str, raw: bytes) -> bytes | None:

@@ -135,7 +135,6 @@ def _service_errors(service: dict[str, Any], field: str) -> Iterator[SchemaError
 def review_version_errors(
     versions: tuple[str, ...], field: str, *, if_missing: str = "", must_know: bool = True
 ) -> Iterator[SchemaError]:
-    """Yield the errors in the review versions that a webhook accepts."""
     if not versions:
         yield required(field, if_missing)
         return

@@ -49,7 +49,6 @@ class Approval(NamedTuple):
 
 
 def approval_of(crd: dict[str, Any]) -> Approval | None:
-    """Return the approval of a CRD, or None if its group needs no approval."""
     group = f".{text(at(crd, 'spec', 'group'))}"
     if not group.endswith((".k8s.io", ".kubernetes.io")):
         return None

@@ -77,7 +77,6 @@ def _end_reason(ended: object) -> str:
 
 
 def _container_reason(obj: Mapping[str, object], containers: list[object]) -> str:
-    """Return the reason of the first container with a reason, or an empty string if all containers run."""
     reason = failure = ""
     for item in reversed(containers):
         ended, waiting = at(item, "state", "terminated"), text(at(item, "state", "waiting", "reason"))

@@ -73,8 +73,6 @@ def shown_strategy(strategy: Mapping[str, object]) -> str:
 
 
 def rolling_update(**defaults: object) -> Callable[[dict[str, object]], None]:
-    """Return a function that sets the defaults of a rolling update."""
-
     def fill(strategy: dict[str, object]) -> None:
         if strategy["type"] == "RollingUpdate":
             rolling = mapping(strategy.setdefault("rollingUpdate", {}))

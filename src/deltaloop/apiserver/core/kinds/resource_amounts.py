@@ -117,8 +117,6 @@ def amount_errors(name: str, value: object, field: str) -> Iterator[SchemaError]
 
 
 def amounts_check(names: NameErrors) -> Callable[[Place], Iterator[SchemaError]]:
-    """Return a check for the names and amounts in a map of resources."""
-
     def check(place: Place) -> Iterator[SchemaError]:
         for name, value in mapping(place.value).items():
             yield from names(name, f"{place.path}[{name}]")

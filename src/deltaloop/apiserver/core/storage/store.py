@@ -395,7 +395,6 @@ class RevisionStore(Objects):
         return tuple([change.revision for change in self._changes if change.resource in resources])
 
     def changes_of(self, resource: str, *, after: int) -> tuple[StoredChange, ...]:
-        """Return the known changes of a resource after a revision, oldest first."""
         return tuple([change for change in self._newer_than(after) if change.resource == resource])[::-1]
 
     def has_dropped(self, resource: str, *, after: int) -> bool:

@@ -195,7 +195,6 @@ def _expression(slot: str, app: str, *, quoted: bool) -> str:
 
 
 def _optional_field(found: re.Match[str]) -> str:
-    """Return a field that is omitted if its value is empty."""
     indent, name, value = found[1], found[2], found[3]
     if value in _PLAIN:
         return f"{indent}{{{{- with .Values.{value} }}}}\n{indent}{name}: {{{{ . | quote }}}}\n{indent}{{{{- end }}}}"
@@ -226,7 +225,6 @@ def _variable(found: re.Match[str], app: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape a text for Helm."""
     return text.replace("{{", '{{ "{{" }}')
 
 

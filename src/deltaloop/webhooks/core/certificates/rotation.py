@@ -44,8 +44,6 @@ _RENEW_AT: Final = 1 / 3  # remaining share of a certificate's lifetime
 
 @final
 class SecretState(Enum):
-    """State of the Secret."""
-
     MISSING = "missing"
     UNUSABLE = "unusable"
     """The Secret is empty or damaged, and may be overwritten."""
