@@ -16,7 +16,6 @@ from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 UNREADABLE: Final = HttpProcessingError
-"""Error of an unreadable request."""
 IDLE: Final = 60.0
 FIRST_REQUEST: Final = 10.0
 HANDSHAKE: Final = 10.0
@@ -43,7 +42,6 @@ class BoundedServer(web.Server):
     def __init__(
         self, answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], *, most: int, logger: logging.Logger
     ) -> None:
-        """Create the protocol factory for ``create_server``."""
         # By default, aiohttp decompresses bodies that are never read, and keeps reading after the response.
         super().__init__(
             self._answered,

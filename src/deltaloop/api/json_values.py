@@ -31,9 +31,7 @@ _TypeOf: TypeAlias = Callable[[object], type[object]]
 
 # Like isinstance, but typed and without a Python frame.
 is_mapping: Final = cast("_IsMapping", dict.__instancecheck__)
-"""Return whether the value is an object."""
 is_list: Final = cast("_IsList", list.__instancecheck__)
-"""Return whether the value is a list."""
 # ``type`` itself. Pyright turns an ``Any`` into ``dict[Unknown, Unknown]`` after ``type(value) is dict``, but not here.
 type_of: Final = cast("_TypeOf", type)
 

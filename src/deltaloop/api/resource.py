@@ -511,7 +511,6 @@ def without_data(error: Exception) -> str:
 
 
 def _place_of(error: Exception) -> str:
-    """Return the path of the invalid value, or ""."""
     return re.sub(r"^(?:.* - at `\$\.?([^`]*)`|.*)$", r"\1", str(error), flags=re.DOTALL)
 
 

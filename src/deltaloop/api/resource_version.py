@@ -39,7 +39,6 @@ def compare_resource_versions(left: str, right: str) -> int:
 
 
 def is_comparable(resource_version: str) -> bool:
-    """Return whether a resource version complies with KEP-5504."""
     return version_number(resource_version) > 0
 
 

@@ -29,7 +29,6 @@ def format_time(instant: datetime) -> str:
 
 
 def format_micro_time(instant: datetime) -> str:
-    """Format an aware datetime as a Kubernetes ``MicroTime``."""
     return _utc(instant).isoformat(timespec="microseconds") + "Z"
 
 

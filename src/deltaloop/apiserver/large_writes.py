@@ -194,7 +194,6 @@ class LargeWrites:
         return ask
 
     def close(self) -> None:
-        """Stop. Unfinished writes are not committed."""
         self._closed = True
         for thread in self._threads.values():
             thread.shutdown(wait=False, cancel_futures=True)

@@ -21,8 +21,6 @@ _FEATURE: Final = "tokens of service accounts in the embedded API server"
 
 
 class CheckingKey(Protocol):
-    """Verifier of signatures for one algorithm."""
-
     @property
     def algorithm(self) -> str:
         """Algorithm in the token's header, for example ``ES256``."""

@@ -82,8 +82,6 @@ async def send_watch(
 
 
 class _Need(Enum):
-    """Condition that a stream waits for."""
-
     CHANGE = auto()
     TURN = auto()
     ROOM = auto()

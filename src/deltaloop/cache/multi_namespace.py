@@ -143,8 +143,6 @@ def raise_sync_failures(results: builtins.list[BaseException | None]) -> None:
 
 @final
 class JoinedIndexer:
-    """Combined stores of several namespaces."""
-
     def __init__(self, indexers: Mapping[str, Indexer[Resource]]) -> None:
         self._indexers = indexers
 

@@ -389,7 +389,6 @@ class Compiler:
         return [and_right, right]
 
     def _in_turn(self, nodes: Sequence[Node]) -> list[Closure]:
-        """Compile operands that are evaluated until one fails."""
         regions = [self._region(node) for node in nodes]
         left = sum(cost for _, cost in regions)
         self.fixed += left

@@ -193,7 +193,6 @@ def as_timestamp(nanoseconds: int, ahead: int = 0) -> Timestamp:
 
 
 def as_duration(nanoseconds: int) -> Duration:
-    """Check that a duration fits 64 bits."""
     if INT_LEAST <= nanoseconds <= INT_MOST:
         return Duration(nanoseconds)
     raise EvaluationError("integer overflow")

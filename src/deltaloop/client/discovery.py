@@ -89,7 +89,6 @@ class Discovery:
         return self.kinds.get(id(found)) or self.bound(found, found)
 
     def bound(self, given: TypedKind[Any] | str, kind: ResourceType[Any]) -> BoundKind:
-        """Store a resolved kind for later lookups."""
         if len(self.kinds) >= _MOST_KINDS:
             self.kinds.clear()
         known = self.kinds[id(given)] = BoundKind(given, kind)

@@ -1,28 +1,5 @@
 """Metrics of informer caches.
 
-    reflector_lists_total                          counter     complete lists, paged or streamed
-    reflector_streamed_lists_total                 counter     streamed lists (WatchList)
-    reflector_list_duration_seconds                histogram   time from a list's first request to its last object
-    reflector_items_per_list                       histogram   objects per list
-    reflector_watches_total                        counter     watches that the server accepted
-    reflector_short_watches_total                  counter     watches of less than a second without an event
-    reflector_watch_duration_seconds               histogram   duration of watches
-    reflector_items_per_watch                      histogram   events per watch
-    reflector_last_resource_version                gauge       last resource version that the server sent
-    informer_queued_items                          gauge       items between reflector and cache
-    informer_store_resource_version                gauge       resource version of the cache
-    deltaloop_reflector_events_total               counter     events, by ``type``
-    deltaloop_reflector_event_bytes_total          counter     size of the events' objects
-    deltaloop_reflector_failures_total             counter     failures, by ``operation`` and ``error`` (a class)
-    deltaloop_informer_objects                     gauge       cached objects
-    deltaloop_informer_bytes                       gauge       size of the cached objects as JSON
-    deltaloop_informer_last_event_age_seconds      gauge       time since the last event
-    deltaloop_informer_last_byte_age_seconds       gauge       time since the server last sent anything
-    deltaloop_informer_last_confirmed_age_seconds  gauge       time since the server last confirmed the state
-    deltaloop_informer_handler_pending             gauge       notifications that wait for a ``handler``
-    deltaloop_informer_handler_duration_seconds    histogram   duration of a notification in a ``handler``
-    deltaloop_informer_handler_failures_total      counter     notifications that failed in a ``handler``
-
 Each metric has the label ``name`` with the informer's resource, namespace and selectors. As in upstream, versions are
 their last 15 digits, because of the precision of floats. Informers with the same name share their metrics: the sum of
 sizes, the maximum of ages and the minimum of versions. Unknown ages are omitted.
@@ -118,15 +95,9 @@ class InformerMetrics(RegisteredCollector):
     """
 
     def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
-        """Register the collector.
+        """Register the collector; by default in prometheus-client's registry, with one collector of this class.
 
-        Args:
-            registry: Prometheus registry. The default (None) is that of prometheus-client. It can contain only one
-                collector of this class.
-
-        Raises:
-            MissingExtraError: If prometheus-client is not installed.
-            ValueError: If these metric names are registered already.
+        Raises MissingExtraError without prometheus-client, and ValueError for registered metric names.
         """
         self._counts: dict[str, Counter[tuple[str, ...]]] = {name: Counter() for name in _COUNTERS}
         self._observed: dict[str, dict[tuple[str, ...], Histogram]] = {name: {} for name in _HISTOGRAMS}

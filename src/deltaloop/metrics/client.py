@@ -1,10 +1,5 @@
 """Metrics of requests, with the names, texts, labels and buckets of upstream's clients.
 
-    rest_client_requests_total                  counter     code, method, host   responses, and failed attempts
-    rest_client_request_duration_seconds        histogram   verb, host           duration of attempts
-    rest_client_rate_limiter_duration_seconds   histogram   verb, host           delays by the client's rate limit
-    rest_client_request_retries_total           counter     code, verb, host     attempts that were repeated
-
 Labels never contain names of objects or paths, and invalid HTTP codes become ``<invalid>``.
 
 Source: component-base metrics/prometheus/restclient/metrics.go; controller-runtime pkg/metrics/client_go_adapter.go.
@@ -38,15 +33,9 @@ class RestClientMetrics(RegisteredCollector):
     """
 
     def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
-        """Register the collector.
+        """Register the collector; by default in prometheus-client's registry, with one collector of this class.
 
-        Args:
-            registry: Prometheus registry. The default (None) is that of prometheus-client. It can contain only one
-                collector of this class.
-
-        Raises:
-            MissingExtraError: If prometheus-client is not installed.
-            ValueError: If these metric names are registered already.
+        Raises MissingExtraError without prometheus-client, and ValueError for registered metric names.
         """
         self._requests: dict[tuple[str, str, str], int] = {}
         self._retries: dict[tuple[str, str, str], int] = {}

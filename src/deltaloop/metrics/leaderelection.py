@@ -1,8 +1,5 @@
 """Metrics of leader election, with upstream's names, texts and label.
 
-    leader_election_master_status    gauge     1 while this process leads, otherwise 0
-    leader_election_slowpath_total   counter   renewals whose first attempt failed, so that the leader read the lock
-
 The label ``name`` contains the name of the elector.
 
 Source: component-base metrics/prometheus/clientgo/leaderelection/metrics.go; controller-runtime
@@ -31,15 +28,9 @@ class LeaderMetrics(RegisteredCollector):
     """
 
     def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
-        """Register the collector.
+        """Register the collector; by default in prometheus-client's registry, with one collector of this class.
 
-        Args:
-            registry: Prometheus registry. The default (None) is that of prometheus-client. It can contain only one
-                collector of this class.
-
-        Raises:
-            MissingExtraError: If prometheus-client is not installed.
-            ValueError: If these metric names are registered already.
+        Raises MissingExtraError without prometheus-client, and ValueError for registered metric names.
         """
         self._counters = LeaderElectionCounters()
         super().__init__("Prometheus metrics of leader election", registry)

@@ -1,18 +1,5 @@
 """Metrics of controllers, with controller-runtime's names, texts, labels and buckets, and the page of all metrics.
 
-    controller_runtime_reconcile_total                    counter     controller, result
-    controller_runtime_reconcile_errors_total             counter     controller
-    controller_runtime_terminal_reconcile_errors_total    counter     controller
-    controller_runtime_reconcile_timeouts_total           counter     controller
-    controller_runtime_reconcile_time_seconds             histogram   controller
-    controller_runtime_active_workers                     gauge       controller
-    controller_runtime_max_concurrent_reconciles          gauge       controller
-    deltaloop_cleanups_total                              counter     controller
-    deltaloop_reconcile_triggers_total                    counter     controller, source, verb
-    deltaloop_reconciles_lingering                        gauge       controller
-    deltaloop_hot_loops_total                             counter     controller, cause
-    deltaloop_reconciles_slowed_down_total                counter     controller
-
 Upstream's counter of panics is missing, because exceptions of Python functions count as errors.
 
 Source: controller-runtime pkg/internal/controller/metrics/metrics.go.
@@ -73,14 +60,8 @@ class ReconcileMetrics(RegisteredCollector):
     def __init__(self, *, queues: WorkQueueMetrics | None = None, registry: CollectorRegistry | None = None) -> None:
         """Register the collector.
 
-        Args:
-            queues: Collector for the controllers' work queues. None disables their metrics.
-            registry: Prometheus registry. The default (None) is that of prometheus-client. It can contain only one
-                collector of this class.
-
-        Raises:
-            MissingExtraError: If prometheus-client is not installed.
-            ValueError: If these metric names are registered already.
+        ``queues`` is the collector for the work queues; None disables their metrics. For ``registry`` and errors see
+        ``InformerMetrics``.
         """
         self._queues = queues
         self._results: dict[tuple[str, str], int] = {}

@@ -13,7 +13,6 @@ _SUFFIXES: Final[Mapping[str, tuple[str, ...]]] = {
     "gaugehistogram": ("_bucket", "_gsum", "_gcount"),
     "info": ("_info",),
 }
-"""Suffixes by the type of a family."""
 
 _NOT_IN_NAMES: Final = re.compile("[^a-zA-Z0-9_:]")
 

@@ -1,11 +1,5 @@
 """Metrics of webhooks, with upstream's names, texts and labels for the ``controller_runtime`` metrics.
 
-    controller_runtime_webhook_latency_seconds           histogram   webhook
-    controller_runtime_webhook_requests_total            counter     webhook, code
-    controller_runtime_webhook_requests_in_flight        gauge       webhook
-    deltaloop_webhook_reviews_total                      counter     webhook, outcome
-    deltaloop_webhook_certificate_expiry_timestamp_seconds  gauge
-
 Source: controller-runtime pkg/webhook/internal/metrics/metrics.go.
 """
 
@@ -35,15 +29,9 @@ class ReviewMetrics(RegisteredCollector):
     """
 
     def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
-        """Register the collector.
+        """Register the collector; by default in prometheus-client's registry, with one collector of this class.
 
-        Args:
-            registry: Prometheus registry. The default (None) is that of prometheus-client. It can contain only one
-                collector of this class.
-
-        Raises:
-            MissingExtraError: If prometheus-client is not installed.
-            ValueError: If these metric names are registered already.
+        Raises MissingExtraError without prometheus-client, and ValueError for registered metric names.
         """
         self._requests: dict[tuple[str, str], int] = {}
         self._outcomes: dict[tuple[str, str], int] = {}

@@ -1,13 +1,5 @@
 """Metrics of work queues, with upstream's names, texts, label and buckets.
 
-    workqueue_depth                               gauge       items that need a run
-    workqueue_adds_total                          counter     adds that scheduled a run
-    workqueue_queue_duration_seconds              histogram   time from an item's first add to its run
-    workqueue_work_duration_seconds               histogram   duration of runs
-    workqueue_unfinished_work_seconds             gauge       total duration of all current runs
-    workqueue_longest_running_processor_seconds   gauge       duration of the longest current run
-    workqueue_retries_total                       counter     requested delayed adds
-
 The label ``name`` contains the name of the queue.
 
 Source: component-base metrics/prometheus/workqueue/metrics.go; client-go util/workqueue/metrics.go.
@@ -81,15 +73,9 @@ class WorkQueueMetrics(RegisteredCollector):
     """
 
     def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
-        """Register the collector.
+        """Register the collector; by default in prometheus-client's registry, with one collector of this class.
 
-        Args:
-            registry: Prometheus registry. The default (None) is that of prometheus-client. It can contain only one
-                collector of this class.
-
-        Raises:
-            MissingExtraError: If prometheus-client is not installed.
-            ValueError: If these metric names are registered already.
+        Raises MissingExtraError without prometheus-client, and ValueError for registered metric names.
         """
         self._queues: dict[str, _QueueSeries] = {}
         super().__init__("Prometheus metrics of work queues", registry)

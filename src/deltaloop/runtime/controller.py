@@ -161,7 +161,6 @@ class Controller:
             raise InvalidControllerError(self.name, f"{name} is a generator: take `yield` out of it")
 
     def _require_watches(self) -> None:
-        """Reject watches in the wrong list."""
         for name, watches in (("owns", self.owns), ("reads", self.reads)):
             for watch in map(as_watch, watches):
                 if watch.to is not None or watch.by_index:
@@ -308,13 +307,11 @@ def group_kind(resource: Kind) -> tuple[str, str]:
 
 
 def _named(given: Sequence[Any]) -> Sequence[Any]:
-    """Replace classes with their resource types."""
     classes = any(isinstance(each, type) for each in given)
     return [as_kind(each) if isinstance(each, type) else each for each in given] if classes else given
 
 
 def as_watch(watch: Kind | Watch) -> Watch:
-    """Wrap a bare kind in a watch."""
     return watch if isinstance(watch, Watch) else Watch(watch)
 
 

@@ -34,7 +34,6 @@ _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
 def shown(value: object) -> str:
-    """Return a value as JSON for a message."""
     return _encode(value).decode()
 
 

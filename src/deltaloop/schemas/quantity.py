@@ -158,7 +158,6 @@ def _with_exponent(nanos: int) -> str:
 
 
 def _thousands(nanos: int, *, last: int) -> tuple[int, int]:
-    """Return an integer and its power of 1000."""
     power = -3
     while nanos and nanos % 1000 == 0 and power < last:
         nanos, power = nanos // 1000, power + 1

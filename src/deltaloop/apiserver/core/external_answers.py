@@ -12,8 +12,6 @@ from typing import final
 
 
 class QuestionError(Exception):
-    """Missing external answer for the caller to find."""
-
     def __init__(self, question: Hashable) -> None:
         super().__init__("the write needs an answer from outside of the server")
         self.question = question

@@ -228,8 +228,6 @@ class FaultBook:
 
 
 class WatchFate(Enum):
-    """Next action of an open watch."""
-
     SEND = auto()
     WAIT = auto()
     END = auto()

@@ -110,5 +110,4 @@ class ServedResource:
 
     @property
     def storage(self) -> str:
-        """Plural and group in the store."""
         return self.stored_in or self.type.group_resource

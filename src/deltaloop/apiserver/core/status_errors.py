@@ -327,7 +327,6 @@ def foreign_page(origin: str) -> ApiError:
 
 
 def method_not_allowed(text: str = "") -> ApiError:
-    """405: the resource does not support the verb."""
     message = text or "the server does not allow this method on the requested resource"
     return _error(405, "MethodNotAllowed", message, StatusDetails())
 
@@ -339,7 +338,6 @@ def unsupported_media_type(accepted: Iterable[str]) -> ApiError:
 
 
 def not_acceptable(offered: Iterable[str]) -> ApiError:
-    """406: no requested format is supported."""
     # Text of go-restful, which selects the format before the handler runs.
     message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(offered)}"
     return _error(406, "NotAcceptable", message, StatusDetails())
@@ -351,7 +349,6 @@ def not_servable(offered: Iterable[str]) -> ApiError:
 
 
 def body_too_large() -> ApiError:
-    """413: the body exceeds 3 MiB."""
     return _error(413, "RequestEntityTooLarge", f"Request entity too large: limit is {MAX_BODY}")
 
 

@@ -71,8 +71,6 @@ class TokenEndpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshRequest:
-    """POST request to the token endpoint."""
-
     authorization: SecretText | None
     body: SecretText
 

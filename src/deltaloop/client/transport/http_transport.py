@@ -623,7 +623,6 @@ def _meaning(error: Exception) -> tuple[ConnectionFailure, OSError | None]:
 
 
 def make_socket(family: int, kind: int, protocol: int) -> socket.socket:
-    """Create a socket that detects a lost peer."""
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     # Linux supports all options. macOS calls the first one TCP_KEEPALIVE and lacks the last one.

@@ -126,7 +126,6 @@ def _compiled(schema: dict[str, object], types: DeclaredTypes) -> tuple[Compiled
 
 
 def at_optional(rule: dict[str, object]) -> bool:
-    """Return whether a rule uses an optional ``oldSelf``."""
     return rule.get("optionalOldSelf") is True
 
 

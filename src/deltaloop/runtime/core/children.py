@@ -27,7 +27,6 @@ from deltaloop.runtime.errors import InvalidChildrenError
 from deltaloop.runtime.objects.ownership import set_controller_reference
 
 OWNER_UID: Final = "deltaloop.dev/owner-uid"
-"""Label with the owner's UID."""
 APPLIED_BY: Final = "deltaloop.dev/applied-by"
 """Annotation with the name of the controller that applied a child."""
 APPLIED_HASH: Final = "deltaloop.dev/applied-hash"
@@ -35,9 +34,7 @@ APPLIED_HASH: Final = "deltaloop.dev/applied-hash"
 OWNER: Final = "deltaloop.dev/owner"
 """Annotation with the owner's key, for children without an owner reference."""
 OWNER_INDEX: Final = OWNER_UID
-"""Index of children by the owner's UID."""
 CHILD_VERBS: Final = ("create", "patch", "delete")
-"""Verbs for children in addition to watching."""
 _SERVERS: Final = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 """Fields that only the server sets. Desired objects that were read from the server can contain them."""
 

@@ -152,8 +152,6 @@ class Action(Enum):
 
 
 class Case(Enum):
-    """Ways in which a reconcile can end."""
-
     NOTHING = "nothing"
     AFTER = "after"
     REQUEUE = "requeue"
@@ -226,7 +224,6 @@ ROWS: Final[Mapping[Case, Row]] = MappingProxyType(
         ),
     }
 )
-"""Decision for each case."""
 
 
 @final
@@ -253,7 +250,6 @@ class KeyDecision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NOTHING: Final = KeyDecision(case=Case.NOTHING, row=ROWS[Case.NOTHING])
-"""Decision for the most common case."""
 
 
 def decide(ended: Ended, *, declared: Iterable[str] = ()) -> KeyDecision:

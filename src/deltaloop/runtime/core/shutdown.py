@@ -81,11 +81,9 @@ Effect: TypeAlias = Continue | Drain | Cancel | Abandon | Linger | End
 
 class Heard(Enum):
     BEGINS = "begins"
-    """The first stop, which begins a graceful shutdown."""
     REPEATED = "repeated"
     """A duplicate of the first stop, which changes nothing."""
     AT_ONCE = "at once"
-    """A second stop, which ends all waiting."""
     TOO_LATE = "too late"
     """A stop that cannot end the program any sooner."""
 

@@ -275,7 +275,6 @@ class Children:
             raise ExceptionGroup(f"{len(failed)} children of {run.owner.key} could not be applied", failed)
 
     def _is_as_applied(self, child: Child, present: Resource) -> bool:
-        """Return whether an apply would change nothing."""
         known = self._declared.known.get(present.uid, child.fingerprint)
         if known is not None and known.version == present.resource_version:
             return True
@@ -323,7 +322,6 @@ class Children:
             run.asked = True
 
     def _take_answer(self, child: Child, stored: Resource) -> None:
-        """Remember the server's result of an apply."""
         known = self._declared.known
         before = known.get(stored.uid, child.fingerprint)
         found = differences(type_of(child.kind), child.body, stored.to_dict())
@@ -354,8 +352,6 @@ class Children:
 
 @dataclass(slots=True)
 class _Run:
-    """State of one ``apply`` call."""
-
     owner: Resource
     may_go: bool
     asked: bool = False

@@ -24,7 +24,6 @@ class Lifespan(Generic[T]):
     """
 
     def __init__(self, function: Callable[[], AbstractAsyncContextManager[T]], name: str) -> None:
-        """Keep the function; ``lifespan`` creates instances."""
         self._function = function
         self.name = name
 

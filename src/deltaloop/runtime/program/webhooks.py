@@ -104,7 +104,6 @@ class ProgramWebhooks:
         )
 
     def targets(self) -> tuple[WebhookTarget, ...]:
-        """Return the configurations whose ``caBundle`` is written."""
         return targets_in(self._registrations(WebhookAddress(namespace="any", service="any")))  # only names are needed
 
     async def register(self, client: Client) -> None:

@@ -225,7 +225,6 @@ class CachedWay:
         return view.newest_whole(key) if found is UNSURE else found
 
     def wrote_live(self, request: WriteRequest, answer: Any) -> None:
-        """Record the response to a write of ``live``."""
         if request.options is None or not request.options.dry_run:
             key = join_key(request.namespace, request.name)
             view = self._views.of(request.kind.type).find(request.namespace) if request.name else None
@@ -247,7 +246,6 @@ class CachedWay:
                 view.lost_sight(key, kind, uid=uid, version=version)
 
     def _carried_out(self, request: WriteRequest, key: str, before: Resource | None, answer: Any) -> None:
-        """Record a successful write."""
         verb, part = request.verb, request.subresource
         if verb == "delete_collection":
             for obj in answer or ():

@@ -478,7 +478,6 @@ class _Kept:
             self._sizes, self._total = OrderedDict(), 0
 
     def report(self, pattern: Pattern, size: int) -> None:
-        """Record the memory of a pattern's automata."""
         with self._lock:
             self._total += size - self._sizes.pop(pattern, 0)
             self._sizes[pattern] = size

@@ -22,15 +22,12 @@ from deltaloop.api.json_values import is_mapping, items, mapping, text
 from deltaloop.testing.core.ordinary_values import is_within, ordinary_texts
 
 MOST_EDITS: Final = 4
-"""Maximum number of changed fields per sample."""
 _CRD: Final = "CustomResourceDefinition"
 _NAME: Final = "sample"
 
 
 @final
 class Edit(msgspec.Struct, frozen=True):
-    """Change of one field of a sample."""
-
     way: tuple[str, ...]
     value: object
 

@@ -117,7 +117,6 @@ class _VirtualSelector(selectors.BaseSelector):
         self._answer_at = min(until for _, until in self._waiters)
 
     def not_idle(self) -> None:
-        """Set all waiting futures to False."""
         self._waiters = [(waiter, self._turns) for waiter, _ in self._waiters]
         self._answer(idle=False)
 

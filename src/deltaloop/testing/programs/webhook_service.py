@@ -56,7 +56,6 @@ class WebhookService:
 
     @property
     def fails(self) -> bool:
-        """Whether a fault makes webhooks fail now."""
         return bool(self._failing)
 
     async def register(self, webhooks: Sequence[Webhook]) -> None:
@@ -87,7 +86,6 @@ class WebhookService:
         self.lead_to(())
 
     def recover(self) -> None:
-        """End the oldest failure."""
         del self._failing[0]
 
     def close(self) -> None:

@@ -60,7 +60,6 @@ class ValueCount(msgspec.Struct):
         return self
 
     def check(self, what: str, *, objects: int) -> None:
-        """Check the limits for a number of objects."""
         if self.values > objects * MOST_VALUES:
             raise ReviewTooLargeError(f"{what} must have at most {objects * MOST_VALUES} values")
         if self.containers > objects * MOST_CONTAINERS:

@@ -86,7 +86,6 @@ class DelayingCore(QueueCore[K]):
         return len(due)
 
     def _arrive(self, delay: WaitingItem[K], now: float) -> AddOutcome:
-        """Add an item whose delay has ended."""
         waiting = self._dirty.get(delay.item)
         if waiting is None:
             return self._join(delay.item, now, delay.triggers)

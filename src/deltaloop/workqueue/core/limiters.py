@@ -67,7 +67,6 @@ class _Failures:
         self._counts: dict[Hashable, int] = {}
 
     def count(self, item: Hashable) -> int:
-        """Increment the count, and return the previous count."""
         before = self._counts.get(item, 0)
         self._counts[item] = before + 1
         return before

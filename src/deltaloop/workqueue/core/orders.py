@@ -63,9 +63,7 @@ class QueueOrder(Protocol[K]):
         """
         ...
 
-    def __len__(self) -> int:
-        """Return the number of queued items."""
-        ...
+    def __len__(self) -> int: ...
 
 
 @final

@@ -328,7 +328,6 @@ class QueueCore(Generic[K]):
 
     @property
     def processing(self) -> int:
-        """Number of items that workers have."""
         return len(self._processing)
 
     def runs(self) -> list[Run[K]]:

@@ -152,7 +152,6 @@ class LineCache:
     """
 
     def __init__(self, *, size: int = 4 * 1024 * 1024) -> None:
-        """Set the maximum size in bytes."""
         self._size = size
         self._kept = 0
         self._lines: dict[tuple[WatchForm, str, bytes], bytes] = {}
@@ -207,7 +206,6 @@ class WatchRendering:
         return joined, len(lines)
 
     def line(self, sighting: Sighting, *, now: float) -> bytes:
-        """Encode one event with its newline."""
         if sighting.status is not None:
             return watch_line("ERROR", sighting.status.to_json())
         event_type = sighting.type or EventType.BOOKMARK

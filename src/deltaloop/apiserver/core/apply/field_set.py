@@ -158,7 +158,6 @@ def _shown_value(value: Any) -> str:
 
 
 def is_field_set(value: object) -> bool:
-    """Return whether decoded JSON is a field set."""
     if not isinstance(value, dict):
         return False
     return all(_is_step(step) and is_field_set(below) for step, below in cast("FieldSet", value).items())

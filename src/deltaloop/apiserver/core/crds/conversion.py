@@ -80,7 +80,6 @@ def _is_certificate(encoded: bytes) -> bool:
 
 
 def client_errors(client: dict[str, Any], field: str) -> Iterator[SchemaError]:
-    """Yield the errors in a webhook's client configuration."""
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
         yield required(field, "exactly one of url or service is required")

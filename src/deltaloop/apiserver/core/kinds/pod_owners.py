@@ -68,7 +68,6 @@ def no_strategy(place: Place, known: tuple[str, ...]) -> SchemaError:
 
 
 def shown_strategy(strategy: Mapping[str, object]) -> str:
-    """Format an update strategy for messages."""
     return f'{{"Type":{shown(strategy.get("type"))},"RollingUpdate":{shown(strategy.get("rollingUpdate"))}}}'
 
 
@@ -96,7 +95,6 @@ def template_warnings(owner: Mapping[str, object]) -> Iterator[str]:
 
 
 def replicas(owner: Mapping[str, object]) -> int:
-    """Return the number of desired replicas, 1 by default."""
     asked = at(owner, "spec", "replicas")
     return 1 if asked is None else integer(asked)
 

@@ -53,9 +53,7 @@ _COUNTED: Final = (
 COMPUTE_OF_QUOTAS: Final = frozenset(
     f"{group}{name}" for group in ("", "requests.", "limits.") for name in ("cpu", "memory", "ephemeral-storage")
 )
-"""Compute resources that a quota can limit."""
 OF_QUOTAS: Final = COMPUTE_OF_QUOTAS | {*_COUNTED, "requests.storage"}
-"""All native resources that a quota can limit."""
 _HUGE: Final = "hugepages-"
 
 NameErrors = Callable[[str, str], Iterator[SchemaError]]

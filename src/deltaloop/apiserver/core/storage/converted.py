@@ -55,8 +55,6 @@ class Timeline(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class ConversionQuestion:
-    """Request to convert objects; the answer is ``Found``."""
-
     webhook: WebhookConversion
     api_version: str
     objects: tuple[Resource, ...]
@@ -129,7 +127,6 @@ class ConvertedStore:
         self._held.update(found)
 
     def let_go(self) -> None:
-        """Drop the kept objects after the read."""
         self._held.clear()
 
     def list(

@@ -94,7 +94,6 @@ class Outgoing:
         return copy
 
     def give_back(self, body: bytes) -> None:
-        """Release a body after it was sent."""
         copy, readers = self._readers[body]
         if readers > 1:
             self._readers[body] = copy, readers - 1

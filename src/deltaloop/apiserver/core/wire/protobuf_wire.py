@@ -25,7 +25,6 @@ FIXED32: Final = 5
 _64_BITS: Final = (1 << 64) - 1
 
 Span: TypeAlias = tuple[int, int]
-"""Start and end of a value."""
 WireField: TypeAlias = tuple[int, int, int, Span]
 """Number, wire type, value of a varint, and span of other values."""
 

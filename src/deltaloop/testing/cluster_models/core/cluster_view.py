@@ -117,7 +117,6 @@ def reference_of(owner: ClusterObject) -> dict[str, object]:
 
 
 def hash_of(template: object) -> str:
-    """Return a short hash of a Pod template."""
     encoded = msgspec.json.encode(template, order="deterministic")
     return "".join(NAME_SIGNS[byte % len(NAME_SIGNS)] for byte in hashlib.sha256(encoded).digest()[:10])
 

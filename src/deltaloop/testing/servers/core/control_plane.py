@@ -92,7 +92,6 @@ def apiserver_arguments(*, folder: Path, port: int, etcd_port: int, extra: Itera
 
 
 def token_file(token: str) -> str:
-    """Return the line of ``--token-auth-file`` for an administrator."""
     return f'{token},admin,admin,"system:masters"\n'
 
 

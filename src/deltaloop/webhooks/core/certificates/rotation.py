@@ -78,7 +78,6 @@ class TargetSeen:
     managed_elsewhere: bool = False
 
     def holds(self, fingerprint: str) -> bool:
-        """Return whether all its webhooks trust a certificate."""
         return all(any(each.fingerprint == fingerprint for each in bundle or ()) for bundle in self.bundles.values())
 
     def certificates(self) -> dict[str, Certificate]:
@@ -133,8 +132,6 @@ SecretEffect: TypeAlias = MakeAuthority | WriteSecret
 
 
 class NotReady(Enum):
-    """Reason why a replica cannot receive requests."""
-
     NO_CERTIFICATE = "it has no certificate yet"
     NOT_VALID = "its certificate is not valid now"
     NOT_TRUSTED = "its certificate is not trusted by the caBundle of each webhook"

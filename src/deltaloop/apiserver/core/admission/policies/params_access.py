@@ -92,7 +92,6 @@ def _may(attributes: AdmissionAttributes, verb: str, kind: object, *, namespace:
 
 
 def _shown(user: User) -> str:
-    """Format a user like Go prints the struct."""
     extra = " ".join(f"{name}:[{' '.join(values)}]" for name, values in sorted(user.extra.items()))
     return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"
 
