@@ -1,7 +1,7 @@
 """HTTP servers with limited connections and memory, for ports that others can reach.
 
 A new connection replaces the connection that has waited longest for a request, and a new TLS handshake replaces the
-oldest handshake. Connections without requests, idle connections and unread responses time out.
+oldest handshake.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Label and field selectors.
 
 Label selectors consist of equality (``a=b``, ``a==b``, ``a!=b``), set (``a in (b,c)``, ``a notin (b,c)``) and existence
-terms (``a``, ``!a``), separated by commas. A missing label satisfies ``!=``, ``notin`` and ``!a``. Field selectors only
-support ``=``, ``==`` and ``!=``. Commas, equals signs and backslashes in values are escaped with a backslash.
+terms (``a``, ``!a``), separated by commas. Field selectors only support ``=``, ``==`` and ``!=``. Commas, equals signs
+and backslashes in values are escaped with a backslash.
 
 Source: apimachinery pkg/labels/selector.go, pkg/fields/selector.go.
 """

@@ -1,7 +1,7 @@
 """Decode the lines of a watch stream.
 
 Servers write the type first, so the object is usually the text between a known prefix and the closing brace, and is
-decoded in one pass. Other lines are decoded field by field.
+decoded in one pass.
 """
 
 from __future__ import annotations

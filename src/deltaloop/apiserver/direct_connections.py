@@ -1,7 +1,7 @@
 """Requests from the same event loop, without sockets, HTTP parsing and TLS.
 
-Data arrives in the next iteration of the event loop, so a request takes as many iterations as over a socket. A slow
-reader blocks the server like a full buffer. When either side closes, written data can still be read.
+Data arrives in the next iteration of the event loop, so a request takes as many iterations as over a socket. When
+either side closes, written data can still be read.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
     CHANGE ──(change, fault, or time: ``look``)──▶ step ──▶ what it needs next: CHANGE, ROOM, DURABLE, CONVERSION or END
 
-``step`` sends all available events without waiting, and returns the next condition. While the stream waits only for
-changes, ``look`` runs the step in the notification, so that a change for a hundred watches does not wake a hundred
-tasks.
+While the stream waits only for changes, ``look`` runs the step in the notification, so that a change for a hundred
+watches does not wake a hundred tasks.
 
 All available events are sent in one chunk, because each write is a TLS record and a system call. Chunks are encoded
 here, because aiohttp's writer costs more than the encoding of a line. A client that falls behind the store's window

@@ -1,7 +1,6 @@
 """Check a value against anyOf, oneOf, allOf and not.
 
-If no alternative fits, the errors of the first alternative with the most matches are reported. Every check that applies
-counts as a match even if it fails, except for the type, so a branch that checks more of the value wins.
+If no alternative fits, the errors of the first alternative with the most matches are reported.
 
 Source: kube-openapi pkg/validation/validate/schema_props.go, result.go, and the calls of ``Inc`` in its other files.
 """

@@ -1,8 +1,8 @@
 """Parse and write quantities like Go: ``0.5`` becomes ``500m``, ``1024Mi`` becomes ``1Gi``, ``1e3`` stays ``1e3``.
 
 The canonical form keeps the format (powers of 1024, of 1000, or an exponent) and uses the largest suffix without a
-fraction. Text that seems canonical is kept, for example ``+1Ki``. Amounts are rounded away from zero to billionths, and
-amounts of resources (``limits``, ``capacity``) to thousandths.
+fraction. Amounts are rounded away from zero to billionths, and amounts of resources (``limits``, ``capacity``) to
+thousandths.
 
 Source: apimachinery pkg/api/resource/quantity.go, ``ParseQuantity`` and ``CanonicalizeBytes``.
 """

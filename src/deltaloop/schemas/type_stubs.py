@@ -1,7 +1,6 @@
 """Generate type stubs for the objects of a kind: ``DeploymentSpec`` for reading and ``DeploymentSpecDict`` for writing.
 
-A ``dict[str, Any]`` is accepted for every written dict. ``AnyFields`` is a mapping to a class without instances, which
-accepts ``Any`` but no literal values.
+``AnyFields`` is a mapping to a class without instances, which accepts ``Any`` but no literal values.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Validate an object by its schema, with the real server's messages.
 
 A value of the wrong type is still checked by the rules for its own type, and values that an update does not change are
-not validated again. Fields are checked in the order of the object.
+not validated again.
 
 Source: kube-openapi pkg/validation/{validate,errors}; apiextensions-apiserver pkg/apiserver/validation/validation.go,
 pkg/apiserver/schema/{listtype,objectmeta}.

@@ -5,9 +5,8 @@
     time.time, monotonic   and similar functions, datetime.now, today, utcnow: the clock of the run's event loop;
                            also time.clock_gettime, except for clocks of processor time
 
-Modules of the program under test also get the simulated functions that they imported by name. The standard library and
-installed packages keep the real time. Other processes, thread scheduling and extension modules are not controlled. Set
-``PYTHONHASHSEED`` to get the same order of sets.
+Modules of the program under test also get the simulated functions that they imported by name. Other processes, thread
+scheduling and extension modules are not controlled. Set ``PYTHONHASHSEED`` to get the same order of sets.
 """
 
 from __future__ import annotations

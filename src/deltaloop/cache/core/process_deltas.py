@@ -6,8 +6,8 @@
     Deleted                           yes             removed                Deleted
     Deleted                           no              none                   none; for a tombstone: Deleted
 
-The store decides between added and updated, because after a relist the delta's type can differ. It is written before
-the notification is sent. Deltas of different keys are written in one step, deltas of one key one by one.
+The store decides between added and updated, because after a relist the delta's type can differ. Deltas of different
+keys are written in one step, deltas of one key one by one.
 
 The deletion of an unknown object reaches no handler, unlike upstream's RealFIFO, so each handler sees (add update*
 delete)* for each key. Objects without a key are skipped, then ``TransactionError`` is raised.

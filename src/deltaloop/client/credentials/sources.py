@@ -1,7 +1,6 @@
 """Sources of static and file-based credentials.
 
-A source is called before every request. After a 401, it is asked to renew the credential, and if it returns a different
-one, the request is sent once more.
+After a 401, it is asked to renew the credential, and if it returns a different one, the request is sent once more.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """HTTP/1.1 transport of the client, based on asyncio.
 
-Three pools without limits separate ordinary calls, leader election and watches. The most recently used connection is
-used first. The transport ignores redirects, cookies and ``~/.netrc``. A GET on a dead connection is sent once more.
+Three pools without limits separate ordinary calls, leader election and watches. The transport ignores redirects,
+cookies and ``~/.netrc``.
 
 One timer serves the deadlines of all requests and closes idle connections. A deadline starts when the credential is
 available, and a renewal extends it. TCP keepalive starts after 30 s, and TCP_USER_TIMEOUT of 30 s (if the system

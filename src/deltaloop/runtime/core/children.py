@@ -3,8 +3,7 @@
 A child is an object of a declared kind that ``ctx.children`` applied. Its owner reference names its owner, and a label
 and an annotation distinguish it from other objects of the owner. A child in another namespace, or one that the garbage
 collector must not delete, has an annotation with the owner's key instead of an owner reference, and stays until the
-owner's cleanup prunes it. Another annotation has a hash of the applied configuration, which reveals fields that are no
-longer desired. It excludes values of Secrets, because readers of annotations could guess short values.
+owner's cleanup prunes it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """History of the last reconciles of each object, for ``deltaloop why``.
 
 It keeps at most ``LIMIT`` keys, and ``EACH`` reconciles per key. Keys that have been idle for longest are forgotten
-first. The output contains no object data. Objects of the latest ``MOST_BYTES`` are kept, and changed fields are
-compared on demand.
+first. Objects of the latest ``MOST_BYTES`` are kept, and changed fields are compared on demand.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Mapping of changes to keys and triggers.
 
-For updates, a mapper is called with the old and the new object, because a new owner affects both owners. If the mapper
-raises, the change waits in ``Unmapped`` until it succeeds.
+If the mapper raises, the change waits in ``Unmapped`` until it succeeds.
 """
 
 from __future__ import annotations

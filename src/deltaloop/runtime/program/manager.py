@@ -5,7 +5,7 @@
                                                                  │            └───────────┘ the lock is released
                                               standbys wait here with warm caches
 
-The shutdown happens in reverse order. All controllers of a manager share informers and one election.
+The shutdown happens in reverse order.
 
 Source: controller-runtime pkg/manager/internal.go.
 """

@@ -1,7 +1,6 @@
 """Addresses, certificates and registrations of a program's webhooks.
 
-In a cluster, the configurations are installed with the program, which keeps their certificates. On an embedded server,
-the program registers the webhooks itself, by URL and with its own authority.
+On an embedded server, the program registers the webhooks itself, by URL and with its own authority.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Client of a reconcile, which reads from caches, writes to the server, and sees its own writes immediately.
 
-A write's response overlays the cache until the cache has caught up (``core/overlay.py``). It is also remembered to
-label the event that it causes (``core/attribution.py``). Writes are rejected after the reconcile was told to stop or
-leadership was lost.
+A write's response overlays the cache until the cache has caught up (``core/overlay.py``). Writes are rejected after the
+reconcile was told to stop or leadership was lost.
 
 The client reads from the server if
 

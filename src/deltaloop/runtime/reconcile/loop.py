@@ -2,7 +2,7 @@
 
 A worker is a task that takes one key, runs the reconcile function, applies the resulting decision to the key, and
 leaves the next key to a new task. A reconcile is told to stop after its timeout, when leadership is lost or the program
-ends. Its key is then requeued without counting a failure.
+ends.
 """
 
 from __future__ import annotations

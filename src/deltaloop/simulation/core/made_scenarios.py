@@ -6,7 +6,7 @@
     a kind without a sample     ──▶ the smallest object that its schema allows
 
 Only fields that can be changed without knowing their meaning are changed: numbers by one, booleans, and values of
-enumerations. Strings are not changed, because they can be names or images. A kind without such fields gets a label.
+enumerations. A kind without such fields gets a label.
 """
 
 from __future__ import annotations

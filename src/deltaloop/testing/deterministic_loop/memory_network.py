@@ -1,8 +1,7 @@
 """In-memory connections between servers and clients on one event loop.
 
 Servers and clients need no changes, including HTTP and TLS. Written bytes arrive in order in the next turn of the loop,
-so a run does not depend on the kernel. A peer that does not read holds the writer back. An address without a listener
-on the loop refuses connections, even if the machine has one.
+so a run does not depend on the kernel. A peer that does not read holds the writer back.
 
 Not supported: direct use of sockets (``sock_recv``, ``add_reader``, other libraries' loops and threads), other
 processes, datagrams, and socket options. Source: asyncio's documentation (transports and protocols).

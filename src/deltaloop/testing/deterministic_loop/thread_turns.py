@@ -6,7 +6,6 @@
 
 Ready threads run before the next turn of the loop, in order. A thread yields its turn when it ends or waits:
 ``ctx.wait``, ``Future.result``, ``Event.wait``, ``Queue.get``, ``Condition.wait``, and in a simulation ``time.sleep``.
-Virtual time passes while all threads wait.
 
 Only threads that the loop starts take turns, each call in a separate thread. A thread that waits in another way (a
 lock, a socket, a process) keeps the turn. After some seconds of real time, the loop logs a warning and continues in

@@ -6,8 +6,7 @@
 - Conversion: absent fields get zero values, other misfits fail.
 
 A change does not touch a misfit if the value equals the value in the old object, like in the ratcheting of CEL rules.
-Items of a list are matched by the map keys that the class declares with ``list_map_keys``. Other items are matched with
-an equal item of the old list, or with the item at the same index.
+Items of a list are matched by the map keys that the class declares with ``list_map_keys``.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel (ratcheting), common.CorrelatedObject.
 """

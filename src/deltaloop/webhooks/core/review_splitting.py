@@ -1,7 +1,7 @@
 """Find the objects of a large conversion review without decoding it.
 
 A decoder in C blocks the program until it ends, and needs many times the memory of the body. The scan enforces the
-limits for each object before any object is decoded. It does not validate the JSON, because the decoders do.
+limits for each object before any object is decoded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Heap of delayed items with at most one valid entry per item.
 
-Invalid entries stay in the heap until they reach the top, and the heap is rebuilt when they outnumber valid ones. Items
-with the same due time keep their insertion order.
+Invalid entries stay in the heap until they reach the top, and the heap is rebuilt when they outnumber valid ones.
 
 Source: client-go util/workqueue/delaying_queue.go (``waitForPriorityQueue``, ``insert``), which moves entries in place.
 """

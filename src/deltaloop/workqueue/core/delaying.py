@@ -1,7 +1,7 @@
 """Delayed additions of items to a queue. The earlier time wins.
 
 A plain add does not cancel a delay, and a delay does not hold back a plain add. When a delay ends, the item is added
-with the delay's triggers. A shutdown drops delayed items.
+with the delay's triggers.
 
 Source: client-go util/workqueue/delaying_queue.go.
 """

@@ -11,7 +11,7 @@ Triggers for a queued item are merged for its next run, and triggers during a ru
 must be repeated passes its triggers, in front of newer ones, and its priority to the next run.
 
 Differences from client-go (docs/reference/differences.md): ``ended`` and ``drained`` include postponed items
-(kubernetes pull request 141079). ``done`` for an item that is not being processed is an error.
+(kubernetes pull request 141079).
 
 Source: client-go util/workqueue/queue.go and metrics.go.
 """

@@ -8,8 +8,7 @@ A set is a tree of dicts. Each key is a step of a path:
     .                 the path to this dict is in the set
 
 An empty dict also means that its path is in the set: ``{"f:spec": {"f:size": {}}}`` contains ``.spec.size`` but not
-``.spec``. At the top level, an empty dict is the empty set. Functions do not change their arguments but can share parts
-with them.
+``.spec``. At the top level, an empty dict is the empty set.
 
 Source: structured-merge-diff fieldpath/set.go, serialize.go, element.go.
 """

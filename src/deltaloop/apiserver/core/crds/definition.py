@@ -1,7 +1,7 @@
 """CustomResourceDefinitions: defaults, names, conditions and served resources.
 
 If a name is already in use, the CRD serves its previously accepted names, or nothing if it is new. Established never
-becomes false again. CRDs in protected Kubernetes groups need an approval annotation, which a condition reports.
+becomes false again.
 
 Source: apiextensions-apiserver pkg/controller/status, pkg/controller/establish; pkg/apihelpers
 (``GetAPIApprovalState``), pkg/controller/apiapproval; apimachinery pkg/version/helpers.go

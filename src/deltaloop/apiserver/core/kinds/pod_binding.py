@@ -1,7 +1,7 @@
 """Bindings, with which a scheduler assigns a pod to a node.
 
 A binding sets the node and the condition ``PodScheduled``, without field manager and without a new generation. Its
-labels and annotations are merged into the pod. A POST to the collection ``bindings`` binds the pod of that name.
+labels and annotations are merged into the pod.
 
 Source: Kubernetes pkg/registry/core/pod/storage/storage.go, BindingREST.
 """

@@ -1,7 +1,6 @@
 """View of the store in one version of a resource whose objects a webhook converts.
 
-If converted objects are missing, a read raises a question, and the reader repeats the read after the answer. The
-cache's keys are the object's bytes and the webhook, whose identity includes the CRD's definition.
+If converted objects are missing, a read raises a question, and the reader repeats the read after the answer.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ state with all changes after R undone. ``compacted`` is the last revision whose 
 
 Objects are stored as JSON **without** ``kind`` and ``apiVersion``, which ``encoding.py`` prepends; custom resources
 keep the ``apiVersion`` in which they are stored. Keys of objects are sorted, so that equal objects have equal bytes.
-Store keys (``namespace/name``) are compared as text like in etcd: ``a-b/x`` sorts before ``a/x``.
 
 Source: etcd's revisions and compaction; apiserver pkg/storage/etcd3/store.go.
 """

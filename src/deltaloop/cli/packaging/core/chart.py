@@ -1,7 +1,7 @@
 """Helm charts of programs.
 
 The objects are those of ``manifests``, with placeholders for the values of a release, which are plain words in the YAML
-and then replaced by template expressions. Other texts that look like expressions are escaped.
+and then replaced by template expressions.
 
 Source: https://helm.sh/docs/topics/charts/.
 """

@@ -3,7 +3,7 @@
     a policy with a paramKind       needs ``get`` on all objects of the kind
     a binding with a paramRef       needs ``get`` on the object, or ``list`` for a selector
 
-If the kind cannot be found, all permissions are necessary. The real server checks this during validation.
+If the kind cannot be found, all permissions are necessary.
 
 Source: Kubernetes pkg/registry/admissionregistration/validatingadmissionpolicy/authz.go.
 """
