@@ -4,7 +4,7 @@ A line feed could forge a log line, an escape sequence could control the termina
 the visible order.
 
 Source: Unicode TR 36 and TR 9; the characters are those of the categories Cc, Zl, Zp and Cs, and of Cf those that
-change what others look like.
+change the look of others.
 """
 
 from __future__ import annotations

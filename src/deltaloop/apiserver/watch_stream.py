@@ -7,7 +7,7 @@ watches does not wake a hundred tasks.
 
 All available events are sent in one chunk, because each write is a TLS record and a system call. Chunks are encoded
 here, because aiohttp's writer costs more than the encoding of a line. A client that falls behind the store's window
-gets 410 Expired, and one that reads nothing for ``WRITE_PATIENCE`` seconds is disconnected.
+gets 410 Expired, and a client that reads nothing for ``WRITE_PATIENCE`` seconds is disconnected.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ _ONE_AT_A_TIME: Final = threading.Lock()
 
 
 class SimulationRunningError(DeltaloopError):
-    """A simulation was started while the process runs another one, in a different thread or within a scenario."""
+    """A simulation was started while the process runs a different one, in a thread or within a scenario."""
 
     def __init__(self) -> None:
         super().__init__(

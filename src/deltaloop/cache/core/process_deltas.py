@@ -40,7 +40,7 @@ class AddNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
 
 @final
 class UpdateNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
-    """A changed object, or one that is delivered again (``old is new``: a resync).
+    """A changed object, or a repeated delivery (``old is new``: a resync).
 
     Attributes:
         is_unchanged: Whether a relist returned the known state (same uid and resource version). Handlers are not

@@ -240,7 +240,7 @@ class IndexedItems(Generic[V]):
 
 @final
 class Replacement(Generic[V]):
-    """State that is built separately, to replace the current one in one step."""
+    """State that is built separately, to replace the current state in one step."""
 
     __slots__ = ("failures", "items")
 

@@ -76,7 +76,7 @@ class RefreshRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refreshed:
-    """Result of a refresh; ``refresh_token`` is None if it did not change, otherwise the old one may be invalid."""
+    """Result of a refresh; ``refresh_token`` is None if it did not change, otherwise the old token may be invalid."""
 
     id_token: SecretText
     refresh_token: SecretText | None

@@ -1,6 +1,6 @@
 """Comparison of the results of a polling function: keys, each with a value such as a version or a hash.
 
-Invalid results are ignored, so the next result is compared with the last valid one.
+Invalid results are ignored, so the next result is compared with the last valid result.
 """
 
 from __future__ import annotations

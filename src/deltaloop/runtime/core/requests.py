@@ -129,7 +129,7 @@ def requests_for(
 ) -> tuple[Iterable[str], Trigger]:
     """Return the distinct keys that a change affects, and their common trigger.
 
-    ``old`` is None for new objects, and ``new`` for deleted ones. ``now`` is in monotonic seconds. Raises
+    ``old`` is None for new objects, and ``new`` for deleted objects. ``now`` is in monotonic seconds. Raises
     InvalidRequestsError if the mapper returns an invalid value.
     """
     subject = old if new is None else new

@@ -144,7 +144,7 @@ class Children:
                 empty list while children exist, or a second call.
             AlreadyOwnedError: If an object of that name has another controlling owner.
             NotOwnedError: If an object of that name has no controlling owner and ``adopt`` is not set.
-            OwnerGoneError: If the object is gone, being deleted, or replaced by another one of the same name. Before
+            OwnerGoneError: If the object is gone, being deleted, or replaced by an object of the same name. Before
                 the first creation, this is checked once with the server.
             ApiError: If the server rejects a child; several errors are raised as an ``ExceptionGroup``.
         """

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @final
 class Lifespan(Generic[T]):
-    """Resource that a program opens before its first reconcile and closes after its last one; see ``lifespan``.
+    """Resource that a program opens before its first reconcile and closes after its last reconcile; see ``lifespan``.
 
     Attributes:
         name: Name of the function, for errors.

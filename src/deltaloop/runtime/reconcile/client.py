@@ -56,7 +56,7 @@ _MOST_NOTED: Final = 100
 _NO_HOME: Final = "the object to reconcile has none"
 _UNKNOWN: Final = {"create": WriteKind.CREATE, "update": WriteKind.UPDATE, "delete": WriteKind.DELETE}
 _ANSWERED_OTHERWISE: Final = ("binding", "eviction", "scale")
-"""Subresources whose writes change the object but return another one."""
+"""Subresources whose writes change the object but return a different object."""
 
 
 @final

@@ -487,7 +487,7 @@ class ReconcileLoop:
         return tuple(each for each in triggers if each.at >= failing[1] and not self._is_echo(run.key, each))
 
     def _note_failure(self, run: Execution, decision: KeyDecision) -> None:
-        """Record the number of a key's first failed reconcile, and the start of its last one."""
+        """Record the number of a key's first failed reconcile, and the start of its last failure."""
         if decision.action in (Action.RATE_LIMIT, Action.PARK):
             first, _ = self._failing.get(run.key, (run.number, 0.0))
             self._failing[run.key] = (first, run.started_at)

@@ -8,7 +8,7 @@ of a deterministic automaton, so most characters need one lookup. Three automata
   match that Perl finds.
 - ``backward`` reads from that end to the left. Its farthest match is the start.
 
-States and places are dropped when they need too much memory. New ones are charged to the account of ``work``.
+States and places are dropped when they need too much memory. New states are charged to the account of ``work``.
 
 Source: the algorithms of Thompson and of RE2 (https://swtch.com/~rsc/regexp/regexp3.html); Go regexp.
 """

@@ -33,7 +33,7 @@ _NAMES: Final = {"localhost": _LOCAL, "::1": _LOCAL, "::": _ANY}
 
 
 class NetworkLoop(asyncio.SelectorEventLoop):
-    """Event loop whose TCP connections can use a ``MemoryNetwork``; without one it uses the machine's."""
+    """Event loop whose TCP connections can use a ``MemoryNetwork``; without a network it uses the machine's."""
 
     network: MemoryNetwork | None = None
 

@@ -1,4 +1,4 @@
-"""Service of the webhooks of programs under test, which routes the embedded server to the first ready one."""
+"""Service of the webhooks of programs under test, which routes the embedded server to the first ready program."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class WebhookService:
         return bool(self._failing)
 
     async def register(self, webhooks: Sequence[Webhook]) -> None:
-        """Register webhooks on the server, in addition to earlier ones."""
+        """Register webhooks on the server, in addition to earlier webhooks."""
         added = [each for each in webhooks if each not in self._registered]
         if not added:
             return

@@ -1,6 +1,6 @@
 """Heap of delayed items with at most one valid entry per item.
 
-Invalid entries stay in the heap until they reach the top, and the heap is rebuilt when they outnumber valid ones.
+Invalid entries stay in the heap until they reach the top, and the heap is rebuilt when they outnumber valid entries.
 
 Source: client-go util/workqueue/delaying_queue.go (``waitForPriorityQueue``, ``insert``), which moves entries in place.
 """

@@ -112,7 +112,7 @@ class ItemExponentialFailureRateLimiter:
 
 @final
 class ItemFastSlowRateLimiter:
-    """Rate limiter with ``fast_delay`` for the first ``max_fast_attempts`` retries, and ``slow_delay`` for later ones.
+    """Rate limiter with ``fast_delay`` for the first ``max_fast_attempts`` retries, then ``slow_delay``.
 
     Only ``forget`` resets an item; time does not.
     """

@@ -297,7 +297,7 @@ def _column(column: dict[str, Any]) -> TableColumn:
 
 
 def storage_versions(crd: dict[str, Any]) -> list[str]:
-    """Return the names of the versions with ``storage: true``. A valid CRD has one."""
+    """Return the names of the versions with ``storage: true``. A valid CRD has one version."""
     versions = items(at(crd, "spec", "versions"))
     return [text(at(version, "name")) for version in versions if at(version, "storage") is True]
 

@@ -1,4 +1,4 @@
-"""APIService: address of a group version; the server creates one for each version that it serves.
+"""APIService: address of a group version; the server creates an object for each served version.
 
 Source: kube-aggregator pkg/registry/apiservice, pkg/controllers/autoregister; Kubernetes
 pkg/controlplane/controller/crdregistration.

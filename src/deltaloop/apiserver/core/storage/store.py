@@ -372,7 +372,7 @@ class RevisionStore(Objects):
         return tuple(name for name, table in self._tables.items() if table.order)
 
     def changes_after(self, revision: int, *, limit: int = 1000) -> tuple[StoredChange, ...]:
-        """Return the changes after a revision, none for a future one, or raise CompactedError."""
+        """Return the changes after a revision, empty for a future revision, or raise CompactedError."""
         if revision < self._compacted:
             raise CompactedError(revision, self._compacted)
         missing = self._revision - revision
