@@ -19,10 +19,15 @@ from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemErr
 T = TypeVar("T")
 
 
+class _ShardInfo(msgspec.Struct, frozen=True, gc=False):
+    selector: str = ""
+
+
 class _ListMeta(msgspec.Struct, frozen=True, gc=False, rename={"continue_": "continue"}):
     resourceVersion: str = ""  # noqa: N815 - the wire name; ``rename`` is taken by ``continue``
     continue_: str = ""
     remainingItemCount: int | None = None  # noqa: N815
+    shardInfo: _ShardInfo | None = None  # noqa: N815
 
 
 class _List(msgspec.Struct, gc=False):
@@ -62,6 +67,7 @@ def decode_list(
         continue_=meta.continue_,
         remaining_item_count=meta.remainingItemCount,
         unreadable=tuple(unreadable),
+        shard_selector=meta.shardInfo.selector if meta.shardInfo is not None else "",
     )
     if unreadable:
         raise UnreadableItemsError(decoded)
@@ -88,9 +94,9 @@ def decode_items(
 
 
 def _why_not(resource_type: ResourceType[Any], size: int, error: Exception | None = None) -> str:
-    what = f"the answer to a list of {resource_type}, {size} bytes,"
+    what = f"the response to a list of {resource_type} ({size} bytes)"
     if error is None:
-        return f"{what} is not a list: it has no items"
+        return f"{what} is not a list: the field items is missing"
     if isinstance(error, msgspec.ValidationError):
         return f"{what} is not a list: {error}"
-    return f"{what} is not JSON; is a proxy or a login page in the way? ({error})"
+    return f"{what} is not JSON: {error}. Check for a proxy or a login page in front of the server."

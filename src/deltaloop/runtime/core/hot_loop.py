@@ -35,7 +35,7 @@ from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
-from deltaloop.runtime.core.own_writes import OwnWrite, PathParts, changed_paths, show_changes
+from deltaloop.runtime.core.own_writes import OwnWrite, PathParts, changed_by_both, changed_paths, show_changes
 
 _OBJECTS: Final = 20
 _GENERATED: Final = 5
@@ -304,19 +304,12 @@ class HotLoops:
             if not own and not last.strikes and not recent and self._options.threshold > _LOOKS_FROM:
                 last.suspected = (now, states)
                 return ()
-            contested = _changed_by_both(states)
+            contested = changed_by_both(*states)
         if (own or contested) and last.suspected is not None:
             (at, states), last.suspected = last.suspected, None
-            if _changed_by_both(states):
+            if changed_by_both(*states):
                 last.strikes.insert(0, at)
         return contested
-
-
-def _changed_by_both(states: _States) -> tuple[PathParts, ...]:
-    """Return the fields that changed before a write and by the write."""
-    after_last, before, after = states
-    theirs = frozenset(changed_paths(after_last, before))
-    return tuple(path for path in changed_paths(before, after) if path in theirs) if theirs else ()
 
 
 def _other(

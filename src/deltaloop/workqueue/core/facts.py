@@ -79,6 +79,7 @@ class Again(msgspec.Struct, frozen=True):
 
 Ending: TypeAlias = Succeeded | Failed | Interrupted | Again
 SUCCEEDED: Final = Succeeded()
+INTERRUPTED: Final = Interrupted()
 
 
 def ending_of(error: BaseException | None, again: Again | None) -> Ending:

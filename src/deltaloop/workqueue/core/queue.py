@@ -19,7 +19,7 @@ Source: client-go util/workqueue/queue.go and metrics.go.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Hashable
+from collections.abc import Container, Hashable, Sized
 from typing import ClassVar, Final, Generic, TypeVar, final
 
 import msgspec
@@ -127,6 +127,7 @@ class QueueCore(Generic[K]):
         self._merge_triggers = merge_triggers
         self._line: Final[deque[K]] = deque()
         self._order: QueueOrder[K] | None = None if isinstance(order, FirstInFirstOut) else order
+        self.line: Final[Sized] = self._line if self._order is None else self._order
         self.dated: Final = observed or self._order is not None
         self._dirty: dict[K, TriggerLog] = {}
         self._processing: dict[K, Run[K]] = {}
@@ -324,7 +325,7 @@ class QueueCore(Generic[K]):
     # Inspect
 
     def __len__(self) -> int:
-        return len(self._line) if self._order is None else len(self._order)
+        return len(self.line)
 
     @property
     def processing(self) -> int:

@@ -261,6 +261,14 @@ class ReflectorMachine:
             self._progress_at = now
         return verdict
 
+    def other_shard_event(self, now: float) -> Verdict:
+        """Process an event of a streamed list whose object does not belong to the shard."""
+        self._expect("other_shard_event")
+        self._counts.saw_bytes(now)
+        if not self._initial.is_through:
+            self._progress_at = now
+        return Verdict.APPLY
+
     def _end_of_initial_events(self, event: WatchEvent, now: float) -> CompleteList:
         listed = self._initial.whole(event.object.resource_version)
         self._initial = InitialEvents()
