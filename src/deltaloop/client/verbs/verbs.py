@@ -229,7 +229,7 @@ class Verbs:
             timeout: Timeout of each page in seconds.
 
         Raises:
-            ValueError: If ``page_size`` or ``page_buffer`` is negative.
+            InvalidArgumentError: If ``page_size`` or ``page_buffer`` is negative.
 
         Source: client-go tools/pager, ``ListPager.EachListItem``.
         """
