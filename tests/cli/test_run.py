@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import subprocess
 import sys
 from asyncio.subprocess import PIPE, STDOUT, Process
 from collections.abc import AsyncGenerator
@@ -25,6 +26,8 @@ from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.cli.app import app
 from deltaloop.cli.load_controllers import LoadError, load_controllers
 from deltaloop.events import EventApi
+from deltaloop.runtime.program.options import HEADINGS
+from deltaloop.version import VERSION
 from tests import warm
 from tests.cli.commands import command_of
 
@@ -222,6 +225,21 @@ def test_each_option_of_run_is_a_flag_with_its_help() -> None:
         assert (flags[name].default or None) == (option.default or None)
     given = command_of("run").make_context("run", ["some_operator"]).params
     assert not given["load"]
+
+
+def test_help_of_run_groups_the_options_under_headings() -> None:
+    text = CliRunner().invoke(app, ["run", "--help"]).output
+    assert [line for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")] == [
+        "Arguments:",
+        *(f"{heading}:" for heading in HEADINGS.values()),
+        "Options:",
+    ]
+    assert "Usage: root run [OPTIONS] MODULE[:OBJECT]\n" in text
+
+
+def test_module_runs_like_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "deltaloop", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == VERSION
 
 
 def test_flags_become_options(module: str, monkeypatch: pytest.MonkeyPatch) -> None:

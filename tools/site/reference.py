@@ -21,7 +21,7 @@ from tools.site import context
 import deltaloop
 import deltaloop.metrics
 from deltaloop import errors
-from deltaloop.cli.app import app
+from deltaloop.cli.app import app, heading_of
 from deltaloop.metrics.collector import RegisteredCollector
 
 
@@ -176,9 +176,13 @@ def command_line_page() -> str:
     lines = ["# Command line", "", "The `deltaloop` command needs the extra `cli`.", ""]
     for name, command in commands("", typer.main.get_command(app)):
         lines += [f"## deltaloop {name}".rstrip(), "", inspect.cleandoc(command.help or ""), ""]
-        rows = [parameter_row(parameter) for parameter in command.params]
-        if rows:
-            lines += ["| argument or option | description |", "| --- | --- |", *rows, ""]
+        sections: dict[str, list[str]] = {}
+        for parameter in command.params:
+            heading = heading_of(parameter)
+            above = "" if heading in ("Arguments", "Options") else f"### {heading}\n\n"
+            sections.setdefault(above, []).append(parameter_row(parameter))
+        for above, rows in sections.items():
+            lines += [f"{above}| argument or option | description |", "| --- | --- |", *rows, ""]
     return "\n".join(lines)
 
 

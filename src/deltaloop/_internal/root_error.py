@@ -1,4 +1,4 @@
-"""Base class of all errors, in a module that every package can import."""
+"""Base classes of errors, in a module that every package can import."""
 
 from __future__ import annotations
 
@@ -22,3 +22,16 @@ def _restore(cls: type[DeltaloopError], args: tuple[Any, ...], fields: dict[str,
     error.args = args
     error.__dict__.update(fields)
     return error
+
+
+class InvalidArgumentError(DeltaloopError, ValueError):
+    """An argument is invalid, and the caller must change it.
+
+    Attributes:
+        argument: Argument, option or field at the beginning of the message, for example ``QueueOptions.max_triggers``.
+            Empty if the error concerns several arguments.
+    """
+
+    def __init__(self, problem: str = "", *, argument: str = "") -> None:
+        super().__init__(f"{argument} {problem}" if argument else problem)
+        self.argument = argument

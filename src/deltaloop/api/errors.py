@@ -1,22 +1,8 @@
-"""Errors for invalid arguments, below ``deltaloop.errors.DeltaloopError``.
-
-    DeltaloopError
-    ├── InvalidArgumentError        an argument is invalid
-    │   ├── InvalidKeyError
-    │   ├── InvalidSelectorError
-    │   ├── InvalidResourceVersionError
-    │   ├── InvalidPathError
-    │   ├── UnknownResourceError
-    │   └── MalformedObjectError (also raised for objects from a server)
-    ├── MissingExtraError        an optional dependency is not installed
-    └── ApiError                 the API server returned a Status (deltaloop.api.status)
-
-Errors have fields in addition to their message, and never contain object data.
-"""
+"""Errors for invalid arguments, below ``deltaloop.errors.DeltaloopError``; they never contain object data."""
 
 from __future__ import annotations
 
-from deltaloop._internal.root_error import DeltaloopError
+from deltaloop._internal.root_error import DeltaloopError, InvalidArgumentError
 
 __all__ = [
     "DeltaloopError",
@@ -29,10 +15,6 @@ __all__ = [
     "MissingExtraError",
     "UnknownResourceError",
 ]
-
-
-class InvalidArgumentError(DeltaloopError, ValueError):
-    """An argument is invalid, and the caller must change it."""
 
 
 class InvalidKeyError(InvalidArgumentError):

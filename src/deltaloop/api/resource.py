@@ -1,7 +1,6 @@
 """Kubernetes object as JSON bytes with decoded metadata.
 
-Other fields are decoded on demand. The Structs use ``gc=False``, because they never form reference cycles. A null field
-is treated as missing, as in Go. Metadata with null fields is decoded more slowly.
+The Structs use ``gc=False``, because they never form reference cycles. A null field is treated as missing, as in Go.
 """
 
 from __future__ import annotations
@@ -483,11 +482,7 @@ def _malformed(error: Exception, raw: bytes, resource_type: ResourceType[Any] | 
 
 
 def key_in(raw: bytes) -> str | None:
-    """Return the key of an unreadable object, or None.
-
-    In invalid JSON, only metadata before all other fields is used, because later metadata may belong to a nested
-    object.
-    """
+    """Return the key of an unreadable object, or None; later metadata may belong to a nested object."""
     try:
         found = _decode_named(raw).metadata
     except DECODE_ERRORS:
@@ -533,28 +528,20 @@ def compress_in_place(obj: Resource, codec: Compressor) -> None:
 def decode_object(resource_type: ResourceType[T], raw: bytes | bytearray | memoryview) -> T:
     """Decode an object to the class of its resource type, or to ``Resource`` if it has no class.
 
-    Raises:
-        MalformedObjectError: If the object is invalid.
+    Raises MalformedObjectError.
     """
     return typed(resource_type, Resource.from_json(raw, resource_type))
 
 
 def typed(resource_type: ResourceType[T], obj: Resource) -> T:
-    """Return an object as the class of its resource type, or unchanged if it has no class.
-
-    Raises:
-        MalformedObjectError: If the object does not match the class.
-    """
+    """Return an object as the class of its resource type, if any, or raise MalformedObjectError."""
     model: Any = resource_type.model
     found: Any = obj
     return found if model is None or model is Resource else decoder(resource_type)(obj)
 
 
 def decoder(resource_type: ResourceType[T]) -> Callable[[Resource], T]:
-    """Return the function that converts a ``Resource`` to the class of its resource type.
-
-    It returns the object itself for kinds without a class, a new dict for ``dict``, and the JSON bytes for ``bytes``.
-    """
+    """Return the function that converts a ``Resource`` to the class of its type, or to ``dict`` or ``bytes``."""
     model: Any = resource_type.model
     if model is None or model is Resource:
         return cast("Callable[[Resource], T]", as_it_came)

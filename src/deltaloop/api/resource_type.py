@@ -174,11 +174,7 @@ def resource_type_of(model: type[T]) -> ResourceType[T] | None:
 
 
 def as_kind(kind: ResourceType[T] | type[T] | str) -> ResourceType[T] | str:
-    """Return the resource type of a class. Resource types and names are returned unchanged.
-
-    Raises:
-        InvalidArgumentError: If the class has no resource type.
-    """
+    """Return the resource type of a class, or raise InvalidArgumentError. Resource types and names are unchanged."""
     return ResourceType.of(kind) if isinstance(kind, type) else kind
 
 

@@ -1,8 +1,4 @@
-"""Convert typed objects to JSON without fields that have default values.
-
-A class from ``custom_resource`` also defines the defaults of its kind, which the server applies. Fields that were not
-set are not sent, so that the field manager does not own them, and missing fields remain missing.
-"""
+"""Convert typed objects to JSON without default values, so that the field manager does not own unset fields."""
 
 from __future__ import annotations
 
@@ -19,19 +15,15 @@ from deltaloop.api.pydantic_models import fields_of_model, is_model_class
 def set_fields(value: object) -> Any:
     """Return a typed object as decoded JSON, without fields that have default values.
 
-    Raises:
-        TypeError, ValueError: If JSON cannot represent a value.
+    Raises TypeError or ValueError.
     """
     return _plain(value, with_defaults=False)
 
 
 def with_defaults(value: object) -> Any:
-    """Return a typed object as decoded JSON, with the defaults that a server applies.
+    """Return a typed object as decoded JSON, with the defaults that a server applies, except null.
 
-    Fields whose default is missing or null are omitted.
-
-    Raises:
-        TypeError, ValueError: If JSON cannot represent a value.
+    Raises TypeError or ValueError.
     """
     return _plain(value, with_defaults=True)
 

@@ -1,23 +1,17 @@
 """Read YAML like Go's reader, so that manifests have the same meaning as in kubectl.
 
-PyYAML's loaders read ``2026-01-02`` as a date, ``12:30:45`` as the sexagesimal number 45045 and ``1e3`` as text, keep
-numeric keys, and fail for a single ``=``. Go's reader (sigs.k8s.io/yaml) produces JSON. This module only uses PyYAML's
-parser events, and builds the values itself:
+This module only uses PyYAML's parser events, and builds the values itself, without recursion:
 
 - Plain text that looks like a number, a boolean (including YAML 1.1: ``yes``, ``no``, ``on``, ``off``, ``y``, ``n``) or
   null is converted. Other text and quoted text are strings.
 - Whole numbers (``1e0``, ``08``, ``1.0``) are integers, because Go writes them as integers in JSON.
 - Keys become strings. A duplicate key is an error, as in kubectl's strict validation.
 - ``<<`` merges. Tags that Go does not know are ignored.
-- Values are built without recursion, because PyYAML's composer crashes the interpreter for deep nesting. Values that
-  are multiplied by aliases are counted, so that small documents cannot grow without limit.
-- A text that is one JSON object is read as JSON, as in kubectl. YAML would fold U+0085, U+2028 and U+2029 in quotes,
-  reject control characters and surrogate pairs of escapes, and limit keys to 1024 characters. An API server does not do
-  this for YAML requests (``read_yaml_body``).
+- Values that are multiplied by aliases are counted, so that small documents cannot grow without limit.
+- A text that is one JSON object is read as JSON, as in kubectl. An API server does not do this for YAML requests
+  (``read_yaml_body``).
 - ``%TAG`` lines are counted before parsing, because libyaml needs quadratic time for them and blocks other threads (a
   minute for 3 MB).
-
-All other modules must use this reader, and a lint rule bans PyYAML's loaders.
 
 Source: sigs.k8s.io/yaml v1.6.0 (``yaml.go``), go.yaml.in/yaml v2.4.2 (``resolve.go``).
 """
@@ -111,13 +105,7 @@ def read_yaml_documents(text: str | bytes, *, source: str = "YAML") -> Iterator[
 def read_yaml_body(body: bytes, *, source: str, repeated: list[str]) -> Any:
     """Read the first document of a YAML request like an API server, which also parses JSON objects as YAML.
 
-    Args:
-        body: YAML documents. Only the first document is parsed.
-        source: Name of the body in error messages.
-        repeated: List that receives a message for each duplicate key, whose last value is used.
-
-    Raises:
-        InvalidArgumentError: See ``read_yaml_documents``.
+    ``repeated`` receives a message for each duplicate key, whose last value is used. Raises InvalidArgumentError.
     """
     return _read(body, source, lambda events: next(_documents(events, repeated), None))
 
@@ -204,7 +192,6 @@ class _Open:
         self.size = 1
 
     def accept(self, value: Any, event: Any, *, size: int) -> None:
-        """Add the next item, key or value."""
         self.size += size
         if not self.is_map:
             self.value.append(value)
@@ -256,7 +243,6 @@ class _Builder:
         self.document: Any = None
 
     def feed(self, event: Any) -> None:
-        """Process one event."""
         if isinstance(event, yaml.ScalarEvent):
             self._scalar(event)
         elif isinstance(event, yaml.AliasEvent):

@@ -1,11 +1,7 @@
 """Embedded API server, which behaves like kube-apiserver, in this process, in memory or with a data file.
 
-It contains the store with its revisions, the verbs, watches, discovery, users and injected faults. On request it also
-runs controllers of the controller manager: garbage collection by owner references and deletion of namespaces' contents.
-The client is connected to it by HTTP only.
-
-    filters ──▶ handlers ──▶ write_handlers ──▶ core/writes ──▶ core/storage ──▶ change_signal
-                     └──▶ read_handlers ◀── watch_stream ◀───────────────────────────┴──▶ controllers
+It has the store, verbs, watches, discovery, users and injected faults and, on request, garbage collection and deletion
+of namespaces' contents. The client is connected to it by HTTP only.
 """
 
 from deltaloop.apiserver.authentication import StaticUser as StaticUser

@@ -32,8 +32,6 @@ _LOOKS = ("get",)
 
 @final
 class AccessHandlers:
-    """Handlers of reviews and of subresources with their own kind, for one server."""
-
     def __init__(
         self,
         state: ServerState,
@@ -80,10 +78,7 @@ class AccessHandlers:
         return access_reviews.answer_token(route.served, fields, user=user, audiences=audiences)
 
     async def subresource(self, exchange: Exchange, route: Route, extra: Subresource) -> Answer:
-        """Handle a subresource with its own kind.
-
-        Raises ApiError: 404 without the object, and errors of the subresource.
-        """
+        """Handle a subresource with its own kind, or raise ApiError, for example 404 without the object."""
         request, fields, options = exchange.request, Fields(), None
         if extra.takes_object:
             options = options_of(request, "CreateOptions")

@@ -36,8 +36,6 @@ _FEW: Final = 500
 
 @final
 class Answering:
-    """State, clock and encoding of one server, for its handlers."""
-
     def __init__(
         self,
         state: ServerState,
@@ -77,10 +75,7 @@ class Answering:
         )
 
     async def written(self, rendering: Rendering, obj: Resource, *, commit: Commit = NO_DRAFT) -> bytes:
-        """Encode one object, in a thread if it is large; ``commit`` belongs to the write of the object.
-
-        Raises ApiError 500 if the object cannot be converted to its version.
-        """
+        """Encode one object, in a thread if it is large; raises ApiError 500 if it cannot be converted."""
         if rendering.served.codec.webhook is not None:
             obj, commit = await self.conversions.one(rendering.served, commit.final(obj)), NO_DRAFT
         return await beside(len(obj.raw), lambda: rendering.object(commit.final(obj)))
@@ -88,7 +83,6 @@ class Answering:
     async def write_answer(
         self, context: WriteContext, rendering: Rendering, obj: Resource, commit: Commit, code: int
     ) -> web.Response:
-        """Return the response to a completed write."""
         if context.subresource == "scale":
             body = await self.written_scale(rendering.served, obj, commit=commit)
         else:
@@ -104,7 +98,6 @@ class Answering:
         return await beside(size, lambda: rendering.list(listed))
 
     async def written_scale(self, served: ServedResource, obj: Resource, *, commit: Commit = NO_DRAFT) -> bytes:
-        """Encode the ``Scale`` of an object like ``written``."""
         if served.codec.webhook is not None:
             obj, commit = await self.conversions.one(served, commit.final(obj)), NO_DRAFT
 
@@ -119,6 +112,7 @@ class Answering:
             return Selection.parse(
                 query.label_selector,
                 query.field_selector,
+                shard=query.shard_selector,
                 supported=served.field_labels,
                 refusal=served.label_refusal,
             )

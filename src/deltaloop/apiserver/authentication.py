@@ -8,9 +8,6 @@
     other token                              401
     no credentials                           system:anonymous
 
-A user with the permission to impersonate acts as another user for a request (``Impersonate-User``, ``-Group``, ``-Uid``
-and ``-Extra-KEY``).
-
 Source: apiserver pkg/authentication/request; pkg/endpoints/filters/impersonation.go.
 """
 
@@ -94,8 +91,6 @@ def _ignore(_: Resource) -> None:
 
 @final
 class Authenticator:
-    """Authenticator of requests."""
-
     def __init__(
         self,
         token: SecretText | None,
@@ -108,8 +103,8 @@ class Authenticator:
     ) -> None:
         """Configure the authenticator.
 
-        ``token`` is the server's token. None accepts all requests as administrator (plain HTTP). ``users`` is the token
-        table, ``store`` contains the service accounts, and ``secret_used`` is called with the Secret of a used token.
+        Without the server's ``token`` it accepts all requests as administrator (plain HTTP). ``users`` is the token
+        table, and ``secret_used`` is called with the Secret of a used token.
         """
         self._open = token is None
         # Indexed by digest, so that the time of a lookup reveals nothing about a token.
@@ -122,10 +117,7 @@ class Authenticator:
         self._secret_used = secret_used
 
     def user_of(self, authorization: str, certificate: Mapping[str, object] | None = None) -> User:
-        """Return the user of a request, or raise UnauthorizedError for invalid credentials.
-
-        ``certificate`` is the client certificate after TLS verification, if any.
-        """
+        """Return the user of a request, or raise UnauthorizedError for invalid credentials."""
         if self._open:
             return ADMIN
         named = user_of_certificate(certificate) if certificate else None
@@ -145,9 +137,9 @@ class Authenticator:
         return None if found is None else found[0]
 
     def review(self, token: str, audiences: tuple[str, ...]) -> tuple[User, tuple[str, ...]] | None:
-        """Return the user of a token and the matching audiences, or None if it is invalid or for other audiences.
+        """Return the user and the matching audiences, or None.
 
-        The server's own token and those of the table are valid for this server only.
+        Tokens of the server and its table are for this server only.
         """
         user = self._users.get(_digest(token))
         meant: tuple[str, ...] = (ISSUER,)
@@ -166,10 +158,7 @@ class Authenticator:
 
 
 def impersonated(headers: Mapping[str, str], groups: tuple[str, ...]) -> User | None:
-    """Return the user to impersonate, or None. ``groups`` are the values of ``Impersonate-Group``.
-
-    Raises BadRequestError for groups without a user.
-    """
+    """Return the user to impersonate, or raise BadRequestError for groups (``Impersonate-Group``) without a user."""
     name = headers.get("Impersonate-User", "")
     extra = _impersonated_extra(headers)
     if not name:
@@ -188,7 +177,6 @@ def impersonated(headers: Mapping[str, str], groups: tuple[str, ...]) -> User | 
 
 
 def rights_to_impersonate(user: User, other: User, groups: tuple[str, ...]) -> Iterator[Attributes]:
-    """Yield the permissions for impersonation; ``groups`` are the requested groups."""
     right = partial(Attributes, user=user, verb="impersonate")
     account = account_of(other.name)
     if account is not None:
@@ -222,10 +210,7 @@ def _impersonated_extra(headers: Mapping[str, str]) -> dict[str, tuple[str, ...]
 
 
 def is_own_host(host: str, *, listening_on: str) -> bool:
-    """Return whether a ``Host`` header, with or without a port, names this machine.
-
-    It protects against DNS rebinding, where a web page uses another host name.
-    """
+    """Return whether a ``Host`` header names this machine, as protection against DNS rebinding."""
     name = host.strip().lower()
     if name.startswith("["):
         name = name[1:].partition("]")[0]
@@ -237,10 +222,7 @@ def is_own_host(host: str, *, listening_on: str) -> bool:
 def is_foreign_page(origin: str | None, site: str | None, *, listening_on: str) -> bool:
     """Return whether a request comes from a web page that neither this server nor this machine served.
 
-    Browsers send these headers, and pages cannot change them. Other clients such as kubectl send neither. ``origin``
-    and ``site`` are ``Origin`` and ``Sec-Fetch-Site``, or None.
-
-    Source: the Fetch standard (``Origin``); W3C Fetch Metadata Request Headers.
+    Browsers send ``Origin`` and ``Sec-Fetch-Site``, which pages cannot change; kubectl sends neither.
     """
     if site is not None and site.strip().lower() not in ("same-origin", "none"):
         return True
@@ -248,7 +230,6 @@ def is_foreign_page(origin: str | None, site: str | None, *, listening_on: str) 
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host name or address is local to this machine."""
     if host == "localhost":
         return True
     try:

@@ -20,10 +20,10 @@ _PATIENCE: Final = 60.0
 
 
 async def read_body(request: web.BaseRequest) -> bytes:
-    """Read a complete body, and send 100 Continue if the client expects it.
+    """Read a complete body of at most 3 MiB, and send 100 Continue if the client expects it.
 
-    Raises RequestEntityTooLargeError above 3 MiB, TooManyRequestsError if all bodies together are too large, and
-    ApiError 504 if the body does not arrive in time.
+    Raises RequestEntityTooLargeError, TooManyRequestsError if all bodies together are too large, and ApiError 504 after
+    a timeout.
     """
     if (request.content_length or 0) > status_errors.MAX_BODY:
         raise status_errors.body_too_large()
@@ -59,11 +59,7 @@ async def _received(request: web.BaseRequest) -> bytes:
 async def read_fields(
     request: web.BaseRequest, *, body: bytes | None = None, protobuf_kind: tuple[str, str] | None = None
 ) -> dict[str, object]:
-    """Read an object, in a thread if it is large.
-
-    ``body`` is the body if it was already read, and ``protobuf_kind`` is passed to ``sent_body``. Raises
-    RequestEntityTooLargeError above 3 MiB, and ApiError if the body cannot be decoded.
-    """
+    """Read an object, in a thread if it is large; raises ApiError if the body cannot be decoded."""
     sent_body(request, b"", protobuf_kind=protobuf_kind).checked_media_type()
     raw = body if body is not None else await read_body(request)
     # Python's YAML parser needs more than a second for 3 MiB, which would block the event loop.
@@ -73,7 +69,7 @@ async def read_fields(
 def sent_body(request: web.BaseRequest, raw: bytes, *, protobuf_kind: tuple[str, str] | None = None) -> SentBody:
     """Return a body with its content type.
 
-    ``protobuf_kind`` is API version and kind of a protobuf object that does not specify them. None rejects protobuf.
+    ``protobuf_kind`` is the kind of a protobuf object that does not specify it; None rejects protobuf.
     """
     content_type = request.headers.get("Content-Type", "")
     if protobuf_kind is None:

@@ -1,9 +1,7 @@
 """Data files: tables of the built-in kinds, initial objects and published schemas.
 
-``tools/first_objects`` records the initial objects of a real kube-apiserver: roles and bindings for RBAC, and objects
-of flow control. The roles ``admin``, ``edit`` and ``view`` select other roles by label (``core/access/rbac.py``). The
-published schemas come from the package ``kubernetes-validate`` (extra ``schemas``), whose code is never run.
-``tools/builtin_tables/observe.py`` records the server's additions (enums and defaults).
+``tools/first_objects`` and ``tools/builtin_tables/observe.py`` record them from a real kube-apiserver. The schemas come
+from the package ``kubernetes-validate`` (extra ``schemas``), whose code never runs.
 """
 
 from __future__ import annotations
@@ -36,7 +34,6 @@ def builtin_tables() -> BuiltInTables:
 
 @cache
 def builtin_types() -> BuiltInTypes:
-    """Return the types of the built-in kinds."""
     return BuiltInTypes(builtin_tables())
 
 
@@ -73,10 +70,7 @@ _log: Final = logging.getLogger("deltaloop.apiserver")
 
 @cache
 def published_schemas() -> PublishedSchemas | None:
-    """Return the published schemas, or None without the extra or without schemas for this Kubernetes version.
-
-    A missing version is logged once as a warning, because the package is too old.
-    """
+    """Return the published schemas, or None without the extra or without schemas for this Kubernetes version."""
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         return None

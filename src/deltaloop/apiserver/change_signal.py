@@ -24,8 +24,8 @@ _TURNS: Final = 2
 class ChangeSignal:
     """Events and callbacks that are triggered when a resource changes.
 
-    All waiters are woken from time to time, even without a change of their resource. Otherwise a busy resource would
-    push the cursor of a watch of a quiet resource out of the store's window.
+    All waiters wake from time to time; otherwise a busy resource would push a quiet watch's cursor out of the store's
+    window.
     """
 
     def __init__(self, store: RevisionStore, *, stride: int) -> None:
@@ -43,7 +43,6 @@ class ChangeSignal:
 
     @property
     def closed(self) -> bool:
-        """Whether the server is stopping, so that waiters must end."""
         return self._closed
 
     @contextmanager
@@ -67,8 +66,8 @@ class ChangeSignal:
     def notify(self, resource: str, look: Callable[[], None]) -> Generator[None]:
         """Register a callback for changes of a resource and for the end. It must neither block nor fail.
 
-        It is called in the next iteration of the event loop, once for all changes of an iteration. If there are many
-        callbacks, pending requests are answered first, so that the callbacks run once for all their changes.
+        It runs once for all changes of an iteration of the event loop, after pending requests if there are many
+        callbacks.
         """
         self._loop = asyncio.get_running_loop()
         self._looking[resource][look] = None
@@ -99,7 +98,6 @@ class ChangeSignal:
             self._wake(resource)
 
     def close(self) -> None:
-        """Wake all waiters for the last time."""
         self._closed = True
         for resource in self._everything():
             self._wake(resource)

@@ -1,14 +1,11 @@
 """Override aiohttp's connection handling.
 
-Bodies are not decompressed, like on the real server, because a few megabytes can decompress to gigabytes. After an
-early response, up to 3 MiB of the remaining body are read and discarded, so that a client that is still sending can
-read the response. Then the connection is closed.
+Bodies are not decompressed, because a few megabytes can become gigabytes. After an early response, up to 3 MiB of the
+remaining body are discarded, so that a client that is still sending can read the response.
 
-A large response is sent in chunks as the connection has room, because aiohttp would copy it completely into the buffer.
-A client that reads nothing for ``WRITE_PATIENCE`` seconds is disconnected.
-
-aiohttp would wait half a minute for the TLS shutdown of clients. Most clients respond only when they use the connection
-again, so a stopping server does not wait for them.
+A large response is sent in chunks, because aiohttp would copy it completely into the buffer. A client that reads
+nothing for ``WRITE_PATIENCE`` seconds is disconnected. A stopping server does not wait for the TLS shutdown of its
+clients.
 """
 
 from __future__ import annotations
@@ -34,8 +31,6 @@ Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 def answering(handle: Handle, outgoing: Outgoing, incoming: Incoming) -> Handle:
-    """Return a handler with the above handling of bodies and large responses, for all kinds of connections."""
-
     async def answered(request: web.BaseRequest) -> web.StreamResponse:
         length = request.content_length
         if not request.body_exists or (length is not None and length <= FREE):
@@ -119,11 +114,7 @@ async def _send_large(
 
 
 async def _send_and_drain(request: web.BaseRequest, response: web.StreamResponse) -> None:
-    """Send a response, then read a limited rest of the body.
-
-    Source: Go's net/http server.go, which reads 256 KiB and waits half a second; clients here may send all of a body
-    that the server would have taken.
-    """
+    """Send a response, then read a limited rest of the body, more than Go's net/http server.go reads."""
     left = MAX_BODY
     with suppress(ConnectionError, TimeoutError):
         await response.prepare(request)

@@ -20,21 +20,18 @@ _log: Final = logging.getLogger("deltaloop.apiserver")
 class RunController(Protocol):
     """Controller of the server, which runs until the server stops. Cancellation is safe."""
 
-    def __call__(self, state: ServerState, signal: ChangeSignal, *, moments: Moments) -> Coroutine[None, None, None]:
-        """Run the controller."""
-        ...
+    def __call__(
+        self, state: ServerState, signal: ChangeSignal, *, moments: Moments
+    ) -> Coroutine[None, None, None]: ...
 
 
 class Step(Protocol):
     """Function that does a part of the pending work, and returns whether it wrote an object."""
 
-    def __call__(self, state: ServerState, *, moments: Moments) -> bool:
-        """Do the next part of the work."""
-        ...
+    def __call__(self, state: ServerState, *, moments: Moments) -> bool: ...
 
 
 async def repeat(step: Step, state: ServerState, signal: ChangeSignal, *, moments: Moments) -> None:
-    """Run a step over the whole store after each change."""
     with signal.subscribe() as changed:
         while not signal.closed:
             changed.clear()

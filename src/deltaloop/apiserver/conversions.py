@@ -1,7 +1,7 @@
 """Conversion of custom resources by webhooks for reads.
 
-Conversions for lists and watches are shared: the first reader starts the call, which continues for the others if that
-reader goes away. A single read calls the webhook every time, like on a real server.
+Readers of lists and watches share a conversion, which continues if the first reader leaves. A single read always calls
+the webhook.
 """
 
 from __future__ import annotations
@@ -40,20 +40,12 @@ MOST_SCANNED: Final = 1000
 MOST_AT_ONCE: Final = 500
 """Maximum number of objects in one review."""
 MOST_BYTES: Final = 512 * 1024
-"""Maximum size of a review with several objects in bytes. Web frameworks often accept one megabyte; a real server sends
-one object at a time.
-"""
+"""Maximum size of a review with several objects in bytes; web frameworks often accept one megabyte."""
 _decode: Final = msgspec.json.Decoder(dict[str, object]).decode
 _Outcome = Resource | ConversionError
 
 
 class UnconvertedError(Exception):
-    """Objects that could not be converted.
-
-    Attributes:
-        faults: Objects and errors.
-    """
-
     def __init__(self, faults: list[tuple[Resource, ConversionError]]) -> None:
         super().__init__(f"{len(faults)} objects could not be converted")
         self.faults = faults
@@ -61,8 +53,6 @@ class UnconvertedError(Exception):
 
 @final
 class Conversions:
-    """Conversions of one server."""
-
     def __init__(self, client: WebhookClient) -> None:
         self._client = client
         self._common = ConvertedObjects()
@@ -70,16 +60,15 @@ class Conversions:
         self._tasks: set[asyncio.Task[dict[bytes, _Outcome]]] = set()
 
     async def close(self) -> None:
-        """Cancel the running calls."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def one(self, served: ServedResource, obj: Resource, *, anew: bool = True) -> Resource:
-        """Return a stored object in the served version, or raise ApiError 500 if it cannot be converted.
+        """Return a stored object in the served version, or raise ApiError 500.
 
-        ``anew`` calls the webhook even if a converted object is cached.
+        ``anew`` ignores converted objects in the cache.
         """
         webhook, kind = served.codec.webhook, served.type
         if webhook is None or is_whole(obj) or (stored_version(obj) or webhook.oldest) == kind.api_version:
@@ -105,10 +94,9 @@ class Conversions:
     async def read(
         self, store: RevisionStore, served: ServedResource, read: Callable[[Timeline], T], *, scans: bool = False
     ) -> T:
-        """Read from a store in the served version.
+        """Read from a store in the served version, in a thread if the read ``scans`` all of many objects.
 
-        ``read`` is called with the view of the store. ``scans`` means that it reads all objects of the resource, so it
-        runs in a thread if there are many. Raises ApiError 500 if objects cannot be converted, and errors of ``read``.
+        Raises ApiError 500 if objects cannot be converted, and errors of ``read``.
         """
         is_long = scans and store.count(served.storage) > MOST_SCANNED
         shown = self.shown(store.copy_of(served.storage) if is_long else store, served)
@@ -131,7 +119,7 @@ class Conversions:
     async def answer(self, question: ConversionQuestion, *, anew: bool = False) -> Found:
         """Return the converted objects of a question, or raise UnconvertedError.
 
-        Cancellation does not cancel the calls, because other readers can use their results.
+        Other readers keep calls that are canceled here.
         """
         webhook, version = question.webhook, question.api_version
         new: list[Resource] = []
@@ -170,7 +158,6 @@ class Conversions:
     async def _ask(
         self, webhook: WebhookConversion, version: str, objects: Sequence[Resource]
     ) -> dict[bytes, _Outcome]:
-        """Convert objects of one version by a single call."""
         try:
             try:
                 complete, call = await beside(

@@ -25,29 +25,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ServerCredentials:
-    """Secrets of one server.
-
-    Attributes:
-        token: Bearer token. None with plain HTTP.
-        authority: CA for certificates. None with plain HTTP.
-        signer: Signer of service account tokens.
-    """
-
     token: SecretText | None
     authority: CertificateAuthority | None
     signer: TokenSigner
 
 
 def new_token() -> SecretText:
-    """Return a random token."""
     return SecretText(secrets.token_urlsafe(32))
 
 
 def credentials_of(options: ServerOptions, token: SecretText | None) -> ServerCredentials:
     """Create the server's secrets, or read them from its data directory.
 
-    ``token`` None selects the stored token or a new one. Raises MissingExtraError if TLS requires the extra ``server``,
-    and DataDirectoryError if a file cannot be read or written.
+    Raises MissingExtraError if TLS lacks the extra ``server``, and DataDirectoryError for an inaccessible file.
     """
     directory = options.data_dir
     accepted = [key.reveal().encode() for key in options.accepted_service_account_keys]

@@ -1,9 +1,7 @@
-"""Requests from the same event loop, without sockets and HTTP parsing.
+"""Requests from the same event loop, without sockets, HTTP parsing and TLS.
 
-A door passes requests to the same handler as socket requests, and returns head and body of the response. Data arrives
-in the next iteration of the event loop, so a request takes as many iterations as over a socket. A slow reader blocks
-the server like a full buffer. When either side closes, written data can still be read, and then the connection is
-broken. HTTP encoding, TLS and connection reuse do not exist here.
+Data arrives in the next iteration of the event loop, so a request takes as many iterations as over a socket. A slow
+reader blocks the server like a full buffer. When either side closes, written data can still be read.
 """
 
 from __future__ import annotations
@@ -30,12 +28,7 @@ Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 @final
 class DirectConnection(asyncio.Transport):
-    """One request and its response; it is the transport of the request for the server.
-
-    Attributes:
-        status: HTTP status. 0 before the head has arrived.
-        headers: Headers of the response.
-    """
+    """One request and its response; the transport of the request for the server. ``status`` is 0 before the head."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, context: contextvars.Context) -> None:
         super().__init__({"peername": _HERE, "sockname": _HERE})
@@ -62,13 +55,12 @@ class DirectConnection(asyncio.Transport):
 
     @property
     def complete(self) -> bool:
-        """Whether the body was read completely."""
         return self._ends and not self._arrived
 
     async def read(self) -> bytes:
-        """Return the next part of the body, or empty bytes at its end. Cancellation loses no data.
+        """Return the next part of the body, or empty bytes at its end.
 
-        Raises ConnectionResetError if the connection breaks before the end.
+        Raises ConnectionResetError. Cancellation loses no data.
         """
         while not self._arrived:
             if self._ends:
@@ -113,16 +105,13 @@ class DirectConnection(asyncio.Transport):
 
     @property
     def full(self) -> bool:
-        """Whether the server must wait before it sends more data."""
         return self._waiting > _HIGH_WATER
 
     def begin(self, status: int, headers: tuple[tuple[str, str], ...]) -> None:
-        """Send the head."""
         self._head = (status, headers)
         self._arrives()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send a part of the body."""
         if data and not self._broken:
             self._sent.append(bytes(data))
             self._waiting += len(data)
@@ -148,7 +137,6 @@ class DirectConnection(asyncio.Transport):
     # -- both sides
 
     def is_closing(self) -> bool:
-        """Return whether the connection is broken."""
         return self._broken
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
@@ -159,9 +147,9 @@ class DirectConnection(asyncio.Transport):
         self.abort()
 
     def abort(self) -> None:
-        """Break the connection and cancel the running handler. Written data can still be read.
+        """Break the connection and cancel the running handler, unless it is complete.
 
-        A complete response is not affected.
+        Written data can still be read.
         """
         if self._broken or self._sent_end:
             return
@@ -174,8 +162,6 @@ class DirectConnection(asyncio.Transport):
 
 @final
 class _Writer(AbstractStreamWriter):
-    """Stream writer for aiohttp responses."""
-
     def __init__(self, connection: DirectConnection) -> None:
         self._connection = connection
 
@@ -233,8 +219,6 @@ class _Protocol:
 
 @final
 class DirectDoor:
-    """Entry point for requests from the server's event loop."""
-
     def __init__(self, handle: Handle) -> None:
         """Use a handler, which must also respond to failures."""
         self._handle = handle
@@ -243,9 +227,9 @@ class DirectDoor:
         self._open: dict[DirectConnection, None] = {}
 
     def ask(self, method: str, target: str, headers: list[tuple[str, str]], body: bytes | None) -> DirectConnection:
-        """Send a request, and return the connection for its response.
+        """Send a request.
 
-        ``target`` is the quoted path with the query, and ``headers`` must include ``Host`` and ``Content-Length``.
+        ``target`` is the quoted path with query, and headers need ``Host`` and ``Content-Length``.
         """
         connection = DirectConnection(self._loop, self._context.copy())
         self._open[connection] = None
@@ -260,7 +244,6 @@ class DirectDoor:
         headers: list[tuple[str, str]],
         body: bytes | None,
     ) -> None:
-        """Start the handler of an arrived request."""
         if connection.is_closing():
             del self._open[connection]
             return
@@ -292,7 +275,6 @@ class DirectDoor:
             connection.abort()  # has no effect on a complete response
 
     def cut(self) -> None:
-        """Break all connections."""
         for connection in tuple(self._open):
             connection.abort()
 

@@ -102,7 +102,6 @@ def _old_document(served: tuple[ServedResource, ...], content_type: str) -> byte
 
 
 def text_answer(status: int, text: str, headers: Mapping[str, str]) -> web.Response:
-    """Return a plain text response."""
     return web.Response(
         body=text.encode(), status=status, headers={**headers, "Content-Type": "text/plain; charset=utf-8"}
     )
@@ -110,8 +109,6 @@ def text_answer(status: int, text: str, headers: Mapping[str, str]) -> web.Respo
 
 @final
 class Documents:
-    """Documents of one server."""
-
     def __init__(self, registry: Registry, headers: Mapping[str, str], *, count: Callable[[str], int]) -> None:
         self._registry = registry
         self._count = count
@@ -121,11 +118,7 @@ class Documents:
         self._old: dict[str, asyncio.Task[bytes]] = {}
 
     async def answer(self, request: web.BaseRequest, segments: tuple[str, ...]) -> web.Response:
-        """Handle a request; unknown paths return a plain text 404.
-
-        Raises ApiError: 404 for an unknown path in a built-in group, 405 for methods other than GET and HEAD, and 406
-        for an unsupported format.
-        """
+        """Handle a request; unknown paths return a plain text 404; raises ApiError 404, 405 or 406."""
         response = await self._find(request, segments)
         if response is None:
             if segments[:1] == ("api",) or (segments[:1] == ("apis",) and self._registry.has_built_in(segments[1])):

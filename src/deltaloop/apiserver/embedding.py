@@ -1,7 +1,4 @@
-"""Additional names for code that embeds the server in its own process.
-
-``deltaloop.testing`` and ``deltaloop.simulation`` use the server only through this module and ``deltaloop.apiserver``.
-"""
+"""Only entry for ``deltaloop.testing`` and ``deltaloop.simulation`` in addition to ``deltaloop.apiserver``."""
 
 from __future__ import annotations
 

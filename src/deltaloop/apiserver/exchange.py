@@ -16,7 +16,6 @@ from deltaloop.apiserver.core.writes.field_validation import bounded_warnings, w
 
 
 def query_of(request: web.BaseRequest) -> dict[str, tuple[str, ...]]:
-    """Return all values of each query parameter."""
     return {name: tuple(request.query.getall(name)) for name in request.query}
 
 
@@ -41,14 +40,7 @@ class Exchange:
     """Request with its user and meaning.
 
     Attributes:
-        request: aiohttp request.
-        segments: Decoded parts of the path.
-        info: Parsed request.
-        user: Authenticated user.
-        wanted: Permission that the request needs.
-        notes: Warnings and audit annotations.
         stale_at: Revision for a stale read. None for the current revision.
-        trouble: Injected faults of a watch.
         started: Function called after the headers of a watch were sent.
         wake: Function that makes an open watch check its faults.
     """

@@ -2,8 +2,7 @@
 
     host, origin ▶ credentials ▶ impersonation ▶ permission ▶ faults ▶ handlers ▶ durable ▶ audit, log
 
-Failures become a Status here. A response is sent only after the state that it shows is durable. Each request is logged
-at debug level, and server failures are logged as errors, with a traceback if available.
+Failures become a Status here. A response is sent only after the state that it shows is durable.
 """
 
 from __future__ import annotations
@@ -50,8 +49,6 @@ class _LostError(Exception):
 
 @final
 class Filters:
-    """Filters of one server."""
-
     def __init__(
         self,
         handlers: Handlers,
@@ -70,9 +67,8 @@ class Filters:
     ) -> None:
         """Configure the filters.
 
-        ``headers`` are part of each response. ``host`` is the address that the server listens on. ``publish`` is called
-        after every request, which may have written. ``revision`` returns the oldest readable and the last revision.
-        ``epoch`` returns the time of objects in seconds since 1970. ``settle`` waits until all writes are durable (None
+        ``publish`` is called after every request, which may have written. ``revision`` returns the oldest readable and
+        the last revision. ``epoch`` returns seconds since 1970. ``settle`` waits until all writes are durable (None
         without a data directory), and ``audit`` receives an audit line per request.
         """
         self._handlers = handlers
@@ -89,10 +85,7 @@ class Filters:
         self._audit = audit
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Handle one request, including failures.
-
-        Cancellation, because the client disconnected, cannot split a write.
-        """
+        """Handle one request, including failures. Cancellation by a disconnected client cannot split a write."""
         segments = path_segments(request.raw_path.partition("?")[0])
         info = describe(request.method, request.path, segments, request.query)
         record = _Record(info=info, arrived_at=asyncio.get_running_loop().time())

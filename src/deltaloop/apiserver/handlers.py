@@ -1,8 +1,4 @@
-"""Dispatch of authorized requests by path and method to the handler of their verb.
-
-``read_handlers`` and ``write_handlers`` process options and bodies. Failures become a Status in JSON, except for
-unknown paths, which return a plain text 404.
-"""
+"""Dispatch of authorized requests by path and method to the handler of their verb."""
 
 from __future__ import annotations
 
@@ -34,8 +30,6 @@ from deltaloop.apiserver.write_handlers import WriteHandlers
 
 @final
 class Handlers:
-    """Request dispatcher of one server."""
-
     def __init__(
         self,
         state: ServerState,
@@ -57,10 +51,7 @@ class Handlers:
         self._documents = Documents(state.registry, headers, count=state.store.count)
 
     async def answer(self, exchange: Exchange, access: AccessHandlers) -> web.StreamResponse:
-        """Handle an authorized request, or raise ApiError.
-
-        Cancellation, because the client disconnected, cannot split a write, because each write is one transaction.
-        """
+        """Handle an authorized request, or raise ApiError. Cancellation cannot split a write."""
         request, path = exchange.request, exchange.info.resource
         if path is None:
             return await self._documents.answer(request, exchange.segments)
@@ -80,7 +71,6 @@ class Handlers:
         return json_answer(encode_json(fields), self._headers, status=code)
 
     def _extra(self, route: Route) -> tuple[Route, Subresource | None]:
-        """Return the route and its subresource, if it has its own kind."""
         goes_to = route.served.strategy.posts_to
         if goes_to is not None:
             kind, subresource = goes_to

@@ -1,12 +1,10 @@
 """Execution of large or slow writes in threads, so that the event loop can serve other requests.
 
-Writes up to ``LARGE`` bytes (body, stored object and webhook responses together) run on the event loop in one step.
-Larger writes run in a thread on a draft (``core/storage/draft.py``), which is committed on the event loop if its reads
-are still current. Otherwise the write is repeated, at most five times, like patches on the real server.
+Writes up to ``LARGE`` bytes run on the event loop in one step. Larger writes run in a thread on a draft
+(``core/storage/draft.py``), at most five times until its reads are still current, like patches on the real server.
 
-Each attempt has a work budget (``schemas.work``). A write that exceeds the budget of the event loop is repeated in the
-thread for large writes, and then in the thread for long writes. Large writes wait for each other, but not for writes
-that need seconds.
+Each attempt has a work budget (``schemas.work``). A write that exceeds that of the event loop is repeated in the thread
+for large writes, and then in the thread for long writes, so that large writes do not wait for slow ones.
 """
 
 from __future__ import annotations
@@ -56,14 +54,13 @@ def _pause() -> None:
 
 
 class _Place(NamedTuple):
-    """Place of a write: thread name (empty for the event loop), and work steps before it moves on."""
+    """Thread of a write (empty for the event loop), and work steps before it moves on."""
 
     thread: str
     steps: int
     error: type[Exception] = LongWorkError
 
     def account(self) -> Account:
-        """Return a new work budget for one attempt."""
         if not self.thread:
             return Account(self.steps, error=self.error, growth=LARGE)
         return Account(self.steps, error=self.error, growth=MOST_GROWN, pause=_pause)
@@ -96,13 +93,8 @@ def _conflict(context: WriteContext) -> ApiError:
 
 @final
 class LargeWrites:
-    """Executor of the writes of one server."""
-
     def __init__(self, state: ServerState, *, answer: Callable[[Hashable], Awaitable[object]] | None = None) -> None:
-        """Write to a state.
-
-        ``answer`` finds the answers of questions (``core/external_answers.py``), or None without questions.
-        """
+        """Write to a state; ``answer`` finds external answers (``core/external_answers.py``), or is None."""
         self._state = state
         self._answer = answer
         self._threads: dict[str, ThreadPoolExecutor] = {}
@@ -111,17 +103,9 @@ class LargeWrites:
     async def run(self, write: Callable[[WriteContext], T], context: WriteContext) -> tuple[T, Commit]:
         """Run a write, and return its result with the commit that determines final revisions.
 
-        Cancellation, because the client disconnected, cannot split the write.
-
-        Args:
-            write: Function that writes. It can run in a thread and repeatedly, so it must start from the body each
-                time.
-            context: Context of the write on the event loop.
-
-        Raises:
-            ApiError: Conflict if other clients keep changing the objects, or timeout if the write exceeds its work
-                budget.
-            Exception: Errors of the write.
+        Cancellation cannot split the write. ``write`` can run in a thread and repeatedly, so it must start from the
+        body each time. Raises ApiError: conflict if other clients keep changing the objects, or timeout if it exceeds
+        its work budget.
         """
         size, answers = context.size, context.answers
         place = 0 if size <= LARGE else 1

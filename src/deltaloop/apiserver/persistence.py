@@ -1,15 +1,15 @@
 """Storage of the store's history in a SQLite file.
 
-Each response and each watch event waits for ``settle``. All state that a client has seen therefore exists after a
-restart, with the same revisions.
+Each response and each watch event waits for ``settle``, so all state that a client has seen exists after a restart,
+with the same revisions.
 
     fsync=False   a commit has passed its data to the operating system, so it survives ``kill -9`` and crashes of the
                   process. After a crash of the machine, the last seconds can be missing, but the state is consistent.
     fsync=True    a commit is on disk before its response, like in etcd. A thread waits for the disk, and all writes in
                   the meantime share the next commit.
 
-Like in etcd, the file contains a row per required change, keyed by revision: the last change of each existing object,
-and all changes in the window. Opening the file takes an exclusive lock until the process ends.
+The file contains a row per required change, keyed by revision. Opening it takes an exclusive lock until the process
+ends.
 
 Source: SQLite, "Write-Ahead Logging" (synchronous=NORMAL and FULL); etcd's mvcc store.
 """
@@ -44,18 +44,15 @@ _Statement = tuple[str, tuple[object, ...]]
 
 @final
 class DataFile:
-    """Open data directory, which is the journal of one store.
+    """Open data directory, which is the journal of one store on one event loop.
 
-    It belongs to the event loop that created it. After a failed write, for example because of a full disk, it rejects
-    all operations, because the store in memory is ahead of the file.
+    After a failed write, it rejects all operations, because the store in memory is ahead of the file.
     """
 
     def __init__(self, directory: Path, *, fsync: bool = False) -> None:
-        """Open a directory, and create it and its file if they are missing.
+        """Open a directory, and create it and its file if they are missing; ``fsync`` makes commits wait for the disk.
 
-        ``fsync`` makes commits wait for the disk. A new directory is readable only by its owner, and other users must
-        not be able to write to an existing one. Raises DataDirectoryError if it is in use, unsafe, not writable or
-        foreign.
+        Raises DataDirectoryError if it is in use, writable by other users, not writable or foreign.
         """
         self._directory = directory
         self._fsync = fsync
@@ -139,14 +136,12 @@ class DataFile:
             yield Record(*row)
 
     def wrote(self, change: StoredChange) -> None:
-        """Record a change, which is written before the next response."""
         self._revision = change.revision
         value = change.new.raw if change.new is not None else None
         row = (change.revision, change.resource, change.key, value)
         self._take("INSERT INTO changes VALUES (?, ?, ?, ?)", row)
 
     def dropped(self, change: StoredChange) -> None:
-        """Record that a change has left the window."""
         self._compacted = change.revision
         if change.old is not None:
             self._take("DELETE FROM changes WHERE revision = ?", (int(change.old.resource_version),))
@@ -154,7 +149,6 @@ class DataFile:
             self._take("DELETE FROM changes WHERE revision = ?", (change.revision,))
 
     def renumbered(self, records: Iterable[Record], *, revision: int) -> None:
-        """Record that the store was renumbered."""
         self._revision = self._compacted = revision
         self._take("DELETE FROM changes", ())
         for record in records:
@@ -232,10 +226,7 @@ class DataFile:
             raise self._failure from error
 
     async def close(self) -> None:
-        """Write the remaining changes, and release the directory.
-
-        Raises DataDirectoryError if writing fails. The file is closed in any case.
-        """
+        """Write the remaining changes, and release the directory in any case; raises DataDirectoryError."""
         try:
             await self.settle()
         finally:

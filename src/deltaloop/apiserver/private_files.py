@@ -1,8 +1,7 @@
 """Files with secrets, which only their owner can read and write.
 
 A user who can write to the data directory could choose the server's token and CA, or redirect writes by a symbolic
-link. Directories that others can write to are therefore rejected, as well as files that belong to another user or that
-others can open.
+link. Therefore such directories and files are rejected.
 """
 
 from __future__ import annotations
@@ -18,10 +17,7 @@ _ROOT: Final = 0
 
 
 def check_directory(directory: Path) -> None:
-    """Raise DataDirectoryError with a remedy if other users can write to a data directory.
-
-    Raises OSError if it cannot be examined.
-    """
+    """Raise DataDirectoryError with a remedy if others can write to a directory, or OSError if it is unreadable."""
     found = directory.stat()
     if found.st_uid not in (os.geteuid(), _ROOT):
         raise DataDirectoryError(
@@ -38,8 +34,7 @@ def check_directory(directory: Path) -> None:
 def read_private(file: Path) -> bytes:
     """Read a file that only its owner can open.
 
-    Raises FileNotFoundError if it is missing, OSError if it is unreadable or a symbolic link, and DataDirectoryError if
-    other users can open it.
+    Raises FileNotFoundError, OSError if it is a symbolic link, and DataDirectoryError if other users can open it.
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as stream:
@@ -60,8 +55,7 @@ def write_private(file: Path, raw: bytes) -> None:
 def make_private(file: Path) -> None:
     """Create an empty private file before a library opens it, or make an existing file private.
 
-    Raises OSError if this fails or it is a symbolic link, and DataDirectoryError if other users own it or can write to
-    it.
+    Raises OSError if it is a symbolic link, and DataDirectoryError if other users own it or can write to it.
     """
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
     try:

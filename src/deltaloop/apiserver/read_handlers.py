@@ -26,8 +26,6 @@ from deltaloop.apiserver.watch_stream import send_watch
 
 @final
 class ReadHandlers:
-    """Handlers of read requests of one server."""
-
     def __init__(
         self,
         answering: Answering,
@@ -36,11 +34,7 @@ class ReadHandlers:
         bookmark_interval: float,
         settle: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """Configure the handlers.
-
-        ``bookmark_interval`` is in seconds. ``settle`` waits until all writes are durable. None without a data
-        directory.
-        """
+        """Configure the handlers; ``bookmark_interval`` is in seconds, ``settle`` None without a data directory."""
         self._answering = answering
         self._store = answering.state.store
         self._signal = signal
@@ -64,10 +58,7 @@ class ReadHandlers:
             raise status_errors.too_large_resource_version(revision, self._store.revision) from None
 
     async def get(self, request: web.BaseRequest, route: Route, *, stale_at: int | None = None) -> web.Response:
-        """Return one object or its ``Scale``, or raise ApiError.
-
-        ``stale_at`` is the revision, or None for the current one.
-        """
+        """Return one object or its ``Scale``, currently or at a revision, or raise ApiError."""
         rendering = self._answering.rendering(request, route.served)
         await self._reach(requests.check_revision(request.query.get("resourceVersion", "")))
         reported = (obj for obj in route.served.strategy.reported if obj.name == route.name)
@@ -82,7 +73,7 @@ class ReadHandlers:
         return json_answer(await self._answering.written(rendering, found), self._answering.headers)
 
     async def list(self, request: web.BaseRequest, route: Route, *, stale_at: int | None = None) -> web.Response:
-        """Return a list or a page of it, or raise ApiError. ``stale_at`` has the same meaning as in ``get``."""
+        """Return a list or a page of it, or raise ApiError."""
         served = route.served
         rendering = self._answering.rendering(request, served, "list")
         query = requests.parse_list_query(request.query)
@@ -105,17 +96,14 @@ class ReadHandlers:
                 resource=served.storage,
                 prefix=served.prefix(route.namespace),
                 selection=selection,
-                always_continue=served.flags.self_described,
+                self_described=served.flags.self_described,
             ),
             scans=not selection.everything or (plan.at is not None and plan.at < self._store.revision),
         )
         return json_answer(await self._answering.written_list(rendering, listed), self._answering.headers)
 
     async def watch(self, exchange: Exchange, route: Route) -> web.StreamResponse:
-        """Send a watch stream until its deadline or the end of the server. Cancellation is safe.
-
-        Raises ApiError before the stream has started.
-        """
+        """Send a watch stream until its deadline or the end of the server. Raises ApiError only before it starts."""
         request = exchange.request
         served = route.served
         rendering = self._answering.rendering(request, served, "watch")

@@ -28,11 +28,7 @@ class Received(NamedTuple):
 async def receive(
     answering: Answering, exchange: Exchange, route: Route, kind: str, *, applies: bool | None = None
 ) -> Received:
-    """Read the options and the body of a create, update or patch.
-
-    ``kind`` is the kind of the options, and ``applies`` specifies whether a patch is an apply (None for other verbs).
-    Raises ApiError if the response form, an option or the body is rejected.
-    """
+    """Read the options and the body, or raise ApiError; ``applies`` is None unless the verb is patch."""
     request = exchange.request
     rendering = answering.rendering(request, route.served)
     options = options_of(request, kind, applies=applies)
@@ -54,10 +50,7 @@ def context_of(
     body: SentBody | None = None,
     notes: Notes | None = None,
 ) -> WriteContext:
-    """Return the context of a request's write.
-
-    ``options`` is None if the request has none, and ``notes`` None selects those of the request.
-    """
+    """Return the context of a request's write; ``notes`` None selects those of the request."""
     now, uid, random = moment
     present = (
         state.objects.get(route.served.storage, route.served.key(route.namespace, route.name)) if route.name else None

@@ -1,7 +1,6 @@
 """Embedded API server: sockets, TLS, users and controllers.
 
-It runs on the event loop that enters it, listens on loopback only, and by default serves HTTP/1.1 over TLS with a
-random token. Without a data directory, all data is in memory and lost when it stops.
+It runs on the event loop that enters it, and listens on loopback only.
 """
 
 from __future__ import annotations

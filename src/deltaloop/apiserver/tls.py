@@ -1,7 +1,6 @@
 """TLS for a local server: certificate authority, server certificate and client certificates.
 
-Validity depends on the system clock, regardless of the server's clock for objects, because verification uses the system
-clock. Keys stay in memory, except for the CA's key in a data directory, so that kubeconfigs survive a restart.
+Validity depends on the system clock, because verification does. Only the CA's key is stored, in a data directory.
 """
 
 from __future__ import annotations
@@ -46,8 +45,6 @@ class IssuedCertificate:
 
 @final
 class CertificateAuthority:
-    """Certificate authority for the server's certificate and for client certificates."""
-
     def __init__(self, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> None:
         self._key = key
         self._certificate = certificate
@@ -81,7 +78,6 @@ class CertificateAuthority:
 
     @property
     def ca_pem(self) -> bytes:
-        """CA certificate for kubeconfigs."""
         return certificate_pem(self._certificate)
 
     def to_pem(self) -> bytes:
@@ -89,10 +85,7 @@ class CertificateAuthority:
         return key_pem(self._key) + self.ca_pem
 
     def server_context(self, *, host: str) -> ssl.SSLContext:
-        """Return a TLS context with a certificate for ``host`` and the loopback names.
-
-        Client certificates are optional.
-        """
+        """Return a TLS context for ``host`` and the loopback names; client certificates are optional."""
         key, start = new_key(), datetime.now(UTC) - _SKEW
         certificate = x509_certificates.sign_leaf(
             key,
@@ -126,10 +119,7 @@ class CertificateAuthority:
 
 
 def user_of_certificate(certificate: Mapping[str, object]) -> User | None:
-    """Return the user of a verified client certificate in the format of ``ssl``, or None without a common name.
-
-    Source: apiserver pkg/authentication/request/x509 (``CommonNameUserConversion``).
-    """
+    """Return the user of a verified client certificate in the format of ``ssl``, or None without a common name."""
     subject = cast("tuple[tuple[tuple[str, str], ...], ...]", certificate.get("subject", ()))
     parts = [part for relative in subject for part in relative]
     name = next((value for kind, value in parts if kind == "commonName"), "")
@@ -145,10 +135,7 @@ def new_key() -> ec.EllipticCurvePrivateKey:
 
 
 def load_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
-    """Read a key that ``key_pem`` wrote.
-
-    Raises MissingExtraError without the extra ``server``, and ValueError if invalid.
-    """
+    """Read a key that ``key_pem`` wrote, or raise MissingExtraError without the extra ``server``, or ValueError."""
     _require_cryptography()
     from cryptography.hazmat.primitives.asymmetric import ec
 

@@ -1,7 +1,5 @@
 """Keys of service account tokens: RSA, or a NIST curve (ES256, ES384, ES512).
 
-A PEM file can contain several private keys, public keys or certificates.
-
 Source: client-go util/keyutil; Kubernetes pkg/serviceaccount/jwt.go; RFC 7518, sections 3.3 and 3.4.
 """
 
@@ -41,23 +39,16 @@ class CheckingKey(Protocol):
 
 
 class SigningKey(Protocol):
-    """Signer for one algorithm."""
-
     @property
-    def public(self) -> CheckingKey:
-        """Verifier of its signatures."""
-        ...
+    def public(self) -> CheckingKey: ...
 
-    def sign(self, signed: bytes) -> bytes:
-        """Return the signature."""
-        ...
+    def sign(self, signed: bytes) -> bytes: ...
 
 
 def checking_keys(pem: bytes) -> tuple[CheckingKey, ...]:
-    """Read all keys of a PEM file, and return their public keys.
+    """Read the public keys of all keys and certificates in a PEM file.
 
-    Raises MissingExtraError without the extra ``server``, and ValueError if there is no key or a key is unusable. The
-    message contains no part of the file.
+    Raises MissingExtraError without the extra ``server``, and ValueError without part of the file.
     """
     found = tuple(_checking_key(block.group(1), block.group(0)) for block in _BLOCK.finditer(pem))
     if not found:
@@ -66,10 +57,7 @@ def checking_keys(pem: bytes) -> tuple[CheckingKey, ...]:
 
 
 def signing_key(pem: bytes) -> SigningKey:
-    """Read a private key.
-
-    Raises MissingExtraError without the extra ``server``, and ValueError if it is invalid or of an unsupported type.
-    """
+    """Read a private key; raises MissingExtraError without the extra ``server``, and ValueError."""
     try:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ec, rsa

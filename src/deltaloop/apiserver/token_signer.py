@@ -22,12 +22,7 @@ class TokenSigner:
     """Signing key, created on demand by default, and the accepted keys for verification."""
 
     def __init__(self, pem: bytes = b"", *, accepted: Iterable[bytes] = ()) -> None:
-        """Use these keys in PEM.
-
-        Args:
-            pem: Private key for signing. Empty to create a new key.
-            accepted: Additional public or private keys for verification.
-        """
+        """Use these PEM keys: one to sign (empty to create one), and others that are accepted."""
         self._pem = pem
         self._accepted = tuple(accepted)
         self._key: SigningKey | None = None
@@ -39,7 +34,7 @@ class TokenSigner:
     def sign(self, claims: dict[str, object]) -> str:
         """Return a signed token.
 
-        Raises MissingExtraError without the extra ``server``, and ValueError if the configured key is unusable.
+        Raises MissingExtraError without the extra ``server``, and ValueError for an unusable key.
         """
         if self._key is None:
             self._key = signing_key(self._pem or key_pem(new_key()))

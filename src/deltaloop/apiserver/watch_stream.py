@@ -2,17 +2,13 @@
 
     CHANGE ──(change, fault, or time: ``look``)──▶ step ──▶ what it needs next: CHANGE, ROOM, DURABLE, CONVERSION or END
 
-``step`` sends all available events without waiting, and returns the next condition. The stream's task waits for that
-condition. While it waits only for changes, ``look`` runs the step directly in the notification, so that a change for a
-hundred watches does not wake a hundred tasks.
+``step`` sends all available events without waiting, and returns the next condition. While the stream waits only for
+changes, ``look`` runs the step in the notification, so that a change for a hundred watches does not wake a hundred
+tasks.
 
-All available events are sent in one chunk, because each write is a TLS record and a system call. Events are not delayed
-to combine them, except that with many watches the pending requests are handled first (``ChangeSignal``). Chunks are
-encoded here, because aiohttp's writer costs more than the encoding of a line.
-
-There is no buffer for slow clients: events are taken from the store's window when the connection has room, and a client
-that falls behind the window gets 410 Expired. A client that reads nothing for ``WRITE_PATIENCE`` seconds is
-disconnected.
+All available events are sent in one chunk, because each write is a TLS record and a system call. Chunks are encoded
+here, because aiohttp's writer costs more than the encoding of a line. A client that falls behind the store's window
+gets 410 Expired, and one that reads nothing for ``WRITE_PATIENCE`` seconds is disconnected.
 """
 
 from __future__ import annotations
@@ -56,17 +52,8 @@ async def send_watch(
 ) -> web.StreamResponse:
     """Send a watch stream until its deadline, an error event, or the end of the server. Cancellation is safe.
 
-    Args:
-        exchange: Request with its injected faults.
-        watcher: State of the watch.
-        rendering: Encoder of events.
-        signal: Signal of changes.
-        resource: Plural and group of the watched resource.
-        epoch: Function that returns the seconds since 1970, for ages in Tables.
-        still_served: Function that returns whether the resource is still served, because the stream ends with its CRD.
-        headers: Headers of the response, which are sent immediately.
-        convert: Function that converts the objects that the watcher requires.
-        settle: Function that waits until sent events are durable. None without a data directory.
+    The headers are sent immediately. ``epoch`` returns seconds since 1970, for ages in Tables. ``still_served`` ends
+    the stream with its CRD. ``settle`` waits until sent events are durable (None without a data directory).
     """
     response = web.StreamResponse(headers={**headers, "Content-Type": "application/json"})
     if exchange.notes.deprecation:
@@ -106,8 +93,6 @@ class _Need(Enum):
 
 
 class _Stream:
-    """Response of one watch."""
-
     def __init__(
         self,
         exchange: Exchange,
@@ -145,7 +130,6 @@ class _Stream:
         self._exchange.started()
 
     async def run(self) -> None:
-        """Send events until the stream ends."""
         need = self._step()
         while need is not _Need.END:
             if need is _Need.CHANGE:

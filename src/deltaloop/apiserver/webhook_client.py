@@ -53,11 +53,7 @@ class _NotCalledError(Exception):
 
 @lru_cache(maxsize=64)
 def _trusting(authority: str) -> ssl.SSLContext:
-    """Return a TLS context that trusts only the given CA certificates, or those of the system if none are given.
-
-    Like in Go, each given certificate is trusted, even if it is not a CA, extensions of RFC 5280 are optional, and text
-    between certificates is ignored.
-    """
+    """Return a TLS context that trusts the given certificates, CAs or not like Go, or the system's CAs."""
     if not authority:
         return ssl.create_default_context()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -72,25 +68,17 @@ class WebhookClient:
     """Webhook client of one server, for concurrent calls."""
 
     def __init__(self, services: Mapping[str, str], hosts: frozenset[str], incoming: Incoming | None = None) -> None:
-        """Configure the client.
-
-        Args:
-            services: Addresses of services by ``namespace/name`` or ``namespace/name:port``.
-            hosts: Hosts that URLs can use in addition to local hosts.
-            incoming: Shared memory limit for responses. None creates a separate limit.
-        """
+        """Configure the client; services are named ``namespace/name`` or ``namespace/name:port``."""
         self.services: dict[str, str] = dict(services)
         self._hosts = hosts
         self._incoming = incoming or Incoming()
         self._session: aiohttp.ClientSession | None = None
 
     async def answer(self, question: Hashable) -> object:
-        """Perform the calls of a question concurrently, and return their results."""
         assert isinstance(question, WebhookCalls)
         return tuple(await asyncio.gather(*(self._call(call) for call in question.calls)))
 
     async def close(self) -> None:
-        """Close idle connections."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()

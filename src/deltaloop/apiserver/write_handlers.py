@@ -1,7 +1,4 @@
-"""Handlers of write requests: create, update, patch, apply and delete.
-
-The order of checks is the real server's: response form, options, body, and content of the body.
-"""
+"""Handlers of write requests, with the real server's order of checks: response form, options, body, content."""
 
 from __future__ import annotations
 
@@ -42,11 +39,6 @@ _AT_ONCE: Final = 16
 
 @final
 class WriteHandlers:
-    """Handlers of write requests of one server. Each write is one transaction (``large_writes``).
-
-    The methods raise ApiError for failures. No object has changed then.
-    """
-
     def __init__(self, answering: Answering, writes: LargeWrites) -> None:
         self._answering = answering
         self._writes = writes
@@ -130,7 +122,7 @@ class WriteHandlers:
                     await self._writes.run(lambda context: delete(context, options, one_of_many=True), context)
             finally:
                 exchange.notes.add(notes)
-        metadata = list_metadata(listed_at, always_continue=served.flags.self_described)
+        metadata = list_metadata(listed_at, shard=selection.shard, self_described=served.flags.self_described)
         return json_answer(await answering.written_list(rendering, Listed(found, metadata)), answering.headers)
 
 

@@ -5,15 +5,11 @@
     expression = cel.Environment(variables={"self": cel.DYN}).compile("self.replicas <= self.maxReplicas")
     expression.evaluate({"self": {"replicas": 3, "maxReplicas": 5}})  # True
 
-``lexer``, ``parser`` and ``checker`` produce a typed tree (``syntax``), which ``compiler`` turns into closures. A
-``Library`` contains functions as data, and the language's operators are also libraries.
+A ``Library`` contains functions as data, including the language's operators. Types are checked again at run time, so a
+value of an undeclared type causes a CEL error and never a Python error. An error of an operand is the error of its
+call, but ``&&``, ``||``, ``all`` and ``exists`` discard it if a different operand decides the result.
 
-Types are checked again at run time, so a value of an undeclared type causes a CEL error and never a Python error. An
-error of an operand is the error of its call, but ``&&``, ``||``, ``all`` and ``exists`` discard it if a different
-operand decides the result. An exceeded budget ends the evaluation.
-
-Costs are counted only if a budget is set, in separately compiled closures, so that other evaluations do not pay for it.
-Only ``kubernetes`` depends on Kubernetes.
+Costs are counted only if a budget is set, in separately compiled closures. Only ``kubernetes`` depends on Kubernetes.
 
 Source: github.com/google/cel-spec doc/langdef.md; cel-go 0.29, which kube-apiserver uses.
 """

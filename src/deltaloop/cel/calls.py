@@ -100,10 +100,7 @@ _UNKNOWN: Final = object()
 def priced_call_of_two(
     compute: Implementation | None, choose: Chooser, operands: Sequence[Closure], price: Price
 ) -> Closure:
-    """Return a call with two arguments that counts its cost, even if one is an error.
-
-    Each argument is evaluated once, because a second evaluation would double the work per level of the tree.
-    """
+    """Return a call with two arguments that counts its cost; evaluating them twice would double the work per level."""
     left, right = operands
     known: dict[tuple[type[object], type[object]], Implementation] = {}
 

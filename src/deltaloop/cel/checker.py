@@ -44,8 +44,6 @@ from deltaloop.cel.unification import Substitution, differ, is_dyn, most_general
 
 @final
 class Reference(msgspec.Struct, frozen=True):
-    """Resolved name: a variable, or a type."""
-
     name: str
     meaning: Type | None = None
 
@@ -68,11 +66,7 @@ class Checked(msgspec.Struct):
 
 @final
 class Declarations(msgspec.Struct, frozen=True):
-    """Names that an expression can use.
-
-    Attributes:
-        container: Prefix that is tried first for names, for example ``a.b``. The name is cel-spec's.
-    """
+    """Names that an expression can use; ``container`` is a prefix that is tried first, for example ``a.b``."""
 
     functions: Mapping[str, tuple[Overload, ...]]
     variables: Mapping[str, Type]
@@ -82,7 +76,6 @@ class Declarations(msgspec.Struct, frozen=True):
 
 
 def check(tree: Node, declarations: Declarations) -> Checked:
-    """Check an expression. Its errors are in ``faults``."""
     checker = _Checker(tree, declarations)
     checker.check(tree)
     checker.finish()
@@ -90,8 +83,6 @@ def check(tree: Node, declarations: Declarations) -> Checked:
 
 
 class _Checker:
-    """Walk over a tree. ``_scopes`` has the variables of the enclosing macros."""
-
     def __init__(self, tree: Node, declarations: Declarations) -> None:
         self.found = Checked(tree)
         self._declarations = declarations
@@ -99,12 +90,10 @@ class _Checker:
         self._scopes: list[dict[str, Type]] = []
 
     def finish(self) -> None:
-        """Replace the type variables in all types."""
         for key, found in self.found.types.items():
             self.found.types[key] = self._substitution.applied(found, unbound=DYN)
 
     def check(self, node: Node) -> Type:
-        """Find the types of a node and its descendants."""
         found = self._found(node)
         self.found.types[id(node)] = found
         return found

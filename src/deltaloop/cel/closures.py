@@ -15,8 +15,6 @@ UNBOUND: Final = object()
 
 
 def counted_if(closure: Closure, is_found: Callable[[Any], bool]) -> Closure:
-    """Return a closure that counts one unit if its result passes the test."""
-
     def counted(frame: Frame) -> Any:
         value = closure(frame)
         if is_found(value):
@@ -27,7 +25,6 @@ def counted_if(closure: Closure, is_found: Callable[[Any], bool]) -> Closure:
 
 
 def is_present(value: Any) -> bool:
-    """Return whether a value is not an empty optional."""
     return kind_of(value) is not OptionalValue or value.present is True
 
 

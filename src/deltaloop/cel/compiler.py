@@ -1,13 +1,9 @@
 """Compile a checked tree to closures over plain values.
 
 A program is a function of a frame, which is a list with a slot for each variable. Parts without variables are computed
-at compile time. A closure checks the types of values before it calls an implementation, because a variable can hold a
-value of an undeclared type.
-
-With a budget, the tree is compiled a second time. A *region* is a part that is always evaluated together: the whole
-expression, one turn of a loop, or one side of ``&&`` or ``? :``. Its known cost is added at once. Costs that depend on
-values are counted by their closures. Values that cel-go computes before a program runs have no cost: lists and maps of
-constants, and conversions of constants.
+at compile time. With a budget, the tree is compiled a second time. A *region* is a part that is always evaluated
+together, such as one turn of a loop or one side of ``&&``. Its known cost is added at once, and closures count costs
+that depend on values. Lists and maps of constants, and conversions of constants, have no cost.
 """
 
 from __future__ import annotations
@@ -118,10 +114,7 @@ _MAP_KEYS: Final = frozenset({str, int, bool, Uint, float, type(None)})
 
 
 class Compiler:
-    """Compiler of one checked tree. ``variables`` has the slots of the variables that the tree uses."""
-
     def __init__(self, checked: Checked, costs: Mapping[str, Cost] | None = None) -> None:
-        """Prepare a tree. With ``costs`` by function name, the closures count their costs."""
         self._checked = checked
         self._costs = costs
         self._constants: dict[Closure, Any] = {}
@@ -139,7 +132,6 @@ class Compiler:
         self._later: int = 0  # number of fields and indexes in a chain after the next node
 
     def compile(self, node: Node) -> Closure:
-        """Return the closure of a node."""
         later, self._later = self._later, 0
         match node:
             case Literal():
@@ -259,10 +251,7 @@ class Compiler:
         return self.slots - 1
 
     def _qualified(self, operand: Node, later: int, *, optional: bool, tested: bool = False) -> tuple[Closure, bool]:
-        """Compile the operand of a field or an index. Return whether the lookup can miss, which then has no cost.
-
-        An operand that is not a chain of fields costs one more unit, and ``has`` costs one less.
-        """
+        """Compile the operand of a field or an index. Return whether the lookup can miss, which then has no cost."""
         is_chain = self._attribute_cost(operand) is not None
         may_miss = optional or optional_parameter(self._checked.types[id(operand)]) is not None
         if is_chain:
@@ -426,7 +415,6 @@ class Compiler:
         return plain_call(overloads, operands, name)
 
     def _check_patterns(self, overloads: Sequence[Overload], operands: list[Closure], offset: int) -> None:
-        """Report invalid constant patterns, because cel-go compiles them before a program runs."""
         for overload in overloads:
             if overload.pattern is not None and operands[overload.pattern] in self._plain:
                 pattern = self._constants[operands[overload.pattern]]

@@ -1,7 +1,6 @@
-"""Costs of calls in cel-go's units: actual costs, and estimates before an evaluation.
+"""Costs of calls in cel-go's units of about 50 ns: actual costs, and estimates before an evaluation.
 
-A unit is about 50 ns on a server. Names, fields and most calls cost one unit, and reading a string costs a tenth of its
-length. In estimates, sizes and costs are ranges.
+Names, fields and most calls cost one unit, and reading a string costs a tenth of its length.
 
 Source: cel-go checker/cost.go, interpreter/runtimecost.go, common/cost.go.
 """
@@ -71,14 +70,7 @@ SizeHints: TypeAlias = Callable[[tuple[str, ...]], Estimate | None]
 
 @final
 class Operand(msgspec.Struct, frozen=True):
-    """Known properties of an argument before an evaluation.
-
-    Attributes:
-        type: Type of the value.
-        path: Path from a variable, or () if it is computed.
-        size: Size of the value, or None if it is unknown.
-        literal: Value of a constant.
-    """
+    """Argument before an evaluation; its path is () if it is computed, and its size None if it is unknown."""
 
     type: Type
     path: tuple[str, ...]
@@ -87,7 +79,6 @@ class Operand(msgspec.Struct, frozen=True):
 
     @property
     def any_size(self) -> Estimate:
-        """Size, possibly unlimited."""
         return self.size or ANY_SIZE
 
 
@@ -103,7 +94,6 @@ class CallShape(msgspec.Struct, frozen=True):
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """Arguments, after the target of a method."""
         return self.arguments if self.target is None else (self.target, *self.arguments)
 
 
@@ -119,8 +109,6 @@ class Cost(msgspec.Struct, frozen=True):
     """Cost of a call.
 
     Attributes:
-        actual: Function for the cost after the call.
-        estimated: Function for the cost before the evaluation.
         reads: Arguments that determine the actual cost, or None if the result does as well.
     """
 
@@ -143,7 +131,6 @@ def size_of(value: Any) -> int:
 
 
 def through_text(size: int, factor: float = TEXT_FACTOR) -> int:
-    """Return the cost of reading a string."""
     return math.ceil(size * factor)
 
 
@@ -177,12 +164,10 @@ def _joined_estimate(call: CallShape) -> CallEstimate:
 
 
 def matched(values: Sequence[Any], result: Any) -> int:  # noqa: ARG001
-    """Return the cost of matching a string with a pattern."""
     return through_text(1 + size_of(values[0])) * through_text(size_of(values[1]), PATTERN_FACTOR)
 
 
 def matched_estimate(call: CallShape) -> CallEstimate:
-    """Estimate the cost of matching a string with a pattern."""
     text, pattern = call.operands[:2]
     return text.any_size.plus(ONE).by(TEXT_FACTOR).times(pattern.any_size.by(PATTERN_FACTOR)), None
 

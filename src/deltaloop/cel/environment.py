@@ -180,7 +180,6 @@ class _Compiled:
         self.slots: int = max(compiler.slots, FIRST_SLOT)
 
     def frame(self, bindings: Mapping[str, object] | None, budget: int | None = None) -> list[Any]:
-        """Return the variables of one evaluation."""
         frame: list[Any] = [UNBOUND] * self.slots
         frame[SPENT] = self.fixed
         frame[BUDGET] = budget
@@ -192,7 +191,6 @@ class _Compiled:
         return frame
 
     def value(self, frame: list[Any]) -> object:
-        """Evaluate the program once."""
         try:
             value = self.run(frame)
             if isinstance(value, FailedValue):

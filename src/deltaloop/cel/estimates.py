@@ -85,7 +85,6 @@ class _Local(msgspec.Struct, frozen=True):
 
 
 def estimate(checked: Checked, hints: SizeHints, function_costs: Mapping[str, Cost]) -> Estimate:
-    """Estimate the cost of a checked expression."""
     return _Estimator(hints, function_costs).cost(_Expander(checked).part(checked.tree))
 
 

@@ -37,7 +37,6 @@ class ExpressionFault:
 
 
 def fault_at(source: str, offset: int, message: str) -> ExpressionFault:
-    """Return an error at a position of a text."""
     if offset < 0:
         return ExpressionFault(message, -1, -1, 0)
     before = source[:offset]
@@ -83,10 +82,7 @@ class CostLimitError(EvaluationError):
 
 
 class InternalError(Exception):
-    """cel-go itself fails on a value, which ends the whole expression with an evaluation error.
-
-    ``message`` is Go's message.
-    """
+    """cel-go itself fails on a value, which ends the whole expression with Go's ``message``."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)

@@ -14,10 +14,7 @@ Leaf: TypeAlias = Callable[[object, str], object]
 
 
 def plain_json(value: object) -> object | None:
-    """Return a scalar as JSON, or None for null and values without a JSON form.
-
-    Bytes become base64, and timestamps and durations become strings, like in protobuf's JSON.
-    """
+    """Return a scalar as protobuf's JSON (base64 for bytes), or None for null and values without a form."""
     kind = kind_of(value)
     if kind is Timestamp:
         return timestamp_text(cast("Timestamp", value))
@@ -31,11 +28,7 @@ def plain_json(value: object) -> object | None:
 
 
 def as_json(value: object, leaf: Leaf, key: Callable[[object], str], path: str = "") -> object:
-    """Return a value as JSON. Optional values are replaced with their content.
-
-    ``leaf`` converts values without parts, including empty optionals. ``key`` converts keys of maps to strings.
-    ``path`` is the path of the value, for example ``.a[0]``.
-    """
+    """Return a value as JSON; ``leaf`` converts values without parts and empty optionals, ``key`` keys of maps."""
     kind = kind_of(value)
     if kind is dict or kind is ObjectValue:
         entries = [(key(name), inner) for name, inner in cast("dict[Any, object]", value).items()]

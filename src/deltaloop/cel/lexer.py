@@ -43,8 +43,6 @@ _WORD_SIGNS: Final = frozenset({"in", "true", "false", "null"})
 
 
 class Token(NamedTuple):
-    """Token: its kind, text, and offset in characters."""
-
     kind: str
     text: str
     offset: int

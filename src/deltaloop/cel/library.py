@@ -1,8 +1,4 @@
-"""Function libraries as data.
-
-The checker selects overloads by declared types. At run time, the types of the values select the implementation, because
-they can differ.
-"""
+"""Function libraries as data; at run time, the types of the values select the overload, because they can differ."""
 
 from __future__ import annotations
 
@@ -59,14 +55,12 @@ _Written: TypeAlias = (
 def function(
     name: str, parameters: tuple[Type, ...], result: Type, implementation: _Written, cost: Cost | None = None
 ) -> Overload:
-    """Return an overload that is called as ``f(a)``."""
     return Overload(name, parameters, result, implementation, cost=cost)
 
 
 def method(
     name: str, parameters: tuple[Type, ...], result: Type, implementation: _Written, cost: Cost | None = None
 ) -> Overload:
-    """Return an overload that is called as ``a.f()``."""
     return Overload(name, parameters, result, implementation, is_method=True, cost=cost)
 
 

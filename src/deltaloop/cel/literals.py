@@ -22,13 +22,11 @@ class MalformedLiteralError(ValueError):
 
 
 def string_value(text: str) -> str:
-    """Return the value of a string literal."""
     body, raw = _body(text)
     return body if raw else _ESCAPE.sub(_character, body)
 
 
 def bytes_value(text: str) -> bytes:
-    """Return the value of a bytes literal, which begins with ``b``."""
     body, raw = _body(text[1:])
     if raw:
         return body.encode()
@@ -41,7 +39,6 @@ def bytes_value(text: str) -> bytes:
 
 
 def int_value(text: str) -> int:
-    """Return the value of an integer literal with an optional sign."""
     number = int(text.replace("0x", ""), 16) if "0x" in text else _decimal(text)
     if INT_LEAST <= number <= INT_MOST:
         return number
@@ -49,7 +46,6 @@ def int_value(text: str) -> int:
 
 
 def uint_value(text: str) -> Uint:
-    """Return the value of an unsigned literal, which ends with ``u``."""
     number = int(text[2:-1], 16) if text.startswith("0x") else _decimal(text[:-1])
     if number <= UINT_MOST:
         return Uint(number)
@@ -57,7 +53,6 @@ def uint_value(text: str) -> Uint:
 
 
 def double_value(text: str) -> float:
-    """Return the value of a number with a decimal point or an exponent."""
     number = float(text)
     if number in {float("inf"), float("-inf")}:
         raise MalformedLiteralError("invalid double literal")

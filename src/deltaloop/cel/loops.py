@@ -2,11 +2,8 @@
 
 ``all`` and ``exists`` discard an error if a different element decides the result. The other loops also continue after
 an error, like in cel-go: an error of a condition replaces an earlier error, an error of a collected value does not. A
-collecting loop first runs without error handling, and runs again in careful mode after an error. Nested loops then
-start in careful mode, so that they do not run again at each level.
-
-The certain cost of a turn is added once for all turns. Bodies count the costs that depend on values. Long loops are
-charged to the account of the work (``schemas.work``) in parts.
+collecting loop first runs without error handling, and runs again in careful mode after an error, with its nested loops.
+Long loops are charged to the account of the work (``schemas.work``) in parts.
 
 Source: cel-spec doc/langdef.md, "Macros"; cel-go ext/comprehensions.go, ext/bindings.go, ext/lists.go.
 """
@@ -39,16 +36,7 @@ _AT_ONCE: Final = 256
 
 @final
 class Prices(NamedTuple):
-    """Costs of a loop in addition to its bodies.
-
-    Attributes:
-        each: Cost per turn.
-        kept: Cost per collected value.
-        stopped: Cost of an early end.
-        after: Cost at the end.
-        sorting: Cost of sorting in ``sortBy``.
-        failed: Cost per value that is not evaluated after an error.
-    """
+    """Costs of a loop in addition to its bodies; ``failed`` is per value that is not evaluated after an error."""
 
     each: int
     kept: int = 0
@@ -62,11 +50,7 @@ LoopBuilder: TypeAlias = Callable[[Closure, Sequence[int], Sequence[Closure], Pr
 
 
 def charge(frame: Frame, cost: int) -> None:
-    """Add a cost.
-
-    Raises:
-        CostLimitError: If the budget is exceeded.
-    """
+    """Add a cost, or raise CostLimitError."""
     frame[SPENT] += cost
     if frame[SPENT] > frame[BUDGET]:
         raise CostLimitError
@@ -339,22 +323,14 @@ def _as_map(entries: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
 
 
 def insert(mapping: dict[Any, Any], key: Any, value: Any) -> None:
-    """Add a new entry to a map.
-
-    Raises:
-        EvaluationError: If the key exists.
-    """
+    """Add a new entry to a map, or raise EvaluationError."""
     if not is_missing(find(mapping, key)):
         raise EvaluationError(f"insert failed: key {key} already exists")
     put(mapping, key, value)
 
 
 def put(mapping: dict[Any, Any], key: Any, value: Any) -> None:
-    """Add or replace an entry of a map.
-
-    Raises:
-        EvaluationError: If a bool and a number would be the same key in Python. In cel-go, they are different keys.
-    """
+    """Add or replace an entry; raises EvaluationError if a bool and a number would be the same key in Python."""
     if key in mapping and is_missing(find(mapping, key)):
         raise EvaluationError(f"unsupported map: a bool and a number are both keys that mean {key!r}")
     mapping[key] = value
@@ -362,15 +338,12 @@ def put(mapping: dict[Any, Any], key: Any, value: Any) -> None:
 
 @final
 class Pending:
-    """Value of a bound name before its first use."""
-
     __slots__ = ("compute",)
 
     def __init__(self, compute: Closure) -> None:
         self.compute: Closure = compute
 
     def resolve(self, frame: Frame, slot: int) -> Any:
-        """Compute the value, and store it or its error."""
         try:
             frame[slot] = self.compute(frame)
         except CostLimitError:
@@ -393,7 +366,6 @@ def _bind(operand: Closure, slots: Sequence[int], bodies: Sequence[Closure], pri
 
 
 def charged(closure: Closure, cost: int) -> Closure:
-    """Return a closure that adds its certain cost."""
     if not cost:
         return closure
 

@@ -22,8 +22,6 @@ class MacroError(ValueError):
 
 @final
 class MacroCall(msgspec.Struct, frozen=True):
-    """Call as written."""
-
     name: str
     target: Node | None
     arguments: tuple[Node, ...]

@@ -1,6 +1,4 @@
-"""Equality, order, membership and indexes of plain values.
-
-Python's operators are wrong for a bool and a number (``True == 1``), for a NaN in a list, and for containers of these.
+"""Equality, order, membership and indexes of plain values, for which Python's operators are wrong (``True == 1``).
 
 Source: cel-spec doc/langdef.md, "Equality", "Ordering"; cel-go common/types.
 """
@@ -140,10 +138,7 @@ greater_or_equal: Final = ordering(operator.ge, "_>=_")
 
 
 def find(mapping: dict[Any, Any], key: Any) -> Any:
-    """Return the value of a key in a map, or a marker for ``is_missing``.
-
-    A number also finds an equal number of a different type, but not a bool.
-    """
+    """Return the value of a key, which may be an equal number of a different type, or a marker for ``is_missing``."""
     kind = kind_of(key)
     if kind is str:
         return mapping.get(key, _MISSING)
@@ -163,21 +158,15 @@ def find(mapping: dict[Any, Any], key: Any) -> Any:
 
 
 def is_missing(found: Any) -> bool:
-    """Return whether ``find`` found no value."""
     return found is _MISSING
 
 
 def shown_key(key: Any) -> str:
-    """Format a key for messages."""
     return ("true" if key else "false") if kind_of(key) is bool else str(key)
 
 
 def contains(element: Any, collection: Any) -> bool:
-    """Return whether a list contains an element, or a map contains a key.
-
-    Raises:
-        EvaluationError: If the map's value has failed, or no element is equal and one has failed.
-    """
+    """Return whether a list or map contains a value; raises EvaluationError if a failed value may decide."""
     if kind_of(collection) is dict:
         found = find(cast("dict[Any, Any]", collection), element)
         if kind_of(found) is FailedValue:
@@ -205,7 +194,6 @@ def contains(element: Any, collection: Any) -> bool:
 
 
 def index(operand: Any, key: Any) -> Any:
-    """Return an element of a list or a map."""
     kind = kind_of(operand)
     if kind is dict:
         found = find(operand, key)
@@ -233,7 +221,6 @@ def position(key: Any, length: int) -> int:
 
 
 def optional_index(operand: Any, key: Any) -> OptionalValue:
-    """Return an element of a list or a map as an optional value."""
     kind = kind_of(operand)
     if kind is OptionalValue:
         return optional_index(operand.value, key) if operand.present else NO_VALUE
@@ -254,7 +241,6 @@ def optional_index(operand: Any, key: Any) -> OptionalValue:
 
 
 def select(operand: Any, name: str) -> Any:
-    """Return a field of a map or an object."""
     kind = kind_of(operand)
     if kind is dict:
         if name in operand:
@@ -271,7 +257,6 @@ def select(operand: Any, name: str) -> Any:
 
 
 def has_field(operand: Any, name: str) -> bool:
-    """Return whether a map or an object has a field."""
     kind = kind_of(operand)
     if kind is dict:
         if name in operand and kind_of(operand[name]) is FailedValue:
@@ -325,7 +310,6 @@ def _charged_order(one: Any, other: Any) -> int:
 
 
 def sorting_key(values: list[Any]) -> list[Any]:
-    """Check that values can be sorted, and return them."""
     kinds = {kind_of(value) for value in values}
     if values and kind_of(values[0]) not in SIMPLE:
         raise EvaluationError("list elements must be comparable")

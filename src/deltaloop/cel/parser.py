@@ -71,11 +71,7 @@ class _SyntaxError(Exception):
 
 
 def parse(source: str, macros: Iterable[Macro] = ()) -> Node:
-    """Parse an expression.
-
-    Raises:
-        InvalidExpressionError: If the syntax is invalid.
-    """
+    """Parse an expression, or raise InvalidExpressionError."""
     if len(source) > LONGEST:
         message = f"expression code point size exceeds limit: size: {len(source)}, limit {LONGEST}"
         raise InvalidExpressionError(source, (fault_at(source, -1, message),))

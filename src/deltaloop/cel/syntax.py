@@ -1,8 +1,4 @@
-"""Syntax tree of an expression.
-
-Operators are calls with cel-go's names (``_+_``, ``_?_:_``, ``_[_]``). Unlike in cel-go, a macro such as ``all`` is a
-single node, so that its meaning stays visible.
-"""
+"""Syntax tree of an expression; operators are calls with cel-go's names (``_+_``), and a macro is a single node."""
 
 from __future__ import annotations
 
@@ -16,8 +12,6 @@ Scalar: TypeAlias = bool | int | float | str | bytes | None
 @final
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """Constant."""
-
     value: Scalar
     offset: int = dataclasses.field(default=0, compare=False)
 
@@ -57,8 +51,6 @@ class FunctionCall:
 @final
 @dataclass(frozen=True, slots=True)
 class ListLiteral:
-    """List ``[a, ?b]``. ``optional`` has the indexes of items with a question mark."""
-
     items: tuple[Node, ...]
     optional: frozenset[int] = frozenset()
     offset: int = dataclasses.field(default=0, compare=False)
@@ -78,8 +70,6 @@ class MapEntry:
 @final
 @dataclass(frozen=True, slots=True)
 class MapLiteral:
-    """Map ``{a: b, ?c: d}``."""
-
     entries: tuple[MapEntry, ...]
     offset: int = dataclasses.field(default=0, compare=False)
 
@@ -87,8 +77,6 @@ class MapLiteral:
 @final
 @dataclass(frozen=True, slots=True)
 class ObjectLiteral:
-    """Object ``Name{field: value}``."""
-
     name: str
     entries: tuple[MapEntry, ...]
     offset: int = dataclasses.field(default=0, compare=False)
@@ -97,14 +85,7 @@ class ObjectLiteral:
 @final
 @dataclass(frozen=True, slots=True)
 class Comprehension:
-    """Macro with its own variables: ``operand.all(x, x > 0)``, ``cel.bind(x, operand, x + x)``.
-
-    Attributes:
-        macro: Name, for example ``all`` or ``transformMap``.
-        operand: Range of the loop, or bound value.
-        variables: One or two names.
-        bodies: One expression, or a condition and an expression.
-    """
+    """Macro with its own variables: ``operand.all(x, x > 0)``, ``cel.bind(x, operand, x + x)``."""
 
     macro: str
     operand: Node

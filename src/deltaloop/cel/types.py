@@ -1,7 +1,4 @@
-"""Types of CEL, for the checker and as values of ``type(x)``.
-
-A type has a kind, a name and parameters: ``list(int)`` is the kind ``list`` with the parameter ``int``.
-"""
+"""Types of CEL, for the checker and as values of ``type(x)``: a kind, a name and parameters."""
 
 from __future__ import annotations
 
@@ -67,12 +64,10 @@ def optional_of(value: Type) -> Type:
 
 
 def type_of(instance: Type) -> Type:
-    """Return the type of a type."""
     return Type("type", "type", (instance,))
 
 
 def wrapper_of(value: Type) -> Type:
-    """Return the type of a value or null."""
     return Type("wrapper", "wrapper", (value,))
 
 

@@ -32,12 +32,10 @@ class Substitution:
         self._fresh = 0
 
     def fresh(self) -> Type:
-        """Return an unused type variable."""
         self._fresh += 1
         return Type("param", f"_var{self._fresh}")
 
     def assignable(self, given: Sequence[Type], wanted: Sequence[Type]) -> bool:
-        """Return whether the given types fit the wanted types, and store the values of type variables."""
         if len(given) == len(wanted) and all(map(_is_same_scalar, given, wanted)):
             return True
         before = self._bound
@@ -140,7 +138,6 @@ def optional_parameter(declared: Type) -> Type | None:
 
 
 def is_dyn(declared: Type) -> bool:
-    """Return whether a type is only known at run time."""
     return declared == DYN
 
 

@@ -34,7 +34,6 @@ Validator: TypeAlias = Callable[[Checked], Iterator[Fault]]
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """Return the direct children of a node in the order of the text."""
     match node:
         case Select():
             return (node.operand,)
@@ -52,7 +51,6 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Yield a node and its descendants."""
     waiting = [node]
     while waiting:
         found = waiting.pop()

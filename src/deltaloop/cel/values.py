@@ -1,7 +1,6 @@
 """Values without a Python equivalent.
 
-``Uint`` is a subclass of int, because Python's comparison and hash are three times as fast as a wrapper's. Timestamps
-and durations count nanoseconds like Go, because Python's types only have microseconds.
+``Uint`` is a subclass of int, because Python's comparison and hash are three times as fast as a wrapper's.
 """
 
 from __future__ import annotations
@@ -121,14 +120,12 @@ class LazyObject:
         self._failed: dict[str, EvaluationError] = {}
 
     def has(self, name: str) -> bool:
-        """Return whether a field exists, and compute it."""
         if name not in self._names:
             return False
         self.field(name)
         return True
 
     def field(self, name: str) -> object:
-        """Return the value of a field."""
         if name not in self._names:
             raise EvaluationError(f"no such key: {name}")
         if name in self._failed:
@@ -153,7 +150,6 @@ class ObjectValue(dict[str, object]):
         self.type_name: str = type_name
 
     def cel_equals(self, other: object) -> bool:
-        """Return whether another value has the same type and fields."""
         if not isinstance(other, ObjectValue) or self.type_name != other.type_name:
             return False
         charge_parts(self)
@@ -179,14 +175,12 @@ NO_VALUE: Final = OptionalValue(present=False)
 
 
 def as_int(number: int) -> int:
-    """Check that an integer fits 64 bits."""
     if INT_LEAST <= number <= INT_MOST:
         return number
     raise EvaluationError("integer overflow")
 
 
 def as_uint(number: int) -> Uint:
-    """Check that an unsigned integer fits 64 bits."""
     if 0 <= number <= UINT_MOST:
         return Uint(number)
     raise EvaluationError("unsigned integer overflow")

@@ -8,13 +8,14 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, TypeAlias
+from typing import Any, Final
 
 import typer
 
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver import ApiServer, Manifest, ServerOptions, StaticUser, read_manifests, read_token_table
 from deltaloop.cli.logging_flags import LogLevelFlag, set_up_logging
+from deltaloop.cli.option_flags import values_of, with_flags_of
 from deltaloop.cli.until_signal import run_until_signal
 from deltaloop.runtime.program.kubeconfig_file import check_may_write, remove_kubeconfig, write_kubeconfig
 from deltaloop.runtime.program.private_file import open_to_append
@@ -22,103 +23,83 @@ from deltaloop.runtime.program.private_file import open_to_append
 TOKEN_VARIABLE: Final = "DELTALOOP_TOKEN"
 
 
-_WriteKubeconfig: TypeAlias = Annotated[
-    Path | None, typer.Option(help="File for the kubeconfig, removed when the server stops.")
-]
-_IssuedCertificate: TypeAlias = Annotated[
-    bool, typer.Option("--client-certificate", help="Use a client certificate in the kubeconfig instead of the token.")
-]
-_InsecureHttp: TypeAlias = Annotated[
-    bool, typer.Option("--insecure-http", help="Serve plain HTTP, and allow every request.")
-]
-_Token: TypeAlias = Annotated[
-    str, typer.Option(help="Bearer token. Other users can see it in the process list: prefer --token-file.")
-]
-_TokenFile: TypeAlias = Annotated[
-    Path | None, typer.Option(help="File with the bearer token. Alternatively set DELTALOOP_TOKEN.")
-]
-_TokenAuthFile: TypeAlias = Annotated[
-    Path | None, typer.Option(help='File of more users, with lines token,user,uid,"group1,group2".')
-]
-_ServiceAccountSigningKey: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--service-account-signing-key-file",
-        help="Private key (PEM) that signs tokens of service accounts.",
-    ),
-]
-_ServiceAccountKeys: TypeAlias = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--service-account-key-file",
-        help="Keys (PEM, public or private) whose tokens of service accounts are also accepted. Repeatable.",
-    ),
-]
-_AuthorizationMode: TypeAlias = Annotated[str, typer.Option(help="AlwaysAllow or RBAC.")]
-_DataDirectory: TypeAlias = Annotated[
-    Path | None, typer.Option(help="Folder that keeps the objects. By default they are kept in memory only.")
-]
-_Fsync: TypeAlias = Annotated[
-    bool, typer.Option("--fsync", help="Sync each write to the disk before the response. Requires --data-dir.")
-]
-_Load: TypeAlias = Annotated[
-    Path | None, typer.Option(help="File or folder of manifests to load at the start, CRDs first.")
-]
-_Controllers: TypeAlias = Annotated[
-    str, typer.Option(help="Controllers to run in the server, such as gc,namespace,policy-status.")
-]
-_EnabledPlugins: TypeAlias = Annotated[
-    str, typer.Option(help="Admission plugins to enable, separated by commas, such as ServiceAccount.")
-]
-_DisabledPlugins: TypeAlias = Annotated[str, typer.Option(help="Admission plugins to disable, separated by commas.")]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiServerFlags:
+    """Flags of ``deltaloop apiserver``.
+
+    Attributes:
+        host: Address to listen on.
+        port: Port to listen on. 0 chooses a free port.
+        write_kubeconfig: File for a kubeconfig of an administrator, removed when the server stops.
+        client_certificate: Whether to write a client certificate into the kubeconfig instead of the token.
+        insecure_http: Whether to serve plain HTTP, and to allow all requests.
+        token: Bearer token. Prefer ``token_file``, because other users can see the command line.
+        token_file: File with the bearer token. Defaults to the value of DELTALOOP_TOKEN.
+        token_auth_file: File of more users. Each line is token,user,uid,"group1,group2".
+        service_account_signing_key_file: Private key in PEM format that signs the tokens of service accounts.
+            Defaults to a new key.
+        service_account_key_file: Public or private keys in PEM format. Tokens of service accounts that they signed are
+            also accepted. Repeatable.
+        authorization_mode: AlwaysAllow or RBAC.
+        data_dir: Folder to keep the objects in. Objects are kept in memory by default.
+        fsync: Whether to flush each write to the disk before the response. Requires ``data_dir``.
+        load: File or folder of manifests to load at the start. CRDs are loaded first.
+        audit: File for the audit log, one JSON object per line, or - for standard output.
+        controllers: Controllers to run in the server, separated by commas, for example gc,namespace,policy-status.
+        enable_admission_plugins: Admission plugins to enable, separated by commas, for example ServiceAccount.
+        disable_admission_plugins: Admission plugins to disable, separated by commas.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    write_kubeconfig: Path | None = None
+    client_certificate: bool = False
+    insecure_http: bool = False
+    token: str = ""
+    token_file: Path | None = None
+    token_auth_file: Path | None = None
+    service_account_signing_key_file: Path | None = None
+    service_account_key_file: tuple[Path, ...] = ()
+    authorization_mode: str = "AlwaysAllow"
+    data_dir: Path | None = None
+    fsync: bool = False
+    load: Path | None = None
+    audit: str = ""
+    controllers: str = ""
+    enable_admission_plugins: str = ""
+    disable_admission_plugins: str = ""
 
 
-def apiserver(
-    *,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on. By default a free port.", min=0, max=65535)] = 0,
-    write_kubeconfig: _WriteKubeconfig = None,
-    client_certificate: _IssuedCertificate = False,
-    insecure_http: _InsecureHttp = False,
-    token: _Token = "",
-    token_file: _TokenFile = None,
-    token_auth_file: _TokenAuthFile = None,
-    service_account_signing_key_file: _ServiceAccountSigningKey = None,
-    service_account_key_file: _ServiceAccountKeys = None,
-    authorization_mode: _AuthorizationMode = "AlwaysAllow",
-    data_dir: _DataDirectory = None,
-    fsync: _Fsync = False,
-    load: _Load = None,
-    audit: Annotated[
-        str, typer.Option(metavar="FILE", help="File for the audit log, one JSON object per line; - is stdout.")
-    ] = "",
-    controllers: _Controllers = "",
-    enable_admission_plugins: _EnabledPlugins = "",
-    disable_admission_plugins: _DisabledPlugins = "",
-    log_level: LogLevelFlag = "WARNING",
-) -> None:
+@with_flags_of(ApiServerFlags)
+def apiserver(*, log_level: LogLevelFlag = "WARNING", **flags: Any) -> None:
     """Run the embedded API server until Ctrl-C. By default it keeps objects in memory."""
     set_up_logging(log_level)
     try:
-        accepted = [read_key(file, "--service-account-key-file") for file in service_account_key_file or ()]
+        given = ApiServerFlags(**values_of(flags))
+        accepted = [read_key(file, "--service-account-key-file") for file in given.service_account_key_file]
         options = ServerOptions(
-            host=host,
-            port=port,
-            insecure_http=insecure_http,
-            token=None if insecure_http and not (token or token_file) else read_token(token, token_file),
-            users=read_users(token_auth_file),
-            service_account_key=read_key(service_account_signing_key_file, "--service-account-signing-key-file"),
+            host=given.host,
+            port=given.port,
+            insecure_http=given.insecure_http,
+            token=None
+            if given.insecure_http and not (given.token or given.token_file)
+            else read_token(given.token, given.token_file),
+            users=read_users(given.token_auth_file),
+            service_account_key=read_key(given.service_account_signing_key_file, "--service-account-signing-key-file"),
             accepted_service_account_keys=tuple(key for key in accepted if key is not None),
-            authorization_mode=authorization_mode,
-            controllers=_names(controllers),
-            enable_admission_plugins=_names(enable_admission_plugins),
-            disable_admission_plugins=_names(disable_admission_plugins),
-            data_dir=data_dir,
-            fsync=fsync,
-            audit=audit_to(audit),
+            authorization_mode=given.authorization_mode,
+            controllers=_names(given.controllers),
+            enable_admission_plugins=_names(given.enable_admission_plugins),
+            disable_admission_plugins=_names(given.disable_admission_plugins),
+            data_dir=given.data_dir,
+            fsync=given.fsync,
+            audit=audit_to(given.audit),
         )
         command = ApiServerCommand(
-            server=options, kubeconfig=write_kubeconfig, client_certificate=client_certificate, load=load
+            server=options,
+            kubeconfig=given.write_kubeconfig,
+            client_certificate=given.client_certificate,
+            load=given.load,
         )
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
@@ -160,12 +141,8 @@ class ApiServerCommand:
 async def serve(command: ApiServerCommand, say: Callable[[str], None]) -> None:
     """Run the server until it is canceled, and print one line when it is ready.
 
-    The kubeconfig is written after the server listens and all manifests are loaded, and removed when it stops. You can
-    therefore wait for the file.
-
-    Raises:
-        DeltaloopError: If the port or the data directory is in use, the kubeconfig belongs to another program, or a
-            manifest cannot be loaded.
+    The kubeconfig is written after the server listens and all manifests are loaded, and removed when it stops, so you
+    can wait for the file. Raises DeltaloopError.
     """
     if command.kubeconfig is not None:
         check_may_write(command.kubeconfig)
@@ -186,11 +163,7 @@ async def serve(command: ApiServerCommand, say: Callable[[str], None]) -> None:
 
 
 def read_token(given: str, file: Path | None) -> SecretText | None:
-    """Return the token from the flag, the file or the environment, or None.
-
-    Raises:
-        ValueError: If both flags are set, or the file is empty or unreadable.
-    """
+    """Return the token from the flag, the file or the environment, or None; raises ValueError."""
     if given and file is not None:
         raise ValueError("--token and --token-file are two tokens; give one")
     if file is not None:

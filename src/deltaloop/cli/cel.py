@@ -11,34 +11,46 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from deltaloop.cli.app import group
+
 if TYPE_CHECKING:
     from deltaloop import cel
 
-app: typer.Typer = typer.Typer(no_args_is_help=True, help="Check and evaluate expressions of Kubernetes' rules (CEL).")
+app: typer.Typer = group({"check": "cel:check", "eval": "cel:evaluate"})
 
 _Version = Annotated[
     str | None,
-    typer.Option(metavar="VERSION", help="Only what clusters of a version have, such as 1.33; else, everything."),
+    typer.Option(
+        metavar="VERSION",
+        help="Kubernetes version that limits the available functions, for example 1.33. Defaults to all.",
+    ),
 ]
-_Cost = Annotated[bool, typer.Option("--cost", help="Print what it costs, too, in cel-go's units.")]
-_Expression = Annotated[str, typer.Argument(metavar="EXPRESSION", help="Such as 'self.replicas <= 5'.")]
+_Cost = Annotated[bool, typer.Option("--cost", help="Also print the cost in cel-go's units.")]
+_Expression = Annotated[str, typer.Argument(metavar="EXPRESSION", help="Expression, for example 'self.replicas <= 5'.")]
 
 # First Kubernetes version with CEL rules (KEP-2876, alpha).
 _FIRST: Final = (1, 23)
 
 
-@app.command()
+@app.callback()
+def expressions() -> None:
+    """Check and evaluate expressions in CEL, the language of Kubernetes' validation rules."""
+
+
 def check(
     expression: _Expression,
     *,
     variable: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME[:TYPE]", help="A variable that it may name; of any type, if none is given."),
+        typer.Option(metavar="NAME[:TYPE]", help="Variable of the expression. TYPE is dyn by default. Repeatable."),
     ] = None,
     kubernetes: _Version = None,
     cost: _Cost = False,
 ) -> None:
-    """Print the type of an expression; or what is wrong with it and where, with exit code 2."""
+    """Print the type of an expression.
+
+    If the expression is invalid, print the errors with their positions, and exit with code 2.
+    """
     from deltaloop.cel import UNLIMITED
 
     compiled = _compiled(expression, _declared(variable or ()), kubernetes)
@@ -48,7 +60,6 @@ def check(
         typer.echo(f"cost: {least} to {'any' if most == UNLIMITED else most}")
 
 
-@app.command("eval")
 def evaluate(
     expression: _Expression,
     *,
@@ -56,14 +67,17 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="A variable's value, as JSON or YAML; @FILE reads a file, @- standard input.",
+            help="Variable with its value in JSON or YAML. @FILE reads a file, @- standard input. Repeatable.",
         ),
     ] = None,
-    budget: Annotated[int | None, typer.Option(help="End with an error above this cost.", min=0)] = None,
+    budget: Annotated[int | None, typer.Option(help="Maximum cost. A higher cost is an error.", min=0)] = None,
     kubernetes: _Version = None,
     cost: _Cost = False,
 ) -> None:
-    """Print the value of an expression as JSON; or its error, with exit code 2."""
+    """Print the value of an expression as JSON.
+
+    If the evaluation fails, print the error, and exit with code 2.
+    """
     from deltaloop import cel
     from deltaloop.cel.json_values import as_json
     from deltaloop.cel.operators import shown_key

@@ -14,27 +14,22 @@ KubeconfigFlag: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         "--kubeconfig",
-        metavar="FILE",
-        help="Kubeconfig file. By default KUBECONFIG, ~/.kube/config, or the service account of the pod.",
+        help="Kubeconfig file. Defaults to KUBECONFIG, ~/.kube/config, or the service account of the pod.",
         show_default=False,
     ),
 ]
 ContextFlag: TypeAlias = Annotated[
     str | None,
-    typer.Option("--context", metavar="NAME", help="Context of the kubeconfig. By default its current context."),
+    typer.Option("--context", help="Context in the kubeconfig. Defaults to the current context."),
 ]
 NamespaceFlag: TypeAlias = Annotated[
     str | None,
-    typer.Option("--namespace", "-n", metavar="NAME", help="Namespace. By default that of the context, or 'default'."),
+    typer.Option("--namespace", "-n", help="Namespace. Defaults to the namespace of the context, or 'default'."),
 ]
 
 
 def make_client(*, kubeconfig: Path | None, context: str | None, namespace: str | None) -> Client:
-    """Create the client for the flags without sending a request. Empty flags count as missing.
-
-    Raises:
-        ConfigError: If the configuration is missing or invalid. The command prints it and exits with code 2.
-    """
+    """Create the client for the flags without sending a request; raises ConfigError. Empty flags count as missing."""
     from deltaloop.client import connect
 
     return connect(kubeconfig=kubeconfig, context=context or None, namespace=namespace or None)

@@ -1,8 +1,6 @@
 """``deltaloop leader-elect``: client-go's example program, or a command that runs only while leading.
 
-Like the example, it exits with code 0 when it is stopped or loses leadership. With a command, it contends again after a
-loss. lease_keeper.py runs the command and ends it before the lease can expire, even if this process is killed or
-paused.
+lease_keeper.py runs the command and ends it before the lease can expire, even if this process is killed or paused.
 """
 
 from __future__ import annotations
@@ -45,39 +43,37 @@ _KILL_MARGIN: Final = 1.0
 
 def leader_elect(
     *,
-    lease_lock_name: Annotated[str, typer.Option(help="Name of the lock's object.")],
+    lease_lock_name: Annotated[str, typer.Option(help="Name of the lock object.")],
     lease_lock_namespace: Annotated[
-        str, typer.Option("--lease-lock-namespace", "--namespace", "-n", help="Namespace of the lock's object.")
+        str, typer.Option("--lease-lock-namespace", "--namespace", "-n", help="Namespace of the lock object.")
     ],
-    identity: Annotated[str, typer.Option("--id", help="Name of this candidate. By default a UUID.")] = "",
+    identity: Annotated[str, typer.Option("--id", help="Unique name of this candidate. Defaults to a UUID.")] = "",
     kubeconfig: KubeconfigFlag = None,
     context: ContextFlag = None,
-    verbosity: Annotated[int, typer.Option("-v", help="4 also prints each failed attempt.", min=0)] = 0,
+    verbosity: Annotated[int, typer.Option("-v", help="Log verbosity. 4 also logs each failed attempt.", min=0)] = 0,
     logtostderr: Annotated[
         bool,
         typer.Option(
-            "--logtostderr", help="Accepted as in client-go's example; the log always goes to standard error."
+            "--logtostderr", help="Has no effect, because the log is always on standard error.", show_default=False
         ),
     ] = True,
     lock: Annotated[
-        str, typer.Option(help="lease, configmaps, endpoints, configmapsleases or endpointsleases.")
+        str, typer.Option(help="Kind of lock: lease, configmaps, endpoints, configmapsleases or endpointsleases.")
     ] = "lease",
     lease_duration: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Time that other candidates wait before they take over.")
+        float, typer.Option(help="Time that other candidates wait after the last renewal before they take over.")
     ] = 60.0,
-    renew_deadline: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Time for which a leader leads without a renewal.")
-    ] = 15.0,
-    retry_period: Annotated[float, typer.Option(metavar="SECONDS", help="Time between two attempts.")] = 5.0,
+    renew_deadline: Annotated[float, typer.Option(help="Time after which the leader stops if it cannot renew.")] = 15.0,
+    retry_period: Annotated[float, typer.Option(help="Time between two attempts to acquire or renew.")] = 5.0,
     command: Annotated[
-        list[str] | None, typer.Argument(help="After `--`: command to run only while this candidate leads.")
+        list[str] | None, typer.Argument(metavar="COMMAND", help="Command to run while this candidate leads, after --.")
     ] = None,
 ) -> None:
-    """Take part in a leader election until SIGINT or SIGTERM, and run a command only while leading.
+    """Take part in a leader election, and run a command only while leading.
 
-    Without a command it behaves as client-go's example program: it prints its state, and ends once leadership is lost.
-    With a command, it contends again after a loss; the command gets SIGTERM, and SIGKILL before the lease can expire.
-    The exit code is that of the command.
+    Without a command, the program behaves like client-go's example: it logs its state, and ends after it lost the
+    leadership. With a command, it stops the command after a loss and contends again. The command receives SIGTERM, and
+    SIGKILL before the lease can expire. The exit code is the exit code of the command.
     """
     _ = logtostderr
     if lock not in LOCKS:

@@ -8,9 +8,9 @@ import typer
 
 from deltaloop.api.logs import configure_logging
 
-LogFormatFlag: TypeAlias = Annotated[str, typer.Option("--log-format", metavar="FORMAT", help="text or json.")]
+LogFormatFlag: TypeAlias = Annotated[str, typer.Option("--log-format", metavar="text|json", help="Log format.")]
 LogLevelFlag: TypeAlias = Annotated[
-    str, typer.Option("--log-level", metavar="LEVEL", help="DEBUG, INFO, WARNING or ERROR.")
+    str, typer.Option("--log-level", help="Lowest level that is logged: DEBUG, INFO, WARNING or ERROR.")
 ]
 
 

@@ -19,23 +19,25 @@ def migrate_storage(
     definitions: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[DEFINITION]...", help="Names of CustomResourceDefinitions, such as databases.example.com."
+            metavar="DEFINITION", help="Names of CustomResourceDefinitions, for example databases.example.com."
         ),
     ] = None,
     *,
     module: Annotated[
         str,
         typer.Option(
-            "--from", metavar="MODULE[:CLASS]", help="Definitions of a module's classes, as for `generate crd`."
+            "--from",
+            metavar="MODULE[:CLASS]",
+            help="Module with classes of the definitions, like for `deltaloop generate crd`.",
         ),
     ] = "",
-    concurrency: Annotated[int, typer.Option(metavar="NUMBER", help="Number of concurrent writes.", min=1)] = 8,
+    concurrency: Annotated[int, typer.Option(help="Number of concurrent writes.", min=1)] = 8,
     kubeconfig: KubeconfigFlag = None,
     context: ContextFlag = None,
 ) -> None:
-    """Write all objects of definitions again, so that none is stored in an old version, and update their status.
+    """Rewrite all objects of CustomResourceDefinitions in the storage version, and update status.storedVersions.
 
-    After an interruption, the same command continues. Exit code 1 if objects could not be written.
+    After an interruption, run the same command again. The exit code is 1 if objects could not be written.
     """
     names = [*(definitions or ())]
     if module:

@@ -12,27 +12,21 @@ from deltaloop.cli.project.making import make_project
 
 
 def new(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Name of the project, such as greeter or paint-operator.")
-    ],
+    name: Annotated[str, typer.Argument(help="Name of the project, for example greeter or paint-operator.")],
     *,
     kind: Annotated[
-        str, typer.Option(metavar="KIND", help="Kind of its objects. By default derived from the name.")
+        str,
+        typer.Option(help="Kind of the custom resource, for example Greeter. Derived from NAME by default."),
     ] = "",
-    group: Annotated[
-        str, typer.Option(metavar="GROUP", help="API group of the kind, a domain that you own.")
-    ] = "example.com",
+    group: Annotated[str, typer.Option(help="API group of the kind. Use a domain that you own.")] = "example.com",
     folder: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Folder of the project. By default NAME.")
+        Path | None, typer.Option(metavar="FOLDER", help="Folder for the project. Defaults to NAME.")
     ] = None,
     wheel: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Wheel of deltaloop, which is copied into the project and installed from there."
-        ),
+        Path | None, typer.Option(help="Wheel of deltaloop to copy into the project and to install from there.")
     ] = None,
 ) -> None:
-    """Write a new project: a kind as a class, its controller, tests, chart, Containerfile, and a file for CI."""
+    """Create a project: a kind as a class, its controller, tests, chart, Containerfile and CI workflow."""
     where = folder if folder is not None else Path(name)
     for path in make_project(ProjectNames.of(name, kind=kind, group=group), where, wheel=wheel):
         typer.echo(where / path)

@@ -22,20 +22,24 @@ def package(
     *,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="File for the manifests. By default they are printed."),
+        typer.Option("--output", "-o", help="File for the manifests. The manifests are printed by default."),
     ] = None,
     helm: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="Folder for a Helm chart instead of manifests; the release decides the namespace."
+            metavar="FOLDER", help="Folder for a Helm chart instead of manifests. The release determines the namespace."
         ),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing, print the differences; exit code 1 if there are any.")
+        bool,
+        typer.Option(
+            "--check",
+            help="Print the differences to the existing files instead of writing, and exit with code 1 if any.",
+        ),
     ] = False,
     **flags: Any,
 ) -> None:
-    """Generate all manifests of a program: CRDs, RBAC, a Deployment and related objects, or a Helm chart."""
+    """Generate CRDs, RBAC, a Deployment and related objects of a program, as manifests or as a Helm chart."""
     if helm is not None and (output is not None or flags["install_namespace"]):
         raise typer.BadParameter("--helm cannot be combined with --output or --install-namespace. Use one of them.")
     if check and helm is None and output is None:

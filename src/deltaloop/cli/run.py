@@ -11,15 +11,18 @@ import typer
 from deltaloop.cli.load_controllers import TargetArgument, load_declared, target_name
 from deltaloop.cli.logging_flags import LogFormatFlag, LogLevelFlag, set_up_logging
 from deltaloop.cli.option_flags import flag_name, values_of, with_flags_of
-from deltaloop.runtime.program.options import RunOptionError, RunOptions
+from deltaloop.runtime.program.options import HEADINGS, RunOptionError, RunOptions
 from deltaloop.runtime.program.run import run as run_program
 
 
-@with_flags_of(RunOptions)
+@with_flags_of(RunOptions, HEADINGS)
 def run(
     target: TargetArgument, *, log_format: LogFormatFlag = "text", log_level: LogLevelFlag = "INFO", **flags: Any
 ) -> None:
-    """Run the controllers of a module until SIGINT or SIGTERM. A second signal ends at once."""
+    """Run the controllers and webhooks of a module until SIGINT or SIGTERM.
+
+    A second signal ends the program immediately.
+    """
     set_up_logging(log_level, log_format)
     try:
         asyncio.run(program(target, flags))

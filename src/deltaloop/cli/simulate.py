@@ -35,42 +35,46 @@ def simulate(
         str,
         typer.Argument(
             metavar="MODULE[:SCENARIO]",
-            help="An `async def scenario(world)` in a module or a file; else one is made of its classes.",
+            help="Module or file with async def scenario(world). Without it, a scenario is generated from the kinds.",
         ),
     ],
     *,
     manifests: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="PATH",
-            help="Without a scenario: run the module's controllers, and create, change and delete what these hold.",
+            help="File of objects. Instead of a scenario, run the controllers of the module, and create, change and "
+            "delete these objects. Repeatable."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Random seed.")] = 0,
-    runs: Annotated[int, typer.Option(metavar="NUMBER", help="Maximum number of runs.", min=1)] = 1000,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    runs: Annotated[int, typer.Option(help="Maximum number of runs.", min=1)] = 1000,
     seconds: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Time limit for starting new runs.", min=0)
+        float | None, typer.Option(help="Time after which no more runs start. Unlimited by default.", min=0)
     ] = None,
     combinations: Annotated[
-        bool, typer.Option(help="Continue with two and three faults at once, after one each.")
+        bool, typer.Option(help="Also combine two and three faults, after all single faults.")
     ] = True,
     faults: Annotated[
         str | None,
-        typer.Option(metavar="KINDS", help="Inject only these, such as crash-before,stale,order."),
+        typer.Option(metavar="KINDS", help="Faults to inject, for example crash-before,stale,order. Defaults to all."),
     ] = None,
     replay: Annotated[
         str | None,
-        typer.Option(metavar="FAULTS", help="Repeat only this run, with its log, as `again` shows."),
+        typer.Option(metavar="FAULTS", help="Repeat a single run with its log. Reports show FAULTS after 'again'."),
     ] = None,
     output: Annotated[
-        str, typer.Option("--output", "-o", help="text, json, or github (annotations for its log).")
+        str,
+        typer.Option("--output", "-o", metavar="text|json|github", help="Output format. github prints annotations."),
     ] = "text",
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with the results.")] = None,
+    html: Annotated[Path | None, typer.Option(help="File for an HTML page of the results.")] = None,
     write_test: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a test for each failure, which repeats its run.")
+        Path | None, typer.Option(help="File for a test module that repeats each failed run.")
     ] = None,
 ) -> None:
-    """Run a scenario with crashes, lost responses and rejections at every write; exit code 1 if any changes its end."""
+    """Run a scenario repeatedly, with crashes, lost responses and other faults at each write.
+
+    The exit code is 1 if a fault changes the final state.
+    """
     if output not in ("text", "json", "github"):
         raise typer.BadParameter(f"--output must be text, json or github, got {output!r}")
     if manifests and write_test is not None:
@@ -97,16 +101,12 @@ def with_fixed_hash_seed(environment: Mapping[str, str], *, replace_process: Cal
 
 
 def load_scenario(target: str, *, may_be_made: bool = True) -> Scenario:
-    """Import a module and return its scenario.
+    """Import a module and return its scenario, or raise LoadError or InvalidArgumentError.
 
     Args:
         target: ``package.module`` or ``path/to/file.py`` with a function named ``scenario``, or ``module:name``. For a
             module without ``scenario``, a scenario is generated from its controllers and the classes of its kinds.
         may_be_made: Whether a generated scenario is allowed.
-
-    Raises:
-        LoadError: If there is no scenario, or it is not an ``async def`` with one parameter.
-        InvalidArgumentError: If no scenario can be generated from the classes.
     """
     name, colon, attribute = target.partition(":")
     if not name or (colon and not attribute):
@@ -129,12 +129,7 @@ def load_scenario(target: str, *, may_be_made: bool = True) -> Scenario:
 
 
 def scenario_of(target: str, paths: Sequence[Path]) -> Scenario:
-    """Import a module, and generate a scenario for its controllers.
-
-    Args:
-        target: Target as for ``deltaloop run``.
-        paths: YAML or JSON files with samples and other objects. A CRD in a file replaces that of the module's class.
-    """
+    """Import a module, and generate a scenario for its controllers; a CRD in a file replaces that of a class."""
     objects = [manifest.fields for path in paths for manifest in read_manifests(path)]
     module, controllers = load_program(target)
     given = {at(each, "metadata", "name") for each in objects if each.get("kind") == "CustomResourceDefinition"}
@@ -150,13 +145,7 @@ def _others(module: ModuleType) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telling:
-    """Formats of a report.
-
-    Attributes:
-        output: Format on standard output: ``text``, ``json`` or ``github``.
-        html: File for an HTML page, or None.
-        test: File for tests that repeat the failed runs, or None.
-    """
+    """Formats of a report: ``text``, ``json`` or ``github``, and files for an HTML page and tests."""
 
     output: str = "text"
     html: Path | None = None
@@ -172,17 +161,7 @@ def run_simulation(
 ) -> bool:
     """Run a scenario, print the report, and return whether there are no failures.
 
-    Args:
-        scenario: Scenario to run.
-        options: Seed and budget.
-        replay: Faults of a single run. None explores.
-        say: Function that prints a text.
-        telling: Formats of the report.
-
-    Raises:
-        BrokenReferenceError: If the scenario fails without faults.
-        OSError: If a file cannot be written.
-        KeyboardInterrupt: If it was interrupted, after the report of the results so far.
+    Raises BrokenReferenceError if the scenario fails without faults, OSError, and KeyboardInterrupt after the report.
     """
     simulation = Simulation(scenario, options)
     try:

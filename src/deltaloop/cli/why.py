@@ -30,7 +30,6 @@ class Explanation(NamedTuple):
     """Response of a program about an object.
 
     Attributes:
-        reconciles: Latest reconciles, newest first. Empty if there are none.
         standby_of: Leader if the program is a standby, or an empty string if the leader is unknown. None if the program
             leads or uses no leader election.
     """
@@ -43,19 +42,19 @@ def why(
     obj: Annotated[
         str,
         typer.Argument(
-            metavar="[KIND/]NAME", help="Object, such as `foo/web`. Without a kind, an object that is reconciled."
+            metavar="[KIND/]NAME",
+            help="Object, for example foo/web. Without a kind, an object that a controller reconciles.",
         ),
     ],
     *,
-    namespace: Annotated[
-        str, typer.Option("--namespace", "-n", metavar="NAME", help="Namespace of the object.")
-    ] = "default",
-    address: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Address of the health server of the program.")
-    ] = DEFAULT_HEALTH,
-    output: Annotated[str, typer.Option("--output", "-o", help="text or json.")] = "text",
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the object.")] = "default",
+    address: Annotated[str, typer.Option(help="Address of the program's health server.")] = DEFAULT_HEALTH,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="text|json", help="Output format.")] = "text",
 ) -> None:
-    """Show why running controllers reconciled an object lately, and what they wrote. Values are never shown."""
+    """Show why running controllers reconciled an object recently, and which fields they wrote.
+
+    Field values are never shown.
+    """
     kind, _, name = obj.rpartition("/")
     if not name:
         raise typer.BadParameter(f"the object must be KIND/NAME or NAME, got {obj!r}")
@@ -79,16 +78,9 @@ def why(
 
 
 def ask(address: str, *, kind: str, namespace: str, name: str) -> Explanation:
-    """Query a running program for the latest reconciles of an object.
+    """Query a running program for the latest reconciles of an object, or raise NoExplanationError.
 
-    Args:
-        address: ``HOST:PORT`` or URL of its health server.
-        kind: Kind in any spelling. Empty means the kind that is reconciled.
-        namespace: Namespace of the object.
-        name: Name of the object.
-
-    Raises:
-        NoExplanationError: If there is no response, or not one of a health server.
+    An empty kind means the kind that is reconciled; ``address`` is ``HOST:PORT`` or a URL.
     """
     base = address if "://" in address else f"http://{address}"
     if not base.startswith(("http://", "https://")):
@@ -135,11 +127,7 @@ def _refused(base: str, code: int, body: bytes) -> NoExplanationError:
 
 
 def lines(reconciles: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Format the reconciles for users. The response is untrusted.
-
-    Raises:
-        NoExplanationError: If it is not a response of a health server.
-    """
+    """Format the untrusted response for users, or raise NoExplanationError."""
     try:
         yield from map(one_line, _lines(reconciles))
     except (KeyError, TypeError, ValueError, AttributeError):

@@ -148,20 +148,12 @@ class ClientConfig:
 
 
 def check_proxy(url: str, what: str) -> None:
-    """Reject an invalid proxy URL. The message contains no part of the URL.
-
-    Raises:
-        ConfigError: If the URL is invalid. The message contains ``what``.
-    """
+    """Reject an invalid proxy URL by ConfigError, whose message contains no part of the URL."""
     check_url(url, what, ("http", "https"), may_have_user=True)
 
 
 def check_url(url: str, what: str, schemes: tuple[str, ...], *, may_have_user: bool = False) -> None:
-    """Reject an invalid URL. The message contains no part of a URL that may contain a password.
-
-    Raises:
-        ConfigError: If the URL is invalid. The message contains ``what``.
-    """
+    """Reject an invalid URL by ConfigError, whose message contains no part of a URL that may contain a password."""
     wanted = f"write {what} as {' or '.join(f'{scheme}://' for scheme in schemes)} and host[:port]"
     if any(character <= " " or character == "\x7f" for character in url):
         raise ConfigError(f"{what} has a blank or a control character in it; {wanted}")

@@ -227,11 +227,7 @@ class ClientOptions(Options, frozen=True, kw_only=True):
 
 
 def check_field_manager(owner: str, name: str) -> None:
-    """Reject an invalid field manager.
-
-    Raises:
-        InvalidArgumentError: If the name is longer than 128 characters or not printable.
-    """
+    """Reject a field manager that is not printable or has more than 128 characters, by InvalidArgumentError."""
     if len(name) > _MANAGER_LENGTH or not name.isprintable():
         raise InvalidArgumentError(
             f"{owner}.field_manager has {len(name)} characters; at most {_MANAGER_LENGTH} printable ones are allowed"

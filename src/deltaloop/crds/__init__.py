@@ -1,8 +1,7 @@
 """Kinds from classes: generate CustomResourceDefinitions, find breaking changes, and evaluate rules in schemas.
 
 ``custom_resource`` declares a class as a kind, ``generate_crd`` returns its definition, and ``breaking_changes``
-compares two definitions. Annotations such as ``list_map_keys``, ``Quantity`` and ``field_rules`` refine types. The
-embedded server also evaluates rules with this package (``rules``).
+compares two definitions. Annotations such as ``list_map_keys``, ``Quantity`` and ``field_rules`` refine types.
 """
 
 from deltaloop._internal.lazy_names import lazy_names

@@ -1,6 +1,4 @@
-"""CEL environments of this server for new and for stored expressions.
-
-New expressions must also be valid in the previous version, so that a cluster can be downgraded.
+"""CEL environments of this server for new expressions, which the previous version must accept, and for stored ones.
 
 Source: k8s.io/apiserver pkg/cel/environment/environment.go.
 """

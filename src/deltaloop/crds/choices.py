@@ -1,7 +1,6 @@
-"""Choices in schemas: an enumeration, or an equivalent that allows null.
+"""Choices in schemas: an enumeration, or a pattern or bounds that allow null.
 
-Servers reject null for every enumeration, even if it lists null. Patterns and bounds do not apply to null and do not
-add cost. Choices that allow null are therefore a pattern, or bounds around each number.
+Servers reject null for every enumeration, even if it lists null.
 
 Source: kube-openapi pkg/validation/validate/validator.go (``basicCommonValidator``).
 """

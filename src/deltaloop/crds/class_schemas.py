@@ -57,12 +57,7 @@ _ADVICE: Final[dict[type[inspect.Type], str]] = {
 @final
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClassSchema:
-    """Schema of a class.
-
-    Attributes:
-        schema: The schema.
-        places: Class and field of each part, by its path in messages (``.properties[spec]``).
-    """
+    """Schema of a class, with the class and field of each part by its path (``.properties[spec]``)."""
 
     schema: Fields
     places: dict[str, tuple[str, str]]
@@ -74,11 +69,7 @@ class ClassSchema:
 
 
 def class_schema(cls: type) -> ClassSchema:
-    """Return the schema of a Struct, dataclass, TypedDict or pydantic model.
-
-    Raises:
-        InvalidKindError: If a field's type has no structural schema.
-    """
+    """Return the schema of a Struct, dataclass, TypedDict or pydantic model, or raise InvalidKindError."""
     walk = _Walk(root=cls)
     kind = type_of(cls)
     if not isinstance(kind, _OBJECTS) and not _is_model(kind):
@@ -89,11 +80,7 @@ def class_schema(cls: type) -> ClassSchema:
 
 
 def type_of(cls: type) -> inspect.Type:
-    """Return msgspec's description of a class.
-
-    Raises:
-        InvalidKindError: If an annotation is invalid.
-    """
+    """Return msgspec's description of a class, or raise InvalidKindError."""
     try:
         return inspect.type_info(cls)
     except NameError as error:
@@ -312,8 +299,7 @@ def has_rules(schema: Fields) -> bool:
 def _default(field: inspect.Field, schema: Fields, place: tuple[str, str]) -> Any:
     """Return the default of a field in JSON, or None.
 
-    A server completes defaults only after it has validated them with the rules. If the schema has rules, the default
-    must therefore be complete.
+    With rules it must be complete, because they precede defaulting.
     """
     default = field.default
     if field.default_factory is not NODEFAULT:

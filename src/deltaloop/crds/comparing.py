@@ -1,13 +1,8 @@
 """Find changes of a definition that break stored objects.
 
-A change is breaking if the server would reject a valid object at its next write, or drop a part of it. The server fills
-in defaults when it reads stored objects, so a new required field needs a default. Changes that cannot be decided from
-two schemas count as breaking, for example a different pattern.
-
-- Versions: removed although objects are stored in it. Group, kind, plural or scope changed.
-- Fields: removed, type changed, made required, no longer nullable, unknown fields no longer preserved.
-- Values: enumeration without an old value, tighter bound, changed pattern, new rule.
-- Lists: different keys, new sets.
+A change is breaking if the server would reject a valid object at its next write, or drop a part of it. A new required
+field needs a default. Changes that cannot be decided from two schemas count as breaking, for example a different
+pattern.
 """
 
 from __future__ import annotations
@@ -127,7 +122,6 @@ class _Comparison:
     version: str
 
     def schemas(self, old: Fields, new: Fields, path: str) -> Iterator[BreakingChange]:
-        """Yield the breaking changes between two schemas at a path."""
         if _is_free(new):
             yield from self._rules(old, new, path)
             return

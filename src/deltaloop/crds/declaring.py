@@ -95,15 +95,12 @@ class KindKeywords(TypedDict, total=False):
 @final
 @dataclass(frozen=True, slots=True)
 class DeclaredKind:
-    """Class that represents one version of a kind."""
-
     type: ResourceType[Any]
     schema: dict[str, Any]
     keywords: KindKeywords
 
     @property
     def has_status(self) -> bool:
-        """Whether status is a subresource."""
         return "status" in mapping(self.schema.get("properties"))
 
 
@@ -156,11 +153,7 @@ def custom_resource(
 
 
 def declared_kind(cls: type) -> DeclaredKind:
-    """Return the declaration of a class.
-
-    Raises:
-        InvalidArgumentError: If the class is not decorated.
-    """
+    """Return the declaration of a class, or raise InvalidArgumentError if it is not decorated."""
     found = definition_of(cls)
     if not isinstance(found, DeclaredKind):
         raise InvalidArgumentError(f"class {cls.__name__} is no kind; decorate it with @custom_resource(...)")
@@ -182,7 +175,6 @@ def by_kind(classes: Iterable[type]) -> list[list[type]]:
 
 
 def plural_of(kind: str) -> str:
-    """Return a kind's English plural in lower case."""
     low = kind.lower()
     if low.endswith(("s", "x", "ch", "sh")):
         return f"{low}es"

@@ -12,10 +12,7 @@ _LONGEST: Final = 60
 
 
 def differences(written: dict[str, Any], made: dict[str, Any]) -> list[str]:
-    """Return the differences between an existing definition and the result of ``generate_crd``.
-
-    Status, labels, other annotations and the conversion are ignored, because classes do not specify them.
-    """
+    """Return the differences between a definition and ``generate_crd``, without parts that classes do not specify."""
     own = {name: value for name, value in mapping(at(written, "spec")).items() if name != "conversion"}
     if own.get("preserveUnknownFields") is False:
         del own["preserveUnknownFields"]

@@ -1,7 +1,4 @@
-"""Fields of pydantic models in the form of msgspec's.
-
-Types, bounds, patterns and descriptions are converted. Validators cannot be converted, because they are code.
-"""
+"""Fields of pydantic models in the form of msgspec's; validators cannot be converted."""
 
 from __future__ import annotations
 
@@ -18,11 +15,7 @@ _LIMITS: Final = ("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_leng
 
 
 def model_fields(cls: Any) -> list[inspect.Field]:
-    """Return the fields of a model.
-
-    Raises:
-        InvalidKindError: If a field has no schema.
-    """
+    """Return the fields of a model, or raise InvalidKindError."""
     if getattr(cls, "__pydantic_root_model__", False):
         what = "it has a value in the place of fields: use the type of the value"
         raise InvalidKindError(cls.__name__, "", what)
@@ -30,7 +23,6 @@ def model_fields(cls: Any) -> list[inspect.Field]:
 
 
 def keeps_all(cls: Any) -> bool:
-    """Return whether a model preserves undeclared fields."""
     return bool(cls.model_config.get("extra") == "allow")
 
 

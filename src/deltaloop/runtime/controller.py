@@ -1,9 +1,7 @@
 """Declaration of controllers.
 
-    @controller("samples.deltaloop.dev/v1alpha1/Foo", owns=["apps/v1/Deployment"], workers=4)
-    async def reconcile(request: Request, ctx: Context) -> Result | None: ...
-
-A declaration sends no requests. A ``Manager`` runs the controller.
+@controller("samples.deltaloop.dev/v1alpha1/Foo", owns=["apps/v1/Deployment"], workers=4)
+async def reconcile(request: Request, ctx: Context) -> Result | None: ...
 """
 
 from __future__ import annotations
@@ -272,7 +270,6 @@ class Controller:
         return declare if function is None else declare(function)
 
     def __call__(self, request: Request, ctx: Context) -> Awaitable[Result | None] | Result | None:
-        """Call the function."""
         return self.function(request, ctx)
 
     def __repr__(self) -> str:
@@ -280,11 +277,6 @@ class Controller:
 
 
 def require_controllers(given: object, call: str) -> None:
-    """Reject arguments that are not controllers.
-
-    Raises:
-        InvalidArgumentError: If one of them is not a controller.
-    """
     for each in cast("Sequence[object]", given) if isinstance(given, tuple | list) else (given,):
         if isinstance(each, Controller):
             continue
@@ -313,7 +305,6 @@ def kind_of(resource: Kind) -> str:
 
 
 def group_kind(resource: Kind) -> tuple[str, str]:
-    """Return the API group and the kind's name."""
     return str(as_kind(resource)).rpartition("/")[0].rpartition("/")[0], kind_of(resource)
 
 

@@ -1,7 +1,4 @@
-"""Sources of a controller's keys in addition to its own kind: watches, channels and timers.
-
-Declare a source once. Each run of its controller connects it to the work queue.
-"""
+"""Sources of a controller's keys in addition to its own kind: watches, channels and timers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Check a value against anyOf, oneOf, allOf and not.
 
-If no alternative fits, the errors of the alternative with the most matches are reported, or of the first of several.
-Every check that applies to a value counts as a match even if it fails, except for the type, which must fit. A branch
-that checks more of the value therefore wins.
+If no alternative fits, the errors of the first alternative with the most matches are reported. Every check that applies
+counts as a match even if it fails, except for the type, so a branch that checks more of the value wins.
 
 Source: kube-openapi pkg/validation/validate/schema_props.go, result.go, and the calls of ``Inc`` in its other files.
 """
@@ -121,4 +120,4 @@ class _Alternatives:
 
 
 def _composite(path: str, rule: str) -> SchemaError:
-    return invalid_value("<nil>", '""', f"{msgspec.json.encode(path).decode()} {rule}")
+    return invalid_value("<nil>", "", f"{msgspec.json.encode(path).decode()} {rule}")

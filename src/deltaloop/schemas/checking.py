@@ -1,12 +1,11 @@
 """Rules of built-in kinds: the rules in the table of types, and named checks in code.
 
 In each struct, fields with rules come first, in the order of the table. Their rules apply in this order: required (an
-empty list is absent, and so are "" and 0 where Go has no pointer), enum, min and max, longest, each, unique, checks
-(functions that a strategy registered) and fixed. A name that begins with a dot stands for the struct itself, which can
-have checks and unions.
+empty list is absent, and so are "" and 0 where Go has no pointer), enum, min and max, longest, each, unique, checks and
+fixed. A name that begins with a dot stands for the struct itself.
 
-There are two sets of rules. The rules of the real server's code apply first, at every write. The rules in the tags of
-the published types apply next, and skip values that an update does not change.
+The rules of the real server's code apply first, at every write. The rules in the tags of the published types apply
+next, and skip values that an update does not change.
 
 Source: Kubernetes pkg/apis/*/validation; apimachinery pkg/api/validate; KEP-5073.
 """
@@ -31,12 +30,6 @@ from deltaloop.schemas.field_errors import (
 )
 
 IMMUTABLE: Final = "field is immutable"
-_encode: Final = msgspec.json.Encoder(order="sorted").encode
-
-
-def shown(value: object) -> str:
-    """Return a value as JSON for a message."""
-    return _encode(value).decode()
 
 
 class FieldRule(msgspec.Struct, frozen=True, rename={"minimum": "min", "maximum": "max"}):
@@ -95,7 +88,6 @@ class RuledType(msgspec.Struct, frozen=True, eq=False):
 
 
 NO_TYPE: Final = RuledType("", (), False)
-"""Type without rules."""
 
 
 @final
@@ -105,7 +97,6 @@ class Place:
     Attributes:
         name: Name of the field that contains the value, also for an item of a list.
         holder: Place of the struct that contains the value, or None for the whole object.
-        type: Rules of the value's type, if it is a struct.
     """
 
     __slots__ = ("_known", "holder", "name", "path", "type", "value")
@@ -120,25 +111,20 @@ class Place:
 
     @property
     def text(self) -> str:
-        """Value as a string."""
         return text(self.value)
 
     @property
     def fields(self) -> dict[str, object]:
-        """Value as a struct."""
         return mapping(self.value)
 
     @property
     def whole(self) -> object:
-        """Whole object."""
         return self.within().value
 
     def below(self, name: str) -> str:
-        """Return the path of a field."""
         return f"{self.path}.{name}" if self.path else name
 
     def beside(self, name: str) -> object:
-        """Return another field of the same struct."""
         return at(self.holder.value, name) if self.holder is not None else None
 
     def within(self, *types: str) -> Place:
@@ -173,8 +159,6 @@ Check: TypeAlias = Callable[[Place], Iterable[SchemaError]]
 
 @final
 class ObjectRules:
-    """Rules of one kind, compiled on first use."""
-
     __slots__ = ("_compile", "_compiled")
 
     def __init__(self, compile_: Callable[[], tuple[RuledType, RuledType]]) -> None:
@@ -203,7 +187,6 @@ class ObjectRules:
 
 
 NO_RULES: Final = ObjectRules(lambda: (NO_TYPE, NO_TYPE))
-"""Kind without rules."""
 
 
 def _struct_errors(place: Place, *, new: bool = True) -> Iterator[SchemaError]:
@@ -232,7 +215,7 @@ def _changed_errors(place: Place, old: object) -> Iterator[SchemaError]:
             continue
         yield from _field_errors(field, value, place)
         if field.rule.fixed and is_mapping(old):
-            yield invalid_value(place.below(field.name), "null", IMMUTABLE)
+            yield invalid_value(place.below(field.name), None, IMMUTABLE)
             continue
         for inner, inner_old in _below(field, value, place, before) if field.below.fields else ():
             if inner_old is None or inner.value != inner_old:
@@ -244,7 +227,7 @@ def _fixed_errors(type_: RuledType, old: object, new: object, path: str) -> Iter
         where = f"{path}.{field.name}" if path else field.name
         before, after, fixed = at(old, field.name), at(new, field.name), field.rule.fixed
         if fixed and before != after:
-            yield invalid_value(where, shown(after), fixed if isinstance(fixed, str) else IMMUTABLE)
+            yield invalid_value(where, after, fixed if isinstance(fixed, str) else IMMUTABLE)
         elif not field.held_in:
             yield from _fixed_errors(field.below, before, after, where)
 
@@ -320,7 +303,7 @@ def _list_errors(rule: FieldRule, where: str, values: list[object]) -> Iterator[
         keys = [text(at(item, rule.unique)) for item in values]
         for number, key in enumerate(keys):
             if key in keys[:number]:
-                yield duplicate(f"{where}[{number}].{rule.unique}", shown(key))
+                yield duplicate(f"{where}[{number}].{rule.unique}", key)
 
 
 def _range_errors(rule: FieldRule, value: int, where: str) -> Iterator[SchemaError]:
@@ -331,4 +314,4 @@ def _range_errors(rule: FieldRule, value: int, where: str) -> Iterator[SchemaErr
         words = f"must be between {least} and {most}, inclusive"
     elif not words:
         words = f"must be greater than or equal to {least}" if most is None else f"must be less than or equal to {most}"
-    yield invalid_value(where, str(value), words)
+    yield invalid_value(where, value, words)

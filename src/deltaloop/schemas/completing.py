@@ -1,8 +1,7 @@
 """Write the server's defaults into objects of built-in kinds.
 
-Each struct first gets its defaults (``fill``, then a rule for defaults that depend on other fields), then the zero
-values that Go always writes (``zeros``). Last, zero values that Go omits are removed and quantities are made canonical.
-Types without defaults at any depth are skipped, for example ConfigMaps.
+Each struct first gets its defaults, then the zero values that Go always writes. Last, zero values that Go omits are
+removed and quantities are made canonical.
 
 Source: the defaulting functions of Kubernetes pkg/apis; encoding/json.
 """

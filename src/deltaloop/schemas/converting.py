@@ -1,7 +1,7 @@
 """Convert the result of a strategic merge patch or an apply to its built-in kind.
 
-The real server does not decode it from JSON like other input, but converts the merged values one by one. A whole number
-may therefore be written as 2.0, and only the first value of a wrong type is reported.
+The real server converts the merged values one by one, so 2.0 may be a whole number, and only the first wrong type is
+reported.
 
 Source: apimachinery pkg/runtime/converter.go (``FromUnstructured``).
 """

@@ -1,10 +1,8 @@
 """Prune, default and validate custom resources by their schema.
 
-Decoding runs on each read and each write, so a default that a CRD gains later appears in stored objects. Validation
-runs on each write, after the server has set its own fields.
+Decoding runs on each read and each write, so a default that a CRD gains later appears in stored objects.
 
-Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go; apiextensions-apiserver
-pkg/apiserver/schema/defaulting.
+Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go, pkg/apiserver/schema/defaulting.
 """
 
 from __future__ import annotations
@@ -27,11 +25,7 @@ _CONTAINERS: Final = (dict, list)
 
 
 def apply_defaults(node: TypeNode, value: object, *, keep_nulls: bool = False) -> bool:
-    """Fill in defaults in place and return whether a value changed. ``keep_nulls`` keeps nulls without a default.
-
-    Raises:
-        GrowthError: If the defaults are larger than the current account allows.
-    """
+    """Fill in defaults in place, or raise GrowthError; ``keep_nulls`` keeps nulls without a default."""
     changed = False if keep_nulls else _drop_nulls(node, value)
     if node.has_defaults:
         changed = _fill(node, value, _Room()) or changed
@@ -109,9 +103,9 @@ def _drop_nulls(node: TypeNode, value: object) -> bool:
 
 
 def decode_by_schema(schema: Schema, fields: dict[str, object], *, applied: bool = False) -> bool:
-    """Prune and default a custom resource in place, and return whether it changed. Other objects are not changed.
+    """Prune and default a custom resource in place.
 
-    ``applied`` keeps nulls that are not allowed, because an apply with such nulls must be rejected.
+    ``applied`` keeps nulls, because an apply with such nulls is rejected.
     """
     if not schema.source:
         return False

@@ -18,14 +18,7 @@ _LEAST_QUOTED: Final = 2
 
 
 class DescribedField(NamedTuple):
-    """Field of a schema.
-
-    Attributes:
-        steps: Names along the path.
-        schema: Schema of the field.
-        why: Error if the field does not exist, otherwise "".
-        shown: Path as the server writes it.
-    """
+    """Field of a schema; ``why`` is the error if it does not exist, otherwise ""."""
 
     steps: tuple[str, ...]
     schema: dict[str, object]

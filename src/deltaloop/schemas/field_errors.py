@@ -6,23 +6,18 @@ Source: apimachinery pkg/util/validation/field/errors.go.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 if TYPE_CHECKING:
     from deltaloop.schemas.types import TypeNode
 
+_encode: Final = msgspec.json.Encoder(order="sorted").encode
+
 
 class SchemaError(msgspec.Struct, frozen=True):
-    """Error of one field.
-
-    Attributes:
-        field: Path of the field.
-        reason: Reason of the API.
-        text: Message after the name of the field.
-        tolerated: Whether the error already existed in an unchanged part, so that it is only a warning.
-    """
+    """Error of one field; it is ``tolerated`` if it already existed in an unchanged part."""
 
     field: str
     reason: str
@@ -38,8 +33,6 @@ class DecodingFault(msgspec.Struct, frozen=True):
 
     Attributes:
         path: Path from the root without indexes of items, or "" for the whole object.
-        struct: Struct that contains the field.
-        found: JSON schema type of the value (``value_type``).
         number: The number, if a different number was expected, because Go repeats it.
         why: Message of the value's own parser, or "" for a wrong type.
     """
@@ -59,8 +52,6 @@ class MergingFault(msgspec.Struct, frozen=True):
         why: ``type``, ``undeclared``, ``repeated``, or for an item ``null in keyed``, ``null in set``, ``no object``,
             ``no key``.
         wanted: Expected type, or keys that are missing or repeated.
-        found: JSON schema type of the value.
-        position: Index of the item.
     """
 
     path: str
@@ -71,27 +62,38 @@ class MergingFault(msgspec.Struct, frozen=True):
 
 
 def required(field: str, text: str = "") -> SchemaError:
-    """Return an error for a missing field."""
     return SchemaError(field, "FieldValueRequired", f"Required value: {text}" if text else "Required value")
 
 
-def invalid_value(field: str, shown: str, text: str) -> SchemaError:
-    """Return an error for an invalid value. ``shown`` is the value in the format of Go's ``%#v``."""
-    return SchemaError(field, "FieldValueInvalid", f"Invalid value: {shown}: {text}")
+def shown(value: object) -> str:
+    """Return a value as JSON for a message."""
+    return _encode(value).decode()
 
 
-def duplicate(field: str, shown: str) -> SchemaError:
-    """Return an error for a duplicate value."""
-    return SchemaError(field, "FieldValueDuplicate", f"Duplicate value: {shown}")
+def invalid_value(field: str, value: object, text: str) -> SchemaError:
+    """Return an error for an invalid value, which the message contains as JSON."""
+    return invalid_text(field, shown(value), text)
 
 
-def missing(field: str, shown: str) -> SchemaError:
-    """Return an error for a reference to an object that does not exist."""
-    return SchemaError(field, "FieldValueNotFound", f"Not found: {shown}")
+def invalid_text(field: str, value: str, text: str) -> SchemaError:
+    """Return an error for an invalid value in the format of Go's ``%#v``."""
+    return SchemaError(field, "FieldValueInvalid", f"Invalid value: {value}: {text}")
+
+
+def duplicate(field: str, value: object) -> SchemaError:
+    return duplicate_text(field, shown(value))
+
+
+def duplicate_text(field: str, value: str) -> SchemaError:
+    """Return an error for a duplicate value in the format of Go's ``%#v``."""
+    return SchemaError(field, "FieldValueDuplicate", f"Duplicate value: {value}")
+
+
+def missing(field: str, value: object) -> SchemaError:
+    return SchemaError(field, "FieldValueNotFound", f"Not found: {shown(value)}")
 
 
 def forbidden_field(field: str, text: str) -> SchemaError:
-    """Return an error for a field that must not be set or changed."""
     return SchemaError(field, "FieldValueForbidden", f"Forbidden: {text}")
 
 
@@ -107,12 +109,10 @@ def too_long(field: str, most: int, unit: str = "byte") -> SchemaError:
 
 
 def too_many(field: str, found: int, most: int) -> SchemaError:
-    """Return an error for a list or an object that has too many items."""
     text = f"Too many: {found}: must have at most {most} item{'' if most == 1 else 's'}"
     return SchemaError(field, "FieldValueTooMany", text)
 
 
 def not_supported(field: str, value: str, supported: Iterable[str]) -> SchemaError:
-    """Return an error for a value outside of an enumeration."""
     listed = ", ".join(f'"{item}"' for item in supported)
     return SchemaError(field, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {listed}')

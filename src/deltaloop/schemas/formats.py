@@ -99,7 +99,6 @@ def _is_date_time(value: str) -> bool:
 
 
 def duration_nanoseconds(value: str) -> int:
-    """Return the nanoseconds of a string in the duration format."""
     if _GO_DURATION.fullmatch(value) and _nanoseconds(value) < _INT64:
         return -_nanoseconds(value) if value.startswith("-") else _nanoseconds(value)
     return sum(int(number) * _unit(unit.lower()) for number, unit in _DURATION_PART.findall(value))

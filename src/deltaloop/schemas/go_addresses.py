@@ -39,12 +39,10 @@ class Address(msgspec.Struct, frozen=True):
 
     @property
     def bits(self) -> int:
-        """Number of bits of an address in this family."""
         return _BITS[self.family]
 
     @property
     def is_mapped(self) -> bool:
-        """Whether it is an IPv4-mapped IPv6 address."""
         return self.family == 6 and self.number >> 32 == 0xFFFF
 
     def starts_with(self, number: int, bits: int) -> bool:
@@ -53,34 +51,28 @@ class Address(msgspec.Struct, frozen=True):
 
     @property
     def is_unspecified(self) -> bool:
-        """Whether it is 0.0.0.0 or ::."""
         return self.number == 0
 
     @property
     def is_loopback(self) -> bool:
-        """Whether it is a loopback address."""
         return self.starts_with(127, 8) if self.family == 4 else self.number == 1
 
     @property
     def is_multicast(self) -> bool:
-        """Whether it is a multicast address."""
         return self.starts_with(0xE, 4) if self.family == 4 else self.starts_with(0xFF, 8)
 
     @property
     def is_link_local_multicast(self) -> bool:
-        """Whether it is a link-local multicast address."""
         if self.family == 4:
             return self.starts_with(224 << 16, 24)
         return self.number >> 112 & 0xFF0F == 0xFF02
 
     @property
     def is_link_local_unicast(self) -> bool:
-        """Whether it is a link-local unicast address."""
         return self.starts_with(169 << 8 | 254, 16) if self.family == 4 else self.starts_with(0xFE80 >> 6, 10)
 
     @property
     def is_global_unicast(self) -> bool:
-        """Whether it is a global unicast address."""
         if self.is_unspecified or (self.family == 4 and self.number == 0xFFFFFFFF):
             return False
         return not (self.is_loopback or self.is_multicast or self.is_link_local_unicast)
@@ -103,13 +95,11 @@ class Network(msgspec.Struct, frozen=True):
         return Network(Address(self.address.family, self.address.number >> rest << rest), self.bits)
 
     def contains(self, address: Address) -> bool:
-        """Return whether an address is in the network."""
         same_family = self.address.family == address.family and not address.zone
         return same_family and address.starts_with(self.address.number >> (self.address.bits - self.bits), self.bits)
 
 
 def parse_network(text: str) -> Network:
-    """Parse a network, for example ``10.0.0.0/8``."""
     head, slash, tail = text.rpartition("/")
     if not slash:
         raise _no_network(text, "no '/'")
@@ -131,7 +121,6 @@ def _no_network(text: str, why: str) -> AddressError:
 
 
 def parse_address(text: str) -> Address:
-    """Parse an address."""
     charge(20 + 8 * len(text))
     first = next((sign for sign in text if sign in ".:%"), "")
     if first == ".":

@@ -1,9 +1,7 @@
 """Go's handling of numbers, quoting, times and type names in messages.
 
-A number without a decimal point that fits 64 bits is an integer, every other number is a float. This difference decides
-how bounds are checked. It is lost when the object is stored or read by an apply, where 1.0 is 1.
-
-``why_no_time`` reproduces the errors of Go's ``time.Parse``, in the same order. An invalid day is reported last.
+A number without a decimal point that fits 64 bits is an integer. This is lost when it is stored or applied, where 1.0
+is 1.
 
 Source: go-openapi/swag conv; encoding/json, strconv; Go time/format.go, ``parse``, ``getnum``, ``skip``, ``quote`` and
 ``ParseError``.
@@ -119,7 +117,6 @@ def is_whole(value: float) -> bool:
 
 
 def shown_number(value: float) -> str:
-    """Format a float like Go's messages."""
     if value == 0:
         return "-0" if math.copysign(1, value) < 0 else "0"
     decimal = Decimal(repr(value)).normalize()
@@ -140,5 +137,4 @@ _GO_TYPES: Final[dict[type, str]] = {
 
 
 def go_type(value: object) -> str:
-    """Return the Go type of a decoded value."""
     return _GO_TYPES.get(type(value), "<nil>")

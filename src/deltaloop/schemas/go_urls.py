@@ -41,8 +41,6 @@ class UrlError(ValueError):
 
 @final
 class Url(msgspec.Struct):
-    """Parts of a URL without escapes."""
-
     scheme: str = ""
     opaque: str = ""
     user: str | None = None
@@ -57,12 +55,10 @@ class Url(msgspec.Struct):
 
     @property
     def hostname(self) -> str:
-        """Host without port and brackets."""
         return self._host_and_port()[0]
 
     @property
     def port(self) -> str:
-        """Port, or ""."""
         return self._host_and_port()[1]
 
     @property
@@ -125,7 +121,6 @@ def parse_request_url(text: str) -> Url:
 
 
 def parse_url(text: str) -> Url:
-    """Parse any URL."""
     rest, _, fragment = text.partition("#")
     found = _parsed(rest, rest, for_request=False)
     if fragment:

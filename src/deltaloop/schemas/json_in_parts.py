@@ -41,11 +41,7 @@ _BYTE: Final = re.compile(r"\(byte (\d+)\)")
 
 
 def decode_in_parts(content: bytes | str) -> Any:
-    """Decode JSON, and the members or items of large containers in groups.
-
-    Raises:
-        DecodeError: If it is not JSON.
-    """
+    """Decode JSON, members of a large object and items of a large list in groups; raises DecodeError."""
     if len(content) <= _DECODED_AT_ONCE:
         return _decode(content)
     parts = _Parts(content.encode() if isinstance(content, str) else content)
@@ -106,7 +102,7 @@ class _Parts:
         if is_mapping(current):
             current.update(_decode(b"{" + values + b"}"))
         else:
-            current.extend(_decode(b"[" + values + b"]"))
+            cast("list[object]", current).extend(_decode(b"[" + values + b"]"))
         self._at = run.end()
         self._before = b"0," if run[0].endswith(b",") else b"0"
         return True
@@ -137,7 +133,7 @@ class _Parts:
         if is_mapping(current):
             current[key] = value
         elif current is not None:
-            current.append(value)
+            cast("list[object]", current).append(value)
         else:
             self.value = value
         if type(value) is str:

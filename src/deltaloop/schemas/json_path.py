@@ -8,8 +8,6 @@ r"""JSON paths of printer columns, which are kubectl templates without braces.
     .status.conditions[?(@.type=="Ready")].status        items for which a comparison is true or a path exists
     .spec.*, ..name                                      all values, and all descendants
 
-A path yields all matching values in order. Missing values and invalid accesses yield none.
-
 Source: client-go util/jsonpath (parser.go, jsonpath.go), third_party/forked/golang/template.
 """
 
@@ -62,18 +60,12 @@ class _NoAnswerError(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class JsonPath:
-    """Parsed JSON path."""
-
     text: str
     steps: tuple[_Step, ...]
 
     @classmethod
     def parse(cls, text: str) -> JsonPath:
-        """Parse a path. Text after a closing brace is parsed but ignored.
-
-        Raises:
-            InvalidJsonPathError: If it is not a valid JSON path. The message contains the position.
-        """
+        """Parse a path, or raise InvalidJsonPathError; text after a closing brace is ignored."""
         template = f"{{{text}}}"
         steps, position = _block(template, 1)
         while (position := template.find("{", position)) >= 0:

@@ -1,7 +1,6 @@
 """Limits for the depth and the number of containers in decoded input.
 
-The real server accepts 10 000 levels. Python allows about 1 000 nested calls, and the longest walk here needs five
-calls per level.
+The real server accepts 10 000 levels, but Python only about 1 000 nested calls, of which a walk needs five per level.
 
 Source: sigs.k8s.io/json and go.yaml.in/yaml (their limits).
 """
@@ -27,26 +26,17 @@ _TEXT: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 
 class TooDeepError(DeltaloopError, msgspec.DecodeError):
-    """Input is nested too deeply for this server."""
-
     def __init__(self) -> None:
         super().__init__(f"exceeded max depth of {MAX_DEPTH}")
 
 
 class TooManyPartsError(DeltaloopError, msgspec.DecodeError):
-    """Input has too many objects and lists for this server."""
-
     def __init__(self) -> None:
         super().__init__(f"more than {MAX_PARTS} objects and lists")
 
 
 def decode_json(content: bytes | str) -> Any:
-    """Decode JSON within the limits.
-
-    Raises:
-        TooDeepError: If it is nested too deeply.
-        DecodeError: If it is not JSON, or has too many parts. The message contains the position, but no data.
-    """
+    """Decode JSON, or raise TooDeepError or DecodeError without data."""
     _check_parts(content)
     try:
         value = decode_in_parts(content)
@@ -69,11 +59,7 @@ def _check_parts(content: bytes | str) -> None:
 
 
 def check_depth(value: object, *, most: int = MAX_DEPTH) -> None:
-    """Reject a value with more than ``most`` levels.
-
-    Raises:
-        TooDeepError: If it has more levels.
-    """
+    """Reject a value with more than ``most`` levels by TooDeepError."""
     level: list[object] = [value]
     for _ in range(most):
         below: list[object] = []

@@ -1,9 +1,8 @@
 """Parse and write quantities like Go: ``0.5`` becomes ``500m``, ``1024Mi`` becomes ``1Gi``, ``1e3`` stays ``1e3``.
 
-The suffix selects one of three formats: powers of 1024, powers of 1000, or an exponent. The canonical form keeps the
-format and uses the largest suffix without a fraction. Like in Go, text that seems canonical is kept, for example
-``+1Ki`` and ``1.234``. Amounts are rounded away from zero to billionths, and amounts of resources (``limits``,
-``capacity``) to thousandths.
+The canonical form keeps the format (powers of 1024, of 1000, or an exponent) and uses the largest suffix without a
+fraction. Text that seems canonical is kept, for example ``+1Ki``. Amounts are rounded away from zero to billionths, and
+amounts of resources (``limits``, ``capacity``) to thousandths.
 
 Source: apimachinery pkg/api/resource/quantity.go, ``ParseQuantity`` and ``CanonicalizeBytes``.
 """
@@ -46,7 +45,6 @@ class ParsedQuantity(msgspec.Struct, frozen=True):
 
     Attributes:
         scale: Smallest power of ten in the text.
-        kept: Original text, if it is kept.
         units: Amount in units of ``scale``, if Go stores it as a 64-bit integer.
     """
 
@@ -92,7 +90,6 @@ def parsed_quantity(sent: str) -> ParsedQuantity:
 
 
 def written_quantity(found: ParsedQuantity) -> str:
-    """Return a quantity in canonical form."""
     return _written(found.nanos, found.format) if found.kept is None else found.kept
 
 

@@ -1,8 +1,7 @@
 """Decode objects of built-in kinds like Go: find wrong types, drop empty fields, and normalize bytes and times.
 
-The real server decodes a body into Go structs and writes it with ``omitempty``. This removes nulls, empty lists and
-empty maps, but not empty structs. Custom resources use schemas instead, except for their metadata. Rejected values are
-never repeated in messages.
+Decoding into Go structs with ``omitempty`` removes nulls, empty lists and empty maps, but not empty structs. Rejected
+values are never repeated in messages.
 
 Source: sigs.k8s.io/json, encoding/json; Go encoding/base64, time; apimachinery pkg/apis/meta/v1/time.go, micro_time.go.
 """
@@ -41,7 +40,6 @@ class MalformedValueError(DeltaloopError, ValueError):
 
 
 def read_bytes(value: str) -> str:
-    """Return base64 as Go writes it."""
     sent = re.sub(r"[\r\n]", "", value).encode()
     if len(sent) % 4 or not _BASE64.fullmatch(sent):
         raise MalformedValueError("illegal base64 data")
@@ -154,10 +152,7 @@ def has_empty(node: TypeNode, value: object) -> bool:
 
 
 def check_value(node: TypeNode, value: object, *, whole: bool = False) -> DecodingFault | None:
-    """Return the first value that cannot be decoded, without changing the value.
-
-    ``whole`` allows 2.0 for 2, and replaces it in place.
-    """
+    """Return the first value that cannot be decoded; ``whole`` allows 2.0 for 2, and replaces it in place."""
     try:
         if value is not None:
             _Reading(writes=False, whole=whole).value(node, value, node, "")
@@ -178,14 +173,12 @@ class _Reading:
     whole: bool = False
 
     def struct(self, node: TypeNode, fields: dict[str, object], path: str) -> None:
-        """Decode all fields of a struct, and drop empty fields."""
         for name in list(fields):
             child = node.fields.get(name)
             if fields[name] is None or not (child is None or (child.form == "string" and type(fields[name]) is str)):
                 self.field(node, fields, name, path)
 
     def field(self, struct: TypeNode, fields: dict[str, object], name: str, path: str) -> None:
-        """Decode a field of a struct, and drop it if it is empty."""
         value = fields[name]
         if value is None:
             if self.writes:

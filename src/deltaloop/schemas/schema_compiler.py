@@ -1,6 +1,6 @@
 """Compile the schema of a CRD to a tree of types, with a cache.
 
-Nodes inside allOf, anyOf, oneOf and not only validate. They do not keep fields, set defaults or affect merging.
+Nodes inside allOf, anyOf, oneOf and not only validate.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/structural.go; kube-openapi pkg/schemaconv.
 """
@@ -58,8 +58,8 @@ def _whole(source: bytes) -> TypeNode:
 def compile_schema(schema: object, *, either: bool = True, preserve: bool = False) -> TypeNode:
     """Compile a decoded structural schema.
 
-    ``either`` False skips the type check of int-or-strings, like the real server does for defaults. ``preserve`` tells
-    that a parent preserves unknown fields, which affects merging but not pruning.
+    ``either`` False skips the type check of int-or-strings, for defaults. ``preserve`` means that a parent preserves
+    unknown fields, which affects merging.
     """
     source = mapping(schema)
     get = source.get

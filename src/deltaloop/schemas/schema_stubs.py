@@ -1,7 +1,6 @@
 """Build the types of custom resources for ``type_stubs`` from CustomResourceDefinitions.
 
-A struct is named after its path, for example ``CertificateSpecKeystores``. Parts without a type are ``Any``. An
-enumeration of strings is a ``Literal`` for writing and a ``str`` for reading.
+Parts without a type are ``Any``.
 """
 
 from __future__ import annotations
@@ -42,12 +41,7 @@ _USED: Final = frozenset(
 
 @final
 class UnusableDefinitionError(DeltaloopError, ValueError):
-    """A CustomResourceDefinition has a name that an API server rejects.
-
-    Attributes:
-        path: Path of the name in the definition, for example ``spec.group``.
-        value: The name.
-    """
+    """A CustomResourceDefinition has a name that an API server rejects, at ``path``."""
 
     def __init__(self, path: str, value: str, problem: str) -> None:
         super().__init__(f"CustomResourceDefinition: {path} {value!r} is not valid: {problem}. Fix the definition.")
@@ -56,11 +50,7 @@ class UnusableDefinitionError(DeltaloopError, ValueError):
 
 
 def modules(definitions: Iterable[dict[str, object]]) -> list[tuple[Module, str]]:
-    """Return a module for each served group and version, and the text of its constants at run time.
-
-    Raises:
-        UnusableDefinitionError: If a group, version, kind or plural is not a name that an API server accepts.
-    """
+    """Return a module for each served group and version, with its constants' text, or raise UnusableDefinitionError."""
     found: dict[tuple[str, str], list[tuple[dict[str, object], object]]] = {}
     for definition in definitions:
         for path, value, problems in _checked_names(definition):
@@ -94,8 +84,7 @@ def module_name(group: str, version: str) -> str:
 
 def constant_name(kind: str) -> str:
     """Return the constant name of a kind, for example ``CERTIFICATE_REQUEST``."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind)
-    return words.replace("-", "_").upper()
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind).replace("-", "_").upper()
 
 
 def kind_class_name(kind: str) -> str:

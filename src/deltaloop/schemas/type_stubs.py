@@ -1,8 +1,4 @@
-"""Generate type stubs for the objects of a kind, for reading and writing.
-
-Each struct becomes two ``TypedDict`` classes: ``DeploymentSpec`` with read-only items for reading, and
-``DeploymentSpecDict`` for writing. A kind becomes a ``Resource`` class, a dict for writing, and the type of its
-constant.
+"""Generate type stubs for the objects of a kind: ``DeploymentSpec`` for reading and ``DeploymentSpecDict`` for writing.
 
 A ``dict[str, Any]`` is accepted for every written dict. ``AnyFields`` is a mapping to a class without instances, which
 accepts ``Any`` but no literal values.
@@ -57,8 +53,6 @@ class StructReference(msgspec.Struct, frozen=True):
 
 
 class ListOf(msgspec.Struct, frozen=True):
-    """List type."""
-
     items: FieldType
 
 
@@ -96,8 +90,6 @@ class Struct(msgspec.Struct, frozen=True):
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """Kind with its top-level fields."""
-
     name: str
     api_version: str
     fields: tuple[Field, ...]

@@ -31,8 +31,6 @@ from deltaloop.schemas.types import FREE, Completion, Form, TypeNode
 
 
 class FieldShape(msgspec.Struct, frozen=True, rename={"item": "list", "value": "map", "of": "type", "unlike": "set"}):
-    """Type of a field that needs more than a word. Exactly one of the first three is set."""
-
     item: str | FieldShape | None = None
     value: str | FieldShape | None = None
     of: str | FieldShape | None = None
@@ -57,8 +55,6 @@ FieldType: TypeAlias = str | FieldShape
 
 
 class StructType(msgspec.Struct, frozen=True):
-    """Struct of the API."""
-
     fields: dict[str, FieldType]
     atomic: bool = False
     always: tuple[str, ...] = ()
@@ -109,13 +105,7 @@ _WORDS: Final = {
 
 @final
 class TypeTable:
-    """Types of a table, each compiled once on first use.
-
-    Args:
-        structs: Generated types by name.
-        known: Types that are already compiled. They never get defaults.
-        rules: Defaults that depend on other fields, by struct name.
-    """
+    """Types of a table, each compiled once on first use; ``rules`` are defaults that depend on other fields."""
 
     def __init__(
         self,
@@ -246,7 +236,6 @@ def has_completion(node: TypeNode) -> bool:
 
 
 def parse_types(entries: object) -> dict[str, StructType]:
-    """Parse a decoded table."""
     return msgspec.convert(entries, dict[str, StructType])
 
 
@@ -265,11 +254,7 @@ class RuleTable:
         self._made: dict[tuple[str, bool], RuledType] = {}
 
     def rules(self, name: str, *, tagged: bool) -> RuledType:
-        """Return one set of rules of a struct and its descendants.
-
-        Raises:
-            KeyError: If a rule names an unknown check.
-        """
+        """Return one set of rules of a struct, or raise KeyError for an unknown check."""
         key = name, tagged
         if key not in self._made and name in self._structs:
             self._made[key] = NO_TYPE  # a struct inside itself has no rules

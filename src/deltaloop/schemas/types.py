@@ -1,15 +1,13 @@
 """Type tree of an object, compiled from the table of built-in kinds or from the schema of a custom resource.
 
-Each step that reads an object walks the object and this tree side by side: ``reading``, ``converting``, ``pruning``,
-``completing``, ``decoding`` and ``validating``. ``checking`` has a tree of its rules.
+Steps such as ``reading``, ``pruning`` and ``validating`` walk an object and this tree side by side.
 
 Forms of a value: ``integer`` has any size. ``bytes``, ``time`` and ``micro_time`` are strings in base64, in RFC 3339 to
 the second, and with six decimal digits. ``quantity`` and ``intstr`` are a number or a string. ``schema`` is a schema of
 a CRD, or a boolean or list in its place.
 
 An apply merges a ``scalar`` as one value, including atomic lists and objects; a ``map`` by field; a ``keyed`` list by
-fields that identify its items; and a ``set`` as a list of distinct plain values. A ``free`` value has no type: objects
-merge by field, and lists are one value.
+fields that identify its items; and a ``set`` as a list of distinct plain values. A ``free`` value has no type.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/structural.go; structured-merge-diff schema/elements.go;
 kube-openapi pkg/schemaconv.
@@ -38,7 +36,6 @@ class TypeNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     Attributes:
         name: Name of a struct in the table, for example ``core.v1.PodSpec``.
-        fields: Types of the named fields.
         other: Type of all other fields, or None.
         open: Whether unknown fields are kept.
         types: JSON types that the schema allows. Empty means any.
@@ -46,18 +43,13 @@ class TypeNode(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         default: Default of a missing field, or ``NO_DEFAULT``.
         default_size: Bytes of the default as JSON, plus an allowance for the work of copying it.
         has_defaults: Whether this type or a descendant has a default.
-        list_type: ``atomic``, ``set``, ``map`` or "".
-        list_keys: Fields that identify an item of a ``map``.
         checks_lists: Whether this type or a descendant is a set, a map or an embedded object.
-        rules: Other restrictions of the schema, or None.
         completion: Defaults of a struct of a built-in kind, or None.
-        merging: How a patch or an apply merges the value.
         accepts: Allowed type of a scalar: ``string``, ``integer``, ``number``, ``boolean``, ``list``, ``map``,
             ``scalar`` for any of the first four, or "" for any.
         merge_fields: Named fields for merging, which include the metadata of a whole object.
         element: Type of the other keys or of the items for merging, or None.
         keys: Fields that identify items of a ``keyed`` list.
-        key_defaults: Defaults of optional keys.
         zero: Go's zero value, reduced to the parts that are objects or null.
         patch_key: Merge key of a list for strategic merge patch, or "" for plain values. None replaces the list.
         replaced: Whether a strategic merge patch replaces an object instead of merging it.
@@ -133,9 +125,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     Attributes:
         fill: Name and default of fields, and whether the default also replaces a zero value.
         zeros: Fields that Go always writes, and their zero values.
-        omitted: Fields that Go omits if they are zero.
         rule: Defaults that depend on other fields.
-        quantities: Fields that hold quantities, or maps of quantities.
         below: Fields whose structs have defaults.
     """
 
@@ -155,11 +145,7 @@ NOTHING: Final = TypeNode(nullable=True)
 
 @final
 class Schema:
-    """Type of a served resource, compiled on first use. Schemas of the same name are equal.
-
-    Attributes:
-        source: Schema as JSON. Empty for built-in kinds, or without a schema.
-    """
+    """Type of a served resource, compiled on first use. Schemas of the same name are equal."""
 
     __slots__ = ("_compile", "_name", "_tree", "source")
 
@@ -171,7 +157,6 @@ class Schema:
 
     @property
     def tree(self) -> TypeNode:
-        """Root of the type tree."""
         if self._tree is None:
             self._tree = self._compile()
         return self._tree

@@ -1,12 +1,10 @@
 """Validate an object by its schema, with the real server's messages.
 
-Like on the real server, a value of the wrong type is still checked by the rules for its own type, and values that an
-update does not change are not validated again. Fields are checked in the order of the object, where the real server has
-a random order.
+A value of the wrong type is still checked by the rules for its own type, and values that an update does not change are
+not validated again. Fields are checked in the order of the object.
 
-Source: kube-openapi pkg/validation/validate and pkg/validation/errors; apiextensions-apiserver
-pkg/apiserver/validation/validation.go, pkg/apiserver/schema/listtype, pkg/apiserver/schema/objectmeta; kube-openapi
-pkg/validation/validate/values.go, validator.go.
+Source: kube-openapi pkg/validation/{validate,errors}; apiextensions-apiserver pkg/apiserver/validation/validation.go,
+pkg/apiserver/schema/{listtype,objectmeta}.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ import msgspec
 
 from deltaloop.api.json_values import at, is_mapping, items, mapping, value_type
 from deltaloop.schemas.alternatives import alternative_errors
-from deltaloop.schemas.field_errors import SchemaError, invalid_value, required, too_long, too_many
+from deltaloop.schemas.field_errors import SchemaError, invalid_text, invalid_value, required, too_long, too_many
 from deltaloop.schemas.formats import fits
 from deltaloop.schemas.go_numbers import Number, as_sent, is_whole, shown_number
 from deltaloop.schemas.identity import identity_errors
@@ -34,7 +32,6 @@ _LARGEST_FLOAT32: Final = 3.4028235677973366e38  # larger values round to infini
 
 
 def number_errors(node: TypeNode, value: Number, path: str) -> Iterator[SchemaError]:
-    """Yield the errors of a number, except for its type."""
     kind = node.types[0] if len(node.types) == 1 and node.types[0] in _FORMATS else ""
     rules = node.rules or _NO_RULES
     form = rules.format if rules.format in _FORMATS.get(kind, ()) else ""
@@ -62,12 +59,12 @@ def _range_errors(value: Number, kind: str, form: str, prefix: str, path: str) -
         fits = form != "float" or abs(value) < _LARGEST_FLOAT32
     if not fits:
         shown = f"with format {form}" if form else "(default format)"
-        yield invalid_value("<nil>", '""', f"{prefix} value must be of type {kind} {shown} in {path}")
+        yield invalid_value("<nil>", "", f"{prefix} value must be of type {kind} {shown} in {path}")
 
 
 def _wrong_number(path: str, value: Number, rule: str) -> SchemaError:
     shown = shown_number(value) if isinstance(value, float) else str(value)
-    return invalid_value(path or "<nil>", shown, f"{path} in body {rule}")
+    return invalid_text(path or "<nil>", shown, f"{path} in body {rule}")
 
 
 def _limit(limit: Number) -> str:
@@ -78,7 +75,7 @@ def _multiple_errors(rules: Rules, number: Number, factor: Number, path: str) ->
     del rules
     if factor <= 0:
         words = f"factor MultipleOf declared for {path} must be positive: {_limit(factor)}"
-        yield invalid_value(path or "<nil>", _limit(factor), words)
+        yield invalid_text(path or "<nil>", _limit(factor), words)
     elif isinstance(number, int):
         if number % int(factor):
             yield _wrong_number(path, number, f"should be a multiple of {_limit(factor)}")
@@ -170,7 +167,6 @@ def validate_value(node: TypeNode, value: object) -> Errors:
 
 
 def shown(value: object) -> str:
-    """Return a value as text for messages."""
     return shown_number(value) if isinstance(value, float) else _encode(value).decode()
 
 
@@ -188,7 +184,7 @@ def _wrong(path: str, value: object, rule: str, errors: Errors) -> None:
     words = shown(value)
     if _is_full(errors, len(words) + len(rule) + 2 * len(path)):
         return
-    errors.append(invalid_value(path or "<nil>", words, f"{path} in body {rule}"))
+    errors.append(invalid_text(path or "<nil>", words, f"{path} in body {rule}"))
 
 
 def _wrong_type(path: str, wanted: str, found: str, errors: Errors) -> None:
@@ -250,10 +246,7 @@ def _charge_parts(value: object) -> None:
 
 
 def is_same(node: TypeNode, old: object, value: object) -> bool:
-    """Return whether a value is unchanged. The order of items in a map list is ignored.
-
-    Like on the real server, an object with an unknown field always counts as changed.
-    """
+    """Return whether a value is unchanged, in any order of map lists; objects with unknown fields count as changed."""
     _charge_parts(value)
     if isinstance(old, list) and isinstance(value, list) and node.list_type == "map" and node.items is not None:
         before, after = keyed_items(node.list_keys, cast("object", old)), items(cast("object", value))
@@ -381,7 +374,7 @@ def _check_object(node: TypeNode, value: object, path: str, errors: Errors, old:
         words = "in body is a forbidden property"
         for name in fields:
             if name not in node.fields:
-                _add(errors, invalid_value(path, shown(name), f"{prefix}{name} {words}"))
+                _add(errors, invalid_value(path, name, f"{prefix}{name} {words}"))
     missing = [name for name in rules.required if name not in fields]
     for name in missing:
         if _is_full(errors, len(prefix)):

@@ -1,10 +1,7 @@
 """Accounts that limit the work of one request: steps, bytes of results and the size of objects.
 
-Engines charge the account of the current thread by the sizes of their operands before they compute, because the public
-cost of CEL does not include all work. A step takes about 100 ns. Without an account, only single evaluations are
-limited.
-
-The embedded server allows objects to grow little on its event loop, and repeats a write that needs more in a thread.
+Engines charge the account of the current thread before they compute, because the public cost of CEL does not include
+all work. A step takes about 100 ns. Without an account, only single evaluations are limited.
 """
 
 from __future__ import annotations
@@ -28,8 +25,6 @@ _STEPS_BETWEEN_PAUSES: Final = 10_000
 
 
 class WorkLimitError(Exception):
-    """The account of the work is empty."""
-
     def __init__(self) -> None:
         super().__init__("the work needs more computing or memory than one request may use")
 
@@ -43,11 +38,7 @@ class LongWorkError(Exception):
 
 @final
 class GrowthError(DeltaloopError):
-    """An object would become too large.
-
-    Attributes:
-        size: Least size of the object in bytes.
-    """
+    """An object would become larger than ``size`` bytes."""
 
     def __init__(self, size: int) -> None:
         super().__init__(f"an object must not grow beyond {CURRENT.account.growth} bytes, got {size} or more")
@@ -64,7 +55,6 @@ class Account:
         pause: Function called regularly during long work, so that other threads can run.
 
     Attributes:
-        steps: Remaining steps.
         room: Remaining bytes of results.
         mark: Remaining steps at the next pause, or at the end.
         is_shared: Whether all evaluations of a request share it. Otherwise each evaluation gets a full account.
@@ -96,7 +86,6 @@ class Account:
             self.reached()
 
     def reached(self) -> None:
-        """Stop or pause the work."""
         if self.steps < 0:
             raise self._error
         if self._pause is not None:
@@ -124,11 +113,9 @@ class _Current(threading.local):
 
 
 CURRENT: Final = _Current()
-"""Account of the current thread."""
 
 
 def charge(steps: int) -> None:
-    """Charge steps to the account of the current thread."""
     account = CURRENT.account
     account.steps -= steps
     if account.steps < account.mark:
@@ -141,11 +128,7 @@ def build(size: int) -> None:
 
 
 def check_growth(size: int) -> None:
-    """Reject a size in bytes that exceeds the account of the current thread.
-
-    Raises:
-        GrowthError: If the size is too large.
-    """
+    """Reject a size in bytes that exceeds the account of the current thread by GrowthError."""
     if size > CURRENT.account.growth:
         raise GrowthError(size)
 

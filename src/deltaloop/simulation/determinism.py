@@ -5,12 +5,9 @@
     time.time, monotonic   and similar functions, datetime.now, today, utcnow: the clock of the run's event loop;
                            also time.clock_gettime, except for clocks of processor time
 
-A module with ``from time import time`` has its own reference to the function. Modules of the program under test get the
-simulated function during the run. The standard library and installed packages keep the real time, which event loops and
-locks need.
-
-Other processes, thread scheduling and extension modules are not controlled. The order of sets depends on the hash seed
-of the process, so set ``PYTHONHASHSEED`` to get the same order in different processes.
+Modules of the program under test also get the simulated functions that they imported by name. The standard library and
+installed packages keep the real time. Other processes, thread scheduling and extension modules are not controlled. Set
+``PYTHONHASHSEED`` to get the same order of sets.
 """
 
 from __future__ import annotations
@@ -61,7 +58,7 @@ class SimulationRunningError(DeltaloopError):
 
 @contextmanager
 def deterministic(seed: int, *, clock: Callable[[], float], epoch: float) -> Generator[None, None, None]:
-    """Make randomness and time deterministic in this block, and restore both and the state of ``random`` afterwards.
+    """Make randomness and time deterministic in this block, and restore both afterwards.
 
     Args:
         seed: Random seed.
@@ -183,12 +180,7 @@ def _modules_under_test(loaded: int) -> list[ModuleType]:
 
 @lru_cache(maxsize=1)
 def _holding(real: tuple[int, ...], sizes: tuple[int, ...]) -> list[tuple[ModuleType, str]]:
-    """Return the names in modules under test that refer to replaced objects.
-
-    Args:
-        real: Identities of the replaced objects, because values in modules may be unhashable or have a custom equality.
-        sizes: Number of names in each module, as the cache key.
-    """
+    """Return the names in modules under test that refer to replaced objects, compared by identity."""
     del sizes
     return [
         (module, name)

@@ -17,14 +17,8 @@ from deltaloop.testing.harness import Harness
 def made_scenario(controllers: Sequence[Controller], objects: Sequence[Mapping[str, object]]) -> Scenario:
     """Return a scenario that creates samples, changes them field by field, deletes them, and creates them again.
 
-    The deletion removes the leftovers of the first life, so leftovers of the second one stay visible. Samples that
-    cannot be deleted because of a finalizer are not created again. The programs settle after each step. Changes that
-    the server rejects, for example because of a rule, are skipped.
-
-    Args:
-        controllers: Controllers of the program, at least one.
-        objects: Objects of the manifests: CRDs, samples and other required objects. A kind without a sample gets one
-            from its schema.
+    Samples that a finalizer keeps are not created again. The programs settle after each step. Changes that the server
+    rejects are skipped.
 
     Raises:
         InvalidArgumentError: If there is no CRD, or no object can be generated for a CRD. The scenario raises it if the

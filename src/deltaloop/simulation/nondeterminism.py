@@ -1,10 +1,7 @@
 """Detection of events that the seed does not decide: threads, processes, and connections to the real network.
 
-Audit events (PEP 578) report processes and connections, and a wrapper of ``Thread.start`` reports threads. It reports
-only lines of the program under test. Functions that the event loop runs in threads do not count, because both take
-turns, except in pools with a thread initializer.
-
-Audit hooks cannot be removed. Outside of ``detect_nondeterminism``, the hook returns immediately.
+It reports only lines of the program under test, by audit events (PEP 578) and a wrapper of ``Thread.start``. Audit
+hooks cannot be removed, so outside of ``detect_nondeterminism`` the hook returns immediately.
 """
 
 from __future__ import annotations
@@ -34,13 +31,10 @@ _TOLD: Final = {
 
 @final
 class Nondeterminism:
-    """Events of one run."""
-
     def __init__(self) -> None:
         self.found: dict[str, None] = {}
 
     def saw(self, event: str, frame: FrameType) -> None:
-        """Process an audit event."""
         place = _place(frame)
         if place:
             self.found.setdefault(f"{place} {_TOLD[event]}")
@@ -72,7 +66,6 @@ def _hook(event: str, _: tuple[object, ...]) -> None:
 
 @contextmanager
 def detect_nondeterminism() -> Generator[Nondeterminism, None, None]:
-    """Detect events in this block."""
     if not _Hook.added:
         _Hook.added = True
         sys.addaudithook(_hook)

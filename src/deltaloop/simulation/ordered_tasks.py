@@ -1,7 +1,4 @@
-"""Iterate over asyncio's sets of tasks in insertion order instead of the order of memory addresses.
-
-``TaskGroup``, ``as_completed`` and ``wait`` use sets of tasks. This module replaces the ``set`` class in their modules.
-"""
+"""Iterate over asyncio's sets of tasks (``TaskGroup``, ``as_completed``, ``wait``) in insertion order."""
 
 from __future__ import annotations
 
@@ -32,31 +29,19 @@ class OrderedSet(set[T]):
         return iter(self._order)
 
     def add(self, member: T) -> None:
-        """Add a member."""
         self._order[member] = None
         super().add(member)
 
     def discard(self, member: object) -> None:
-        """Remove a member if it exists."""
         if member in self:
             del self._order[member]  # type: ignore[arg-type]
         super().discard(member)
 
     def remove(self, member: T) -> None:
-        """Remove a member.
-
-        Raises:
-            KeyError: If it does not exist.
-        """
         del self._order[member]
         super().remove(member)
 
     def pop(self) -> T:
-        """Remove and return the first member.
-
-        Raises:
-            KeyError: If the set is empty.
-        """
         if not self._order:
             raise KeyError("pop from an empty set")
         member = next(iter(self._order))
@@ -64,28 +49,23 @@ class OrderedSet(set[T]):
         return member
 
     def clear(self) -> None:
-        """Remove all members."""
         self._order.clear()
         super().clear()
 
     def copy(self) -> OrderedSet[T]:
-        """Return a copy."""
         return OrderedSet(self)
 
     def update(self, *others: Iterable[T]) -> None:
-        """Add members."""
         for other in others:
             for member in [*other]:
                 self.add(member)
 
     def difference_update(self, *others: Iterable[object]) -> None:
-        """Remove members."""
         for other in others:
             for member in [*other]:
                 self.discard(member)
 
     def intersection_update(self, *others: Iterable[object]) -> None:
-        """Keep only members that are in all other sets."""
         self.difference_update(self.difference(self.intersection(*others)))
 
     def symmetric_difference_update(self, other: Iterable[T]) -> None:

@@ -5,10 +5,8 @@
         await deltaloop_world.start(reconcile)
         ...
 
-The marker accepts the fields of ``SimulationOptions``. The default is 100 runs. With ``--deltaloop-replay=FAULTS``,
-each selected test has a single run, with the program's log. Other fixtures are created once for all runs.
-
-pytest loads this module in all projects that have deltaloop installed, so it imports as little as possible.
+The marker accepts the fields of ``SimulationOptions``. The default is 100 runs. Other fixtures are created once for all
+runs. pytest loads this module in all projects, so it imports as little as possible.
 """
 
 from __future__ import annotations
@@ -30,15 +28,15 @@ _RUNS: Final = 100
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option."""
     group = parser.getgroup("deltaloop", "Kubernetes controllers")
-    group.addoption(_REPLAY, metavar="FAULTS", help="make this run only of each simulation, as `again` says")
+    group.addoption(
+        _REPLAY, metavar="FAULTS", help="run only these faults in each simulation; reports show FAULTS after 'again'"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker."""
     config.addinivalue_line(
-        "markers", "simulate(runs=, seconds=, seed=, ...): how a test that names deltaloop_world is run under faults"
+        "markers", "simulate(runs=, seconds=, seed=, ...): options for the faults of a test that uses deltaloop_world"
     )
 
 

@@ -1,8 +1,8 @@
 """Simulator that runs a scenario repeatedly with different faults, and compares the end states.
 
-Each run has its own embedded server, programs, in-memory network, virtual clock and seed. The first run has no faults
-and is the *reference*. Two more runs without faults, with other seeds, show random differences. All schedules with one
-fault follow, then combinations.
+Each run has its own server, programs, network, virtual clock and seed. The first run has no faults and is the
+*reference*. Two more runs with other seeds show random differences. All schedules with one fault follow, then
+combinations.
 """
 
 from __future__ import annotations
@@ -288,8 +288,6 @@ class Simulation:
 
 @final
 class _Run:
-    """One run."""
-
     def __init__(self, scenario: Scenario, schedule: Schedule, server: ServerOptions, kinds: Sequence[str]) -> None:
         self._kinds = kinds
         self._scenario = scenario
@@ -300,7 +298,6 @@ class _Run:
         self._first_objects: StoreState | None = None
 
     def run(self, seed: int) -> SimulationRun:
-        """Run the scenario."""
         if "deltaloop.webhooks.declaring" in sys.modules:  # the program may serve webhooks
             from deltaloop.testing.programs.webhook_service import authority
 
@@ -395,11 +392,7 @@ class _Run:
         return [fault for fault in self._schedule if isinstance(fault, ScheduledFault)]
 
     async def _objects(self, harness: Harness) -> dict[str, list[Resource]]:
-        """Return all objects of the kinds that programs reconcile, declare or write, in this run or in the reference.
-
-        Without the kinds of the reference, kinds that are written only in some runs would be missing. Kinds that are
-        not served any more are omitted.
-        """
+        """Return all objects of kinds that programs reconcile, declare or write, here or in the reference."""
         controllers = [controller for replica in harness.replicas for controller in replica.controllers]
         kinds = {*self._kinds} | {str(kind) for controller in controllers for kind in _declared(controller)}
         kinds |= {write.resource for write in harness.writes}
@@ -427,10 +420,7 @@ def _wall_clock(clock: Callable[[], float]) -> Callable[[], dt.datetime]:
 
 
 def _first_objects(options: ServerOptions) -> StoreState:
-    """Return the server's initial objects, which are created once per process with a fixed seed.
-
-    Therefore, they depend neither on the seed of a run nor on the history of the process.
-    """
+    """Return the server's initial objects, created once per process with a fixed seed, so that runs do not differ."""
     key = (
         options.host,
         options.port,
@@ -512,10 +502,7 @@ def _line(write: ProgramWrite) -> str:
 
 @contextmanager
 def _nothing_collected() -> Generator[None, None, None]:
-    """Delay garbage collection in this block, because it would run finalizers at random moments.
-
-    The threshold still limits the memory of a run with an endless loop.
-    """
+    """Delay garbage collection, which runs finalizers at random moments, up to a limit of memory."""
     before = gc.get_threshold()
     gc.set_threshold(_MOST_GARBAGE, *before[1:])
     try:

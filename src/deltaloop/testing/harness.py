@@ -447,7 +447,7 @@ class Harness:
 
 
 def state_of(harness: Harness) -> HarnessState:
-    """Return the internal state of a harness, which simulations use: planned faults and records."""
+    """Return the internal state of a harness, for simulations."""
     return harness._state  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 

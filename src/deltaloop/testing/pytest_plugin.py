@@ -5,21 +5,17 @@ Async tests are left to other plugins by default:
 * ``deltaloop_async_tests = "virtual"`` in the configuration runs all async tests that no other plugin runs.
 * ``@pytest.mark.virtual_time`` runs one test in virtual time, ``@pytest.mark.real_time`` on the real clock.
 
-A test that leaves a task running fails, and the message names the task. With ``deltaloop_network = "memory"``, tests in
-virtual time use in-memory connections (``memory_network.py``).
-
-By default, each test gets a separate embedded server. Alternatively, tests get a namespace on a shared server:
+A test that leaves a task running fails. With ``deltaloop_network = "memory"``, tests in virtual time use in-memory
+connections. By default, each test gets a separate embedded server. Alternatively, tests get a namespace on a shared
+server:
 
 * ``deltaloop_server_scope = "session"`` in the configuration shares one embedded server among all tests.
 * ``--deltaloop-kubeconfig FILE`` (and ``--deltaloop-context NAME``) uses a real cluster. Fixtures that need the
   embedded server skip their tests.
 
-The server of an async test that this plugin runs shares the test's loop, so the test can use virtual time. With a
-shared or real server, these tests run on the real clock, and those marked ``virtual_time`` are skipped. In all other
-cases, the server runs in a thread.
+With a shared or real server, async tests run on the real clock, and those marked ``virtual_time`` are skipped.
 
-pytest loads this module in every project that has deltaloop installed. Therefore, fixtures import their dependencies
-lazily.
+pytest loads this module in every project that has deltaloop installed, so fixtures import their dependencies lazily.
 """
 
 from __future__ import annotations
@@ -54,31 +50,31 @@ _CONTEXT = "--deltaloop-context"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options."""
     parser.addini(
-        "deltaloop_async_tests", "'virtual' runs async tests in virtual time; '' leaves them alone", default=""
+        "deltaloop_async_tests",
+        "'virtual' runs async tests in virtual time; '' leaves them to other plugins",
+        default="",
     )
     parser.addini(
         "deltaloop_network",
-        "'memory': connections of tests in virtual time are in memory; '' is the machine's TCP",
+        "network of tests in virtual time: 'memory', or '' for the TCP of the machine",
         default="",
     )
     parser.addini(
         "deltaloop_server_scope",
-        "'function': an embedded server for each test; 'session': one for all, and a namespace for each test",
+        "'function' starts an embedded server for each test; 'session' shares one and gives each test a namespace",
         default="function",
     )
     group = parser.getgroup("deltaloop", "Kubernetes controllers")
     group.addoption(
         _KUBECONFIG,
         metavar="FILE",
-        help=f"run the fixtures on a real cluster, not the embedded server; in one word: {_KUBECONFIG}=FILE",
+        help=f"run the fixtures on a cluster instead of the embedded server (write {_KUBECONFIG}=FILE)",
     )
-    group.addoption(_CONTEXT, metavar="NAME", help="context of that kubeconfig; its current one by default")
+    group.addoption(_CONTEXT, metavar="NAME", help="context in the kubeconfig (default: the current context)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the markers, and reject invalid options."""
     config.addinivalue_line("markers", "virtual_time: run this async test in virtual time")
     config.addinivalue_line("markers", "real_time: run this async test on the real clock")
     scope = config.getini("deltaloop_server_scope")

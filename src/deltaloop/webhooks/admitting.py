@@ -1,8 +1,7 @@
 """Call the function of an admission webhook and build the response.
 
-An invalid review returns 400. An object that does not fit its class returns 422, or is allowed without a call
-(``core/misfits.py``). Errors that the function reports return 422 or 403. The failure policy decides if the function
-fails (500) or if a declared cache has not synced yet (503).
+An invalid review returns 400. An object that does not fit its class returns 422, or is allowed (``core/misfits.py``).
+Errors that the function reports return 422 or 403. The failure policy decides about 500 and 503 (cache not synced).
 """
 
 from __future__ import annotations
@@ -47,7 +46,6 @@ _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def admit(webhook: AdmissionWebhook, body: bytes | bytearray, listers: Listers) -> Answer:
-    """Respond to an admission review."""
     return finished(admission_steps(webhook, body, listers))
 
 

@@ -15,12 +15,7 @@ Outcome: TypeAlias = Literal["allowed", "denied", "converted", "invalid", "faile
 
 @final
 class SeenMisfit(NamedTuple):
-    """Object that does not fit a class, for the log. It contains no data of the object.
-
-    Attributes:
-        field: Path of the value, empty for the whole object.
-        objects: Number of objects in the review that do not fit.
-    """
+    """Object that does not fit a class, for the log, without its data; ``field`` is empty for the whole object."""
 
     key: str
     field: str
@@ -32,7 +27,6 @@ class Answer(NamedTuple):
     """Response to a review. If the HTTP status is not 200, the API server applies the failure policy.
 
     Attributes:
-        body: Review or Status, as JSON.
         misfit: Object that does not fit a class, although the request is not rejected.
         key: Key of the object whose conversion failed.
     """
@@ -46,10 +40,7 @@ class Answer(NamedTuple):
 
 
 def told(error: Exception) -> str:
-    """Describe a function's error without data of an object.
-
-    Exceptions that the function raised are reduced to their class.
-    """
+    """Describe a function's error without data of an object; the program's exceptions are reduced to their class."""
     if isinstance(error, InvalidReviewResultError | InvalidWebhookError):
         return error.problem
     return type(error).__name__

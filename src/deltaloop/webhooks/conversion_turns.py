@@ -18,7 +18,7 @@ from deltaloop.webhooks.turns import Turn, Turns
 async def convert_review(
     conversion: KindConversion, body: bytearray, turns: Turns, deadline: float, *, max_objects: int, held: HeldBytes
 ) -> Answer:
-    """Convert the objects of a review, and empty its body. Responses only count where they are larger than the review.
+    """Convert the objects of a review, and empty its body; responses count where they are larger.
 
     Raises:
         TooManyBytesError: If the reviews and responses in flight exceed their limit.

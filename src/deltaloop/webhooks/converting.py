@@ -1,8 +1,7 @@
 """Call conversion functions for the objects of a review and build the response.
 
-Names, namespaces and other metadata are preserved, but conversions of dicts can change labels and annotations. The
-protocol has one result per review, so one object that cannot be converted fails the whole review. The message and the
-log name the object and the field. Absent required fields get the zero value of their type (``core/zero_values.py``).
+Metadata is preserved, but conversions of dicts can change labels and annotations. One object that cannot be converted
+fails the whole review. Absent required fields get the zero value of their type (``core/zero_values.py``).
 """
 
 from __future__ import annotations
@@ -141,7 +140,6 @@ def answer_conversion(conversion: KindConversion, body: bytes | bytearray) -> An
 
 
 def refused_conversion(error: InvalidReviewError) -> Answer:
-    """Reject a body that is not a valid review."""
     return refused_body(error, lambda uid, status: unconverted_response(uid, status.message))
 
 
@@ -177,7 +175,6 @@ class ReviewConversion:
         return None
 
     def converted(self) -> Answer:
-        """Return the response with all objects."""
         seen = self._misfits[0]._replace(objects=len(self._misfits)) if self._misfits else None
         return Answer(200, converted_response(self._uid, self._results), "converted", misfit=seen)
 

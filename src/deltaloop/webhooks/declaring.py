@@ -132,7 +132,6 @@ class AdmissionWebhook:
         return f"/{'mutate' if self.mutates else 'validate'}/{self.name}"
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call the function."""
         return self.function(*arguments)
 
     def __repr__(self) -> str:
@@ -180,7 +179,6 @@ class ConversionFunction:
         return f"/convert/{self.source.group_resource}"
 
     def __call__(self, obj: Any) -> Any:
-        """Call the function."""
         return self.function(obj)
 
     def __repr__(self) -> str:
@@ -296,11 +294,7 @@ def convert(kind: Kind, source: Any, target: Any = None, /) -> Callable[[Callabl
 
 
 def known_kind(webhook: str, kind: Kind) -> ResourceType[Any]:
-    """Return the resource type of a kind, without a request to the server.
-
-    Raises:
-        InvalidWebhookError: If a name does not belong to a built-in kind.
-    """
+    """Return the resource type of a kind, without a request to the server, or raise InvalidWebhookError."""
     try:
         named = as_kind(kind)
         return named if isinstance(named, ResourceType) else parse_resource_type(named)

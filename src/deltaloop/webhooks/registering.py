@@ -44,10 +44,10 @@ def registrations(
 
 
 async def register(client: Client, documents: Iterable[Mapping[str, Any]]) -> None:
-    """Apply the result of ``registrations`` to a test or development server. Managers do not call it.
+    """Apply the result of ``registrations`` to a test or development server; of definitions only the conversion.
 
     Raises:
-        InvalidArgumentError: If a definition does not exist. Of definitions, only the conversion is changed.
+        InvalidArgumentError: If a definition does not exist.
         ApiError: If the server rejects a document.
     """
     manager = client.with_field_manager(_MANAGER)

@@ -133,9 +133,5 @@ class AdmissionRequest(Generic[T_co]):
 
 
 def no_listers(kind: Kind) -> Lister[Any]:
-    """Reject all kinds, where no caches exist.
-
-    Raises:
-        InvalidReviewResultError: Always.
-    """
+    """Reject all kinds by InvalidReviewResultError, where no caches exist."""
     raise InvalidReviewResultError("", f"there is no cache of {kind}: a manager has them")

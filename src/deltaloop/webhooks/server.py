@@ -1,10 +1,7 @@
 """Serve webhooks over HTTPS, on every replica, whether or not it leads.
 
-Functions run on the event loop, one after another. The server limits the bytes, objects, values and nesting of a review
-before it decodes the review, and it limits the bytes of all reviews together. Large reviews are decoded in a thread,
-and conversions take turns of a few milliseconds (``turns.py``), so that other tasks can run.
-
-Only this module of the package may import aiohttp. A manager imports it only if the program has webhooks.
+Functions run on the event loop, one after another. The server limits reviews before it decodes them. Large reviews are
+decoded in a thread, and conversions take turns of a few milliseconds (``turns.py``).
 
 Source: controller-runtime pkg/webhook/server.go, pkg/webhook/admission/http.go.
 """

@@ -1,8 +1,4 @@
-"""Work in steps, so that a server can run expensive steps outside the event loop.
-
-Steps alternate between decoding or encoding objects and running a webhook's function. Functions always run on the
-event loop, one after another.
-"""
+"""Work in steps that alternate between a webhook's function, on the event loop, and decoding or encoding."""
 
 from __future__ import annotations
 
@@ -15,7 +11,6 @@ Steps: TypeAlias = Generator[None, None, T]
 
 
 def finished(steps: Steps[T]) -> T:
-    """Run all steps at once and return the result."""
     while True:
         try:
             next(steps)

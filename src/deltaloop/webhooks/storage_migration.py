@@ -1,7 +1,4 @@
-"""Rewrite all objects of a definition in its current storage version.
-
-An empty merge patch makes the server read, convert and store the object. Concurrent writes are not lost.
-"""
+"""Rewrite all objects of a definition in its current storage version, by empty merge patches."""
 
 from __future__ import annotations
 

@@ -28,8 +28,6 @@ class LateError(Exception):
 
 @final
 class Turns:
-    """Turns of one server. The thread starts with the first large object."""
-
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
         self._one_large = asyncio.Lock()
@@ -42,10 +40,7 @@ class Turns:
     async def outside(self, steps: Steps[T], deadline: float) -> T:
         """Run steps in the thread, but every second step, which calls a function of the program, on the loop.
 
-        Requests run one after another, because a decoded object takes many times the memory of its JSON.
-
-        Raises:
-            LateError: If the deadline has passed before a step begins.
+        Requests run one after another to save memory. Raises LateError if the deadline has passed before a step begins.
         """
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="webhooks")
@@ -60,15 +55,12 @@ class Turns:
                     return cast("T", result)
 
     def close(self) -> None:
-        """End the thread after its current step."""
         if self._thread is not None:
             self._thread.shutdown(wait=False)
 
 
 @final
 class Turn:
-    """Turns of one request."""
-
     def __init__(self, turns: Turns, lock: asyncio.Lock, deadline: float) -> None:
         self._turns = turns
         self._lock = lock
@@ -88,11 +80,7 @@ class Turn:
         self._end()
 
     async def worked(self) -> None:
-        """Let other requests run if this turn has lasted long enough.
-
-        Raises:
-            LateError: If the deadline has passed.
-        """
+        """Let other requests run if this turn has lasted long enough; raises LateError after the deadline."""
         self._steps += 1
         if self._steps < _STEPS and self._loop.time() - self._began < _TURN:
             return
@@ -103,7 +91,6 @@ class Turn:
         await self._begin()
 
     async def outside(self, steps: Steps[T]) -> T:
-        """Run steps in the thread while other requests have their turns."""
         self._end()
         result = await self._turns.outside(steps, self._deadline)
         await self._begin()

@@ -10,6 +10,7 @@ import pytest
 import deltaloop as dl
 from deltaloop._internal.option_types import OptionTypeError
 from deltaloop.errors import InvalidArgumentError, RunOptionError
+from deltaloop.runtime.program.options import metrics_address
 
 
 @dl.controller(dl.kinds.CONFIG_MAP)
@@ -35,6 +36,13 @@ def test_an_invalid_value_is_an_error_that_names_the_options(options: dict[str, 
     assert raised.value.options == named
     assert f"RunOptions.{named[0]} " in str(raised.value).replace(",", " ")
     assert raised.value.described(str.upper).startswith(named[0].upper())
+
+
+def test_files_can_be_strings(tmp_path: Path) -> None:
+    options = dl.RunOptions(metrics_cert="tls.crt", metrics_key=Path("tls.key"), load=(str(tmp_path),), embedded=True)
+    address = metrics_address(options)
+    assert address is not None
+    assert (address.certificate, address.key) == (Path("tls.crt"), Path("tls.key"))
 
 
 def test_a_value_of_another_type_is_an_error() -> None:

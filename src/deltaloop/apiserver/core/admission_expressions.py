@@ -1,13 +1,7 @@
 """CEL expressions of admission: environments, compilation, and evaluation within a cost budget.
 
-    object, oldObject      new and old object
-    request                admission request
-    namespaceObject        namespace of the object
-    params                 parameter object of the binding, if the policy has a paramKind
-    authorizer             permission checks
-    variables              variables of a policy, each evaluated once on first use
-
-Match conditions decide whether a webhook or policy is called.
+Expressions can use ``object``, ``oldObject``, ``request``, ``namespaceObject``, ``params`` (with a paramKind),
+``authorizer`` and ``variables`` (each evaluated once on first use).
 
 Source: apiserver pkg/admission/plugin/cel/compile.go, composition.go, activation.go; apiserver
 pkg/admission/plugin/webhook/matchconditions/matcher.go.
@@ -36,7 +30,6 @@ from deltaloop.cel.kubernetes import (
 from deltaloop.cel.types import type_name
 from deltaloop.cel.values import LazyObject
 from deltaloop.crds.cel_environments import NEW, STORED
-from deltaloop.schemas.checking import shown
 from deltaloop.schemas.field_errors import SchemaError, internal, invalid_value
 
 VARIABLES: Final = "variables"
@@ -114,7 +107,6 @@ MUTATIONS: Final[Mapping[str, tuple[str, cel.Type]]] = {
 }
 """Field of the expression and type of its value, by patch type."""
 ANY: Final = ()
-"""No restriction of the result type."""
 
 
 @final
@@ -143,11 +135,7 @@ def environment(
     makes_patches: bool = False,
     variables: Mapping[str, cel.Type] | None = None,
 ) -> cel.Environment:
-    """Return the CEL environment for an admission expression.
-
-    The other arguments specify whether the expression is already stored, which variables exist, and whether the
-    expression creates a mutation. ``variables`` None means that the expression has no variables.
-    """
+    """Return the CEL environment for an admission expression; without ``variables`` it has none."""
     names = dict(_ALWAYS)
     if has_params:
         names["params"] = cel.DYN
@@ -163,35 +151,25 @@ def environment(
 def typed_environment(
     names: Mapping[str, cel.Type], variables: Mapping[str, cel.Type], *types: cel.TypeProvider
 ) -> cel.Environment:
-    """Return the environment for type checking of a stored policy expression.
-
-    ``names`` are the types of ``object``, ``oldObject`` and ``params``. Like on the real server,
-    ``authorizer.requestResource`` is undeclared, and ``variables`` always exists.
-    """
+    """Return the environment for type checking; ``names`` are the types of ``object``, ``oldObject`` and ``params``."""
     known = {**_ALWAYS, "authorizer": AUTHORIZER, VARIABLES: _COMPOSED, **names}
     return STORED.with_variables(known, _Types(variables, *types))
 
 
 @final
 class ProgramFault(str):
-    """Compilation error of a constant that cannot be converted or is not a valid pattern.
-
-    The real server reports it as an internal error.
-    """
+    """Internal error of a constant that cannot be converted or is not a valid pattern."""
 
     __slots__ = ()
 
 
 def expression_error(path: str, source: str, fault: str) -> SchemaError:
     """Return the field error for an error message of ``compiled``."""
-    return internal(path, fault) if isinstance(fault, ProgramFault) else invalid_value(path, shown(source), fault)
+    return internal(path, fault) if isinstance(fault, ProgramFault) else invalid_value(path, source, fault)
 
 
 def compiled(uses: cel.Environment, source: str, *wanted: cel.Type) -> cel.CompiledExpression | str:
-    """Compile an expression, or return the real server's error message.
-
-    ``wanted`` are the allowed result types; by default, all types are allowed.
-    """
+    """Compile an expression of a wanted type (default any), or return the real server's error message."""
     try:
         program = uses.compile(source)
     except InvalidExpressionError as error:
@@ -224,8 +202,6 @@ def _plain(found: cel.Type) -> cel.Type:
 
 
 class BudgetSpentError(Exception):
-    """Exceeded cost budget."""
-
     def __init__(self) -> None:
         super().__init__(_SPENT)
 
@@ -233,12 +209,7 @@ class BudgetSpentError(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class ExpressionOutcome:
-    """Result of an expression.
-
-    Attributes:
-        value: Value. Also None after an error.
-        fault: Error message, or an empty string.
-    """
+    """Result of an expression. ``value`` is also None after an error; ``fault`` is empty or the error message."""
 
     value: object = None
     fault: str = ""
@@ -246,18 +217,13 @@ class ExpressionOutcome:
 
 @final
 class Expressions:
-    """Expressions that share variables."""
-
     def __init__(
         self,
         sources: Iterable[str],
         programs: Iterable[cel.CompiledExpression | str | None],
         variables: Mapping[str, cel.CompiledExpression | str] | None = None,
     ) -> None:
-        """Keep compiled expressions or error messages; None is a missing expression.
-
-        ``sources`` are texts for messages.
-        """
+        """Keep compiled expressions or error messages; None is a missing expression."""
         self._programs = tuple(zip(sources, programs, strict=True))
         self._variables = variables or {}
 
@@ -286,8 +252,6 @@ class Expressions:
 
 @final
 class _Names:
-    """Variables of expressions, evaluated on first use."""
-
     def __init__(self, bindings: Mapping[str, object], variables: Mapping[str, cel.CompiledExpression | str]) -> None:
         self.spent = 0
         self._programs = variables
@@ -315,10 +279,7 @@ def compiled_condition(
 def unmet(
     conditions: Sequence[object], variables: Mapping[str, object], *, has_params: bool = False
 ) -> tuple[bool, tuple[str, ...]]:
-    """Return whether a condition is false, and otherwise the errors.
-
-    A false condition decides, even if earlier conditions have errors.
-    """
+    """Return whether a condition is false, which decides even after errors, and otherwise the errors."""
     sources = [text(mapping(condition).get("expression")) for condition in conditions]
     programs = [compiled_condition(source, has_params=has_params) for source in sources]
     try:

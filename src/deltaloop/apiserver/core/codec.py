@@ -30,8 +30,6 @@ class UndefinedVersionError(ConversionError):
 
 
 class WebhookConversion(Protocol):
-    """Conversion by a webhook; ``crds.conversion_webhook`` is the implementation."""
-
     @property
     def oldest(self) -> str:
         """API version of stored objects that do not specify a version."""
@@ -50,14 +48,14 @@ class WebhookConversion(Protocol):
     ) -> list[dict[str, object] | ConversionError]:
         """Return the converted object or an error for each object.
 
-        Raises ConversionError if the response is missing or does not match the objects.
+        Raises ConversionError for a missing or wrong response.
         """
         ...
 
     def ask(self, answers: ExternalAnswers, obj: dict[str, object], api_version: str) -> dict[str, object]:
         """Convert an object during a write.
 
-        Raises QuestionError if the webhook must be called first, and ConversionError if the conversion fails.
+        Raises QuestionError if the webhook must be called first, and ConversionError.
         """
         ...
 
@@ -76,9 +74,7 @@ class Codec(Protocol):
         ...
 
     @property
-    def webhook(self) -> WebhookConversion | None:
-        """Conversion webhook, or None."""
-        ...
+    def webhook(self) -> WebhookConversion | None: ...
 
     def asking(self, answers: ExternalAnswers | None) -> Codec:
         """Return the codec for one write, which can call the conversion webhook.
@@ -88,10 +84,7 @@ class Codec(Protocol):
         ...
 
     def check_kind(self, fields: dict[str, object]) -> None:
-        """Reject an object of an unreadable kind, before any other check.
-
-        Raises UnreadableObjectError if the kind is wrong, or missing although it is required.
-        """
+        """Reject an object of an unreadable kind with UnreadableObjectError, before any other check."""
         ...
 
     def check_made_kind(self, fields: dict[str, object]) -> None:
@@ -105,23 +98,21 @@ class Codec(Protocol):
     def read(self, fields: dict[str, object], as_sent: AsSent) -> Mapping[str, str]:
         """Read a sent object and set defaults; return the reasons for dropped metadata fields by name.
 
-        Raises UnreadableObjectError if it cannot be read, and InternalServerError for an applied object of another
-        type.
+        Raises UnreadableObjectError, and InternalServerError for an applied object of another type.
         """
         ...
 
     def drop_unknown(self, fields: dict[str, object], body: bytes, as_sent: AsSent, *, told: bool) -> Sequence[str]:
-        """Drop unknown fields, and return a message for each unknown and duplicate field.
+        """Drop unknown fields and, if ``told``, return a message for each unknown and duplicate field.
 
-        ``body`` is the object's JSON, or empty if it was not sent itself. ``told`` specifies whether messages are
-        necessary.
+        ``body`` is the object's JSON, or empty if it was not sent itself.
         """
         ...
 
     def in_version(self, fields: dict[str, object], api_version: str) -> dict[str, object]:
-        """Return an object as the webhook converts it to an API version, or unchanged without a webhook.
+        """Return an object as the webhook converts it.
 
-        Raises QuestionError if the webhook must be called first, and ConversionError if the conversion fails.
+        Raises QuestionError to call the webhook, and ConversionError.
         """
         ...
 
@@ -130,15 +121,9 @@ class Codec(Protocol):
         ...
 
     def stored(self, fields: dict[str, object]) -> dict[str, object]:
-        """Return a served object in its stored form; an object with a version but no kind keeps its version.
-
-        Raises QuestionError if a webhook must be called first, and ApiError if the conversion fails.
-        """
+        """Return a served object in its stored form; raises QuestionError to call the webhook, and ApiError."""
         ...
 
     def load(self, fields: dict[str, object]) -> dict[str, object] | None:
-        """Return a stored object in its served form, or None if only its version differs.
-
-        Raises QuestionError if a webhook must be called first, and ApiError if the conversion fails.
-        """
+        """Return a stored object in its served form, or None if only its version differs; raises like ``stored``."""
         ...

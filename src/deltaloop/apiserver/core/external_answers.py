@@ -1,8 +1,8 @@
 """External answers that a write needs, for example the response of a webhook.
 
-A write runs in one step and cannot wait. If it needs a missing answer, it raises ``QuestionError`` before it has
-written any object. The caller finds and adds the answer, and repeats the write from its body and the current objects.
-Equal questions share an answer. A question about an object that has changed in between is different.
+A write cannot wait. If it needs a missing answer, it raises ``QuestionError`` before it has written any object. The
+caller finds the answer and repeats the write with the current objects. A question about an object that changed in
+between is different.
 """
 
 from __future__ import annotations
@@ -12,11 +12,7 @@ from typing import final
 
 
 class QuestionError(Exception):
-    """Missing external answer.
-
-    Attributes:
-        question: Question for the caller to answer.
-    """
+    """Missing external answer for the caller to find."""
 
     def __init__(self, question: Hashable) -> None:
         super().__init__("the write needs an answer from outside of the server")
@@ -25,8 +21,6 @@ class QuestionError(Exception):
 
 @final
 class ExternalAnswers:
-    """Answers to the questions of one request."""
-
     def __init__(self) -> None:
         self._answers: dict[Hashable, object] = {}
 
@@ -37,7 +31,6 @@ class ExternalAnswers:
         return self._answers[question]
 
     def tell(self, question: Hashable, answer: object) -> None:
-        """Add an answer."""
         self._answers[question] = answer
 
     def __len__(self) -> int:

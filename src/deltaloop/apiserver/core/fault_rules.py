@@ -14,8 +14,6 @@ A fault applies to matching requests after it has skipped ``after`` of them, wit
     cut       watch         the connection is reset after ``events`` events
     expire    watch         an ERROR event 410 Expired after ``events`` events, then the end
     stall     watch         after ``events`` events, no output for ``seconds`` (0 for no end) on an open connection
-
-The caller supplies the random numbers, so a seed makes runs reproducible.
 """
 
 from __future__ import annotations
@@ -173,8 +171,6 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """Effect on one request: a delay and an optional fault."""
-
     delay: float = 0.0
     fault: Fault | None = None
 
@@ -195,17 +191,14 @@ class FaultBook:
         self._last = 0
 
     def add(self, fault: Fault) -> int:
-        """Add a fault and return its number."""
         self._last += 1
         self._entries[self._last] = _Entry(fault)
         return self._last
 
     def remove(self, number: int) -> bool:
-        """Remove a fault, and return whether it was active."""
         return self._entries.pop(number, None) is not None
 
     def clear(self) -> None:
-        """Remove all faults."""
         self._entries.clear()
 
     def active(self) -> tuple[tuple[int, Fault, int], ...]:
@@ -283,11 +276,9 @@ class WatchTrouble:
         return bool(self._do)
 
     def sent(self) -> None:
-        """Count a sent event."""
         self._sent += 1
 
     def fate(self, now: float) -> WatchFate:
-        """Return the next action."""
         if not self._do or self._sent < self._at_event:
             return WatchFate.SEND
         if self._do == "stall" and self._seconds:

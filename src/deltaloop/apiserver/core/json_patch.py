@@ -6,8 +6,6 @@
     missing value      counts as null
     numbers            are equal only if their text is equal: ``1`` is not ``1.0``
 
-The total size of copies is limited, so that a small patch cannot create a huge object.
-
 Source: gopkg.in/evanphx/json-patch.v4 v4.13.0, patch.go; observed on kube-apiserver.
 """
 
@@ -41,9 +39,9 @@ class PatchTestError(JsonPatchError):
 
 
 def apply_operations(document: Container, operations: Sequence[object]) -> object:
-    """Apply the operations and return the result, or raise JsonPatchError.
+    """Apply the operations to ``document`` and return the result, or raise JsonPatchError halfway.
 
-    ``document`` is modified, even if a later operation fails. Values are copied.
+    Values are copied.
     """
     copied_bytes = shifted = 0
     for operation in operations:
@@ -117,7 +115,6 @@ def _index(key: str, length: int) -> int:
 
 
 def _add(container: Container, key: str, value: object) -> int:
-    """Add a value, and return the number of shifted items."""
     if isinstance(container, dict):
         container[key] = value
         return 0
@@ -127,7 +124,6 @@ def _add(container: Container, key: str, value: object) -> int:
 
 
 def _remove(container: Container, key: str) -> int:
-    """Remove a value, and return the number of shifted items."""
     if isinstance(container, list):
         index = _index(key, len(container))
         del container[index]

@@ -1,7 +1,6 @@
 """Registry of the served resources: built-in kinds and custom resources.
 
-Groups are sorted by priority and name, with the core group first. The versions of a group are sorted by preference: v2
-before v1 before v1beta1.
+Groups are sorted by priority and name, with the core group first, and versions by preference (v2, v1, v1beta1).
 
 Source: apimachinery pkg/version ``CompareKubeAwareVersionStrings``.
 """
@@ -47,10 +46,7 @@ class Registry:
         return copy
 
     def is_current(self, branch: Registry) -> bool:
-        """Return whether a branch is still valid.
-
-        It is if the branch or this registry has no changes, or if its CRDs would still get the same status.
-        """
+        """Return whether neither side has changes, or the branch's CRDs would still get the same status."""
         if branch._branched_at in (self._changes, branch._changes):
             return True
         if branch._has_removed:
@@ -58,7 +54,6 @@ class Registry:
         return all(self._status_of(crd, now=now) == status for crd, now, status in branch._applied or ())
 
     def adopt(self, branch: Registry) -> None:
-        """Take over the resources of a branch that is current."""
         if branch._changes == branch._branched_at:
             return
         if self._changes == branch._branched_at:
@@ -77,23 +72,18 @@ class Registry:
         self._changes = other._changes
 
     def find(self, group: str, version: str, plural: str) -> ServedResource | None:
-        """Return the resource of a URL, or None if it is not served."""
         return self._by_plural.get((group, version, plural))
 
     def resource(self, kind: ResourceType[Resource]) -> ServedResource | None:
-        """Return the resource of a type, or None if it is not served."""
         return self._by_plural.get((kind.group, kind.version, kind.plural))
 
     def has_built_in(self, group: str) -> bool:
-        """Return whether a group is built in."""
         return group in self._priorities
 
     def find_kind(self, group: str, version: str, kind: str) -> ServedResource | None:
-        """Return the resource of a kind, or None if it is not served."""
         return self._by_kind.get((group, version, kind))
 
     def resources(self) -> tuple[ServedResource, ...]:
-        """Return all resources by group, version (preferred first) and plural."""
         return self._ordered
 
     def sharing(self, storage: str) -> tuple[ServedResource, ...]:
@@ -110,11 +100,9 @@ class Registry:
         return tuple(self._versions())
 
     def versions(self, group: str) -> tuple[str, ...]:
-        """Return the served versions of a group, preferred first, or none if it is not served."""
         return tuple(self._versions().get(group, ()))
 
     def in_version(self, group: str, version: str) -> tuple[ServedResource, ...]:
-        """Return the resources of a group version by plural."""
         return self._versions().get(group, {}).get(version, ())
 
     def _versions(self) -> dict[str, dict[str, tuple[ServedResource, ...]]]:
@@ -134,10 +122,9 @@ class Registry:
         return {(item.type.group, item.type.version): item.priority for item in served}
 
     def apply_crd(self, crd: dict[str, Any], *, now: float) -> dict[str, Any]:
-        """Serve a new or changed CRD, and return its new status, which may be unchanged.
+        """Serve a defaulted, valid CRD, and return its new status, which may be unchanged.
 
-        A CRD with conflicting names is not served. Call this method again for such CRDs after ``remove_crd``. The CRD
-        must be defaulted and valid, and ``now`` is in seconds since 1970.
+        A CRD with conflicting names is not served; call again for such CRDs after ``remove_crd``.
         """
         name = text(at(crd, "metadata", "name"))
         status = self._status_of(crd, now=now)
@@ -153,7 +140,6 @@ class Registry:
         return crd_status(crd, others, now=now)
 
     def remove_crd(self, name: str) -> tuple[ServedResource, ...]:
-        """Stop serving a CRD's resources and return them."""
         removed = self._custom.get(name, ())
         self._has_removed = True
         if removed:
@@ -161,7 +147,6 @@ class Registry:
         return removed
 
     def _serve(self, name: str, served: tuple[ServedResource, ...]) -> None:
-        """Replace the served resources of a CRD."""
         self._changes += 1
         self._groups = self._sharing = None
         ordered = list(self._ordered)

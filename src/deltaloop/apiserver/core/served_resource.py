@@ -42,8 +42,6 @@ class ScalePaths:
     """Simple JSON paths for the ``scale`` subresource, for example ``.spec.replicas``.
 
     Attributes:
-        spec_replicas: Path of the desired replicas.
-        status_replicas: Path of the current replicas.
         label_selector: Path of the pods' selector, a string in custom resources. Empty if there is none.
         default: Replicas of an object that does not specify them. None if they are required.
     """
@@ -59,15 +57,8 @@ class ServedResource:
     """Served resource, either built in or a version of a CRD.
 
     Attributes:
-        type: Group, version, kind, plural and scope.
-        short_names: Short names, for example ``deploy``.
-        categories: Categories, for example ``all``.
         priority: Priority of the group and of the version, like in an APIService. The default is for CRDs.
-        status: Whether the ``status`` subresource exists.
         scale_paths: Paths of the ``scale`` subresource. None if it does not exist.
-        finalize: Whether the ``finalize`` subresource of namespaces exists.
-        schema: Type of the objects.
-        rules: Validation rules beyond types.
         columns: Table columns. The strategy computes columns without a path.
         cells: Functions for cells that the strategy does not compute, by column name.
         field_labels: Selectable fields in addition to ``metadata.name`` and ``metadata.namespace``.
@@ -75,9 +66,7 @@ class ServedResource:
         parts: Subresources that change a part of the object.
         stored_in: Plural and group of the resource that shares its storage. Empty for separate storage.
         etcd_prefix: Prefix of etcd keys in messages.
-        codec: Encoding and decoding of objects.
         versions: Schemas of a custom resource by API version. None for a built-in kind.
-        strategy: Behavior of the kind.
         deprecation: Warning for each response of a deprecated version. Empty otherwise.
     """
 
@@ -107,7 +96,6 @@ class ServedResource:
     strategy: Strategy = field(default=PLAIN, repr=False, compare=False)
 
     def key(self, namespace: str, name: str) -> str:
-        """Return the store key of an object."""
         return join_key(namespace if self.type.namespaced else "", name)
 
     def prefix(self, namespace: str) -> str:
@@ -115,11 +103,9 @@ class ServedResource:
         return f"{namespace}/" if self.type.namespaced and namespace else ""
 
     def subresource(self, name: str) -> Subresource | None:
-        """Return a subresource with its own kind, or None."""
         return next((item for item in self.strategy.subresources if item.name == name), None)
 
     def asking(self, answers: ExternalAnswers | None) -> ServedResource:
-        """Return the resource for one write, which can call the conversion webhook (``Codec.asking``)."""
         codec = self.codec.asking(answers)
         return self if codec is self.codec else replace(self, codec=codec)
 

@@ -1,7 +1,6 @@
 """Constructors for the API server's Status errors, with the real server's messages.
 
-In ``details``, ``kind`` is the plural, except for invalid objects and failed delete preconditions, where it is the
-kind. The last functions determine headers and format of error responses.
+In ``details``, ``kind`` is the plural, except for invalid objects and failed delete preconditions.
 
 Source: apimachinery pkg/api/errors/errors.go; observed on a real server; apiserver
 pkg/endpoints/handlers/responsewriters/errors.go, pkg/server/filters/priority-and-fairness.go.
@@ -57,18 +56,15 @@ def _about(resource: Type, name: str = "", *, by_kind: bool = False, uid: str = 
 
 
 def qualified_kind(resource: Type) -> str:
-    """Return the kind with its group for messages."""
     return f"{resource.kind}.{resource.group}" if resource.group else resource.kind
 
 
 def shown_kind(api_version: str, kind: str) -> str:
-    """Format group, version and kind like Go."""
     group, _, version = api_version.rpartition("/")
     return f"{group}/{version}, Kind={kind}"
 
 
 def not_found(resource: Type, name: str) -> ApiError:
-    """404: the object does not exist."""
     return _error(404, "NotFound", f'{resource.group_resource} "{name}" not found', _about(resource, name))
 
 
@@ -78,7 +74,6 @@ def path_not_found() -> ApiError:
 
 
 def already_exists(resource: Type, name: str, *, being_deleted: bool = False, generated: bool = False) -> ApiError:
-    """409: an object of that name exists."""
     prefix = "object is being deleted: " if being_deleted else ""
     details = StatusDetails(
         name=name, group=resource.group, kind=resource.plural, retry_after_seconds=1 if generated else 0
@@ -113,13 +108,11 @@ def precondition_conflict(
 
 
 def delete_conflict(resource: Type, name: str, text: str) -> ApiError:
-    """409: a precondition of a delete failed."""
     message = f'Operation cannot be fulfilled on {qualified_kind(resource)} "{name}": {text}'
     return _error(409, "Conflict", message, _about(resource, name, by_kind=True))
 
 
 def invalid(resource: Type, name: str, errors: Sequence[SchemaError]) -> ApiError:
-    """422: the object has invalid fields."""
     return _invalid(qualified_kind(resource), resource.group, resource.kind, name, errors)
 
 
@@ -183,16 +176,11 @@ def refused_patch(code: int, reason: str, message: str) -> ApiError:
 
 
 def bad_request(message: str) -> ApiError:
-    """400: the request is invalid."""
     return _error(400, "BadRequest", message)
 
 
 class UnreadableObjectError(BadRequestError):
-    """400: a body cannot be read as an object of its kind.
-
-    Attributes:
-        why: Cause without the introductory words.
-    """
+    """400: a body cannot be read as an object of its kind. ``why`` is the bare cause."""
 
     def __init__(self, message: str, why: str) -> None:
         super().__init__(Status(message=f"{message}: {why}", reason=self.reason, code=self.code))
@@ -200,11 +188,7 @@ class UnreadableObjectError(BadRequestError):
 
 
 def unreadable(kind: str, why: str, *, said: str = "", version: str | None = None) -> UnreadableObjectError:
-    """400: a body cannot be read as an object of ``kind``.
-
-    ``said`` is the kind in the body, by default the same, and ``version`` is its version without the group. None omits
-    the version.
-    """
+    """400: a body cannot be read; ``said`` is the kind in the body, and a ``version`` None is omitted."""
     of_version = "" if version is None else f' in version "{version}"'
     return UnreadableObjectError(f"{said or kind}{of_version} cannot be handled as a {kind}", why)
 
@@ -244,7 +228,6 @@ def too_large_to_store(size: int) -> ApiError:
 
 
 def internal(message: str) -> ApiError:
-    """500: internal error."""
     cause = StatusCause(message=message)
     return _error(500, "InternalError", f"Internal error occurred: {message}", StatusDetails(causes=(cause,)))
 
@@ -331,7 +314,6 @@ def forbidden_path(path: str, *, user: str, verb: str, reason: str = "") -> ApiE
 
 
 def unauthorized() -> ApiError:
-    """401: invalid credentials."""
     return _error(401, "Unauthorized", "Unauthorized")
 
 

@@ -1,8 +1,6 @@
 """Strategy of a kind: its behavior beyond the common behavior of all kinds, as one record.
 
-``kinds`` has a module per built-in kind or group of kinds, and custom resources share a strategy. Served resources
-carry their strategy, so that no other code distinguishes kinds. The functions are pure, or change the given object in
-place. The steps of a write, in order:
+No other code distinguishes kinds. The functions are pure, or change the given object in place. Steps of a write:
 
     default          complete an object as sent
     keep             copy server-side values into an update that omits them
@@ -33,60 +31,38 @@ from deltaloop.schemas.field_errors import SchemaError
 _Fill: TypeAlias = Callable[[dict[str, object]], object]
 Part: TypeAlias = Callable[[dict[str, object], dict[str, object]], dict[str, object]]
 Cell: TypeAlias = Callable[[Mapping[str, object]], object]
-"""Function that computes a table cell."""
 Option: TypeAlias = Literal["text", "texts", "flag", "numbers"]
-"""Type of a stream option."""
 TimedCell: TypeAlias = Callable[[Mapping[str, object], float], object]
 """Function that computes a table cell for a time in seconds since 1970."""
 
 
 class StoredItems(Protocol):
-    """List of objects."""
-
     @property
-    def items(self) -> Sequence[Resource]:
-        """Objects of the list."""
-        ...
+    def items(self) -> Sequence[Resource]: ...
 
 
 class Stored(Protocol):
-    """Store access for strategies."""
+    def get(self, resource: str, key: str) -> Resource | None: ...
 
-    def get(self, resource: str, key: str) -> Resource | None:
-        """Return an object, or None."""
-        ...
+    def list(self, resource: str, *, prefix: str = "") -> StoredItems: ...
 
-    def list(self, resource: str, *, prefix: str = "") -> StoredItems:
-        """Return a resource's objects, all or those with a key prefix."""
-        ...
-
-    def count(self, resource: str) -> int:
-        """Return the number of a resource's objects without listing them."""
-        ...
+    def count(self, resource: str) -> int: ...
 
 
 class Given(Protocol):
     """Values of a write from outside (``WriteContext``)."""
 
     @property
-    def now(self) -> float:
-        """Time in seconds since 1970."""
-        ...
+    def now(self) -> float: ...
 
     @property
-    def time(self) -> str:
-        """``now`` in the format of objects."""
-        ...
+    def time(self) -> str: ...
 
     @property
-    def random(self) -> float:
-        """Number in [0, 1)."""
-        ...
+    def random(self) -> float: ...
 
     @property
-    def uid(self) -> str:
-        """UID for a new object."""
-        ...
+    def uid(self) -> str: ...
 
 
 class Definitions(Protocol):
@@ -104,27 +80,19 @@ class Definitions(Protocol):
         """Release a CRD that is being deleted and has no objects left."""
         ...
 
-    def stop_serving(self, name: str, *, now: float) -> None:
-        """Stop serving a CRD."""
-        ...
+    def stop_serving(self, name: str, *, now: float) -> None: ...
 
 
 class Writes(Protocol):
     """Writes of other objects and changes of the served resources (``ServerState``)."""
 
     @property
-    def objects(self) -> Stored:
-        """Stored objects."""
-        ...
+    def objects(self) -> Stored: ...
 
     @property
-    def crds(self) -> Definitions:
-        """Custom resource definitions."""
-        ...
+    def crds(self) -> Definitions: ...
 
-    def fields_of(self, kind: ResourceType[Resource], namespace: str, name: str) -> dict[str, object]:
-        """Return an object, or raise a 404 error."""
-        ...
+    def fields_of(self, kind: ResourceType[Resource], namespace: str, name: str) -> dict[str, object]: ...
 
     def put(self, kind: ResourceType[Resource], fields: dict[str, object]) -> None:
         """Store an existing object without further processing."""
@@ -143,9 +111,7 @@ class Writes(Protocol):
         *,
         now: float,
         dry_run: bool,
-    ) -> object:
-        """Delete an object."""
-        ...
+    ) -> object: ...
 
     def create_beside(self, kind: ResourceType[Resource], fields: dict[str, object], *, uid: str, now: float) -> None:
         """Create a cluster-scoped object that belongs to another object."""
@@ -168,21 +134,17 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     """Behavior flags of a kind. The tables contain those of the built-in kinds.
 
     Attributes:
-        generation: Whether the server maintains ``metadata.generation`` (``PrepareForCreate``).
-        counted: Metadata field that also increments it, for example the labels of EndpointSlices and the annotations of
-            Deployments.
-        unconditional_update: Whether an update can omit the resource version, so that the last writer wins
-            (``AllowUnconditionalUpdate``).
-        create_on_update: Whether a PUT of a missing object creates it (``AllowCreateOnUpdate``).
-        returned_when_deleted: Whether a DELETE returns the removed object (``ReturnDeletedObject``).
+        generation: Whether the server maintains ``metadata.generation``.
+        counted: Metadata field that also increments it, for example the annotations of Deployments.
+        unconditional_update: Whether an update can omit the resource version, so that the last writer wins.
+        create_on_update: Whether a PUT of a missing object creates it.
+        returned_when_deleted: Whether a DELETE returns the removed object.
         name_form: Format of names: DNS subdomain, DNS label or path segment.
         base_rechecked: Whether an update validates ``generateName`` again.
         any_finalizer: Whether finalizers can omit the domain.
-        status_metadata: Metadata fields that a write to ``/status`` changes (``PrepareForUpdate``).
+        status_metadata: Metadata fields that a write to ``/status`` changes.
         status_restores: Metadata that such a write restores before validation: none, the deletion mark or all.
         self_described: Whether list items and discovery entries contain group, version and kind.
-        protobuf: Whether protobuf is supported.
-        strategic_merge: Whether strategic merge patch is supported.
         own_finalizers: Whether all finalizer names are accepted without a warning.
     """
 
@@ -208,12 +170,7 @@ PLAIN_FLAGS: Final = Flags()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Request to a subresource.
-
-    Attributes:
-        fields: Decoded body.
-        dry_run: Whether the request is a dry run.
-    """
+    """Request to a subresource, with its decoded body."""
 
     namespace: str
     name: str
@@ -227,10 +184,8 @@ class Subresource:
     """Subresource with its own kind.
 
     Attributes:
-        name: Name in the path, for example ``binding``.
         group: Group of its kind. Empty for the core group or the resource's own.
         version: Version of its kind. Empty for the resource's own.
-        kind: Kind of the accepted objects.
         answer: Function that handles a request. None if the server handles it elsewhere.
         takes_object: Whether the body is an object instead of a stream.
         options: Types of stream options by query parameter.
@@ -249,7 +204,6 @@ class Subresource:
 
     @property
     def api_version(self) -> str:
-        """API version of its kind."""
         return f"{self.group}/{self.version}" if self.group else "v1"
 
 
@@ -265,11 +219,7 @@ class Conversion:
 @final
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """Finalizer that protects objects in use; new objects get it, and a controller removes it.
-
-    Attributes:
-        in_use: Function that returns whether an object that is being deleted is in use.
-    """
+    """Finalizer that protects objects in use; new objects get it, and a controller removes it."""
 
     finalizer: str
     in_use: Callable[[Resource, Stored], bool]
@@ -316,50 +266,35 @@ class Strategy:
     Attributes:
         defaults: Functions that set defaults that depend on other fields, in place, by type name. Simple defaults are
             already set, but not yet those of nested structs.
-        default: Function that completes an object as sent.
-        conversion: Conversion of this version if another version is stored.
-        keep: Function that copies server-side values from the old object to the new object.
         prepare_new: Function that sets values of a new object that count as written by its author.
         prepare_update: Function that restores fields of the new object that a full update cannot change.
-        prepare_status: Function that does the same for a status update.
         parts: Functions that merge the object sent to a subresource into the current object, by subresource.
         checks: Validation functions for single values, by their names in the types' rules.
         validate: Function that returns the errors of a new or fully updated object beyond the types' rules.
-        validate_new: Function that returns the errors of a new object.
         validate_update: Function that returns the forbidden changes between the old and the new object.
         validate_status: Function that returns the errors of the new object after a status update.
-        warn: Function that returns warnings about a new or fully updated object.
-        warn_new: Function that returns warnings about a new object.
         warn_wanted: Function that returns warnings about a new object or a changed spec.
-        warn_update: Function that returns warnings about the change from the old to the new object.
-        warn_status: Function that returns warnings about a new status.
-        subresources: Subresources with their own kind.
         posts_to: Kind and subresource that handle a POST to the collection, for the object of the same name.
         row_conditions: Function that returns the conditions of a table row.
         reported: Objects that the server reports without storing them.
         row_order: Sort key for table rows. None for the order of the list.
         default_of: Function that returns the name of the default object in a list, or an empty string.
         finish_new: Function that adds server-side values to a new object and returns errors for unavailable values.
-        finish_update: Function that does the same for an update.
         check_new: Function that can reject a new object of a resource before validation.
         store: Function that runs the side effects of storing an object and returns the object to store. The old object
             is None for a create.
         mark: Function that changes an object that is marked for deletion.
-        marked: Function that runs the side effects of the mark.
-        removed: Function that runs the side effects of the removal.
         is_held: Function that returns whether more than ``metadata.finalizers`` prevents the removal.
         grace: Function that returns the grace period in seconds, given the requested grace period.
         finalizers: Finalizers that are added when an object is marked for deletion.
         dependents: Handling of dependents by a delete that specifies no policy; ``ignored`` disables policies.
         counts_empty: Field in which an empty list or map counts as a change at each update, although it is not stored.
         delete_warning: Warning for a client whose delete specifies no policy.
-        protection: Protection of objects in use. None for no protection.
         marked_when_removed: Whether an object is marked for deletion even if it is removed immediately.
         status_when_new: Whether a create can set the status.
         reset_fields: Fields that a write to a subresource resets, so that they have no owner, by subresource in the
             format of ``fieldsV1``. In addition to those of all kinds.
         why_unserved: Function that returns why the resource of a definition is not served, or an empty string.
-        cells: Functions for table cells that the kind's table does not describe, by column.
         timed_cells: Function that computes the cells that depend on the time or on each other.
     """
 

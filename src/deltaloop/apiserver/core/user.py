@@ -14,14 +14,7 @@ ANONYMOUS: Final = "system:anonymous"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """User of a request.
-
-    Attributes:
-        name: User name, for example ``bob`` or ``system:serviceaccount:default:builder``.
-        uid: UID that distinguishes users of the same name. Can be empty.
-        groups: Groups, including ``system:authenticated`` or ``system:unauthenticated``.
-        extra: Additional data from the authenticator.
-    """
+    """User of a request; the groups include ``system:authenticated`` or ``system:unauthenticated``."""
 
     name: str
     uid: str = ""
@@ -35,7 +28,6 @@ class User:
 
 
 def user_fields(user: User) -> dict[str, object]:
-    """Return a user as a ``UserInfo``."""
     fields: dict[str, object] = {"username": user.name}
     if user.uid:
         fields["uid"] = user.uid
@@ -47,7 +39,6 @@ def user_fields(user: User) -> dict[str, object]:
 
 
 def account_name(namespace: str, name: str) -> str:
-    """Return the user name of a service account."""
     return f"system:serviceaccount:{namespace}:{name}"
 
 
@@ -58,16 +49,7 @@ def account_groups(namespace: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attributes:
-    """Permission that a request needs. ``path`` is set only for non-resource paths.
-
-    Attributes:
-        verb: Verb, for example ``get``.
-        resource: Plural. Empty for non-resource paths.
-        subresource: Subresource, for example ``status``.
-        namespace: Namespace. Empty at the cluster scope.
-        name: Name of the object. Empty for all objects.
-        path: Path such as ``/metrics``.
-    """
+    """Permission that a request needs; ``path`` is set only for non-resource paths such as ``/metrics``."""
 
     user: User
     verb: str

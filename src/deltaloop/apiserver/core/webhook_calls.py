@@ -62,8 +62,6 @@ class Endpoint:
 
     Attributes:
         host: Host name. ``NAME.NAMESPACE.svc`` for a service, which is also the name in its certificate.
-        path: Path with a leading slash.
-        service: Namespace and name of the service, or None.
         authority: CA certificates in base64-encoded PEM. Empty for those of the system.
         fault: Reason why calls are impossible, or an empty string.
     """
@@ -89,10 +87,7 @@ class WebhookCall:
     """Call of a webhook.
 
     Attributes:
-        endpoint: Address of the webhook.
         seconds: Timeout in seconds.
-        kind: Kind of the review, for example ``AdmissionReview``.
-        api_version: API version of the review, for example ``admission.k8s.io/v1``.
         request: Request as JSON without the UID.
         turn: Number that distinguishes identical calls of one write.
         overdue: Error message after a timeout.
@@ -107,7 +102,6 @@ class WebhookCall:
     overdue: str = "context deadline exceeded"
 
     def body(self, uid: str) -> bytes:
-        """Return the body with the UID of this call."""
         request = msgspec.Raw(b'{"uid":' + msgspec.json.encode(uid) + b"," + self.request[1:])
         return msgspec.json.encode({"kind": self.kind, "apiVersion": self.api_version, "request": request})
 
@@ -127,7 +121,6 @@ class Called:
 
     Attributes:
         status: HTTP status. 0 without a response.
-        failure: Type of failure, or an empty string.
         detail: Detail of the failure, for example an address or certificate error.
         lease: Memory account of the body, which is released with this object.
     """
@@ -142,7 +135,6 @@ class Called:
 
 
 def endpoint_of(client: object) -> Endpoint:
-    """Return the endpoint of a client configuration."""
     authority = text(at(client, "caBundle"))
     service = at(client, "service")
     if is_mapping(service):
@@ -186,10 +178,7 @@ def _cleaned(path: str) -> str:
 
 
 def wait_before_retry(status: int, retry_after: str) -> int | None:
-    """Return the seconds before a retry that the response requests, or None.
-
-    Source: client-go rest/with_retry.go (``checkWait``), which reads the header as Go's ``strconv.Atoi``.
-    """
+    """Return the seconds before a requested retry, or None (client-go rest/with_retry.go, ``checkWait``)."""
     if status != _TOO_MANY and status < _SERVER_ERROR:
         return None
     if not _SECONDS.fullmatch(retry_after):

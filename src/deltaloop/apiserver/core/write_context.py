@@ -30,17 +30,10 @@ ITSELF: Final = User(name="system:apiserver", groups=("system:authenticated", "s
 _EVERYBODY: Final = AlwaysAllow()
 
 Effect: TypeAlias = Callable[[Writes], None]
-"""Function with the additional writes when an object is stored."""
 
 
 class Moment(NamedTuple):
-    """Time and random values for one write.
-
-    Attributes:
-        now: Time in seconds since 1970.
-        uid: UID of a new object.
-        random: Number in [0, 1) for generated names.
-    """
+    """Time in seconds since 1970, UID and random number in [0, 1) for one write."""
 
     now: float
     uid: str = ""
@@ -48,12 +41,10 @@ class Moment(NamedTuple):
 
     @property
     def time(self) -> str:
-        """``now`` in the format of objects."""
         return _formatted(int(self.now))
 
 
 Moments: TypeAlias = Callable[[], Moment]
-"""Function that returns the values for the next write."""
 
 
 @final
@@ -62,7 +53,6 @@ class Notes:
     """Warnings and audit annotations of one request.
 
     Attributes:
-        deprecation: Warning about the requested version, or an empty string.
         sent: Warnings about the body, which most errors also include.
         advice: Warnings for successful responses only.
         stored: Warnings about the resulting object.
@@ -82,7 +72,6 @@ class Notes:
         self.annotations.clear()
 
     def add(self, other: Notes) -> None:
-        """Add the notes of one of several written objects."""
         self.stored += other.stored
         self.annotations = {**other.annotations, **self.annotations}
 
@@ -106,22 +95,12 @@ class WriteContext:
 
     Attributes:
         served: Requested resource. Its codec converts with the answers of this write.
-        namespace: Namespace in the URL. Empty for cluster-scoped resources.
         name: Name in the URL. Empty for a POST to a collection.
-        subresource: Subresource in the URL. Empty for the object itself.
         now: Time in seconds since 1970.
-        uid: UID of a new object.
         random: Number in [0, 1) for generated names.
-        dry_run: Whether the write is a dry run.
-        validation: Handling of unknown and duplicate fields in the body.
-        force: Whether an apply takes over fields from other managers.
-        options: Options of the request. None for the server's own writes.
-        body: Body of the request. None for the server's own writes.
+        options: Options of the request. Like ``body`` and ``request``, None for the server's own writes.
         size: Total size in bytes of the body and the current object, which determines where the write runs.
         answers: External answers. None if webhooks and policies cannot be called.
-        authorizer: Authorizer for users' permissions.
-        request: Permission of the request. None for the server's own writes.
-        notes: Warnings and audit annotations.
         objects: Stored objects, either of the store or of the draft of this write.
         writes: Access for side effects on other objects.
         ask: Function that runs a function in the store's thread, because the write can run in another thread.
@@ -154,24 +133,20 @@ class WriteContext:
 
     @property
     def time(self) -> str:
-        """``now`` in the format of objects."""
         return _formatted(int(self.now))
 
     def find(self) -> Resource | None:
-        """Return the object of the URL, or None if it does not exist."""
         if not self.name:
             return None
         return self.objects.get(self.served.storage, self.served.key(self.namespace, self.name))
 
     def read(self) -> Resource:
-        """Return the object of the URL, or raise NotFoundError."""
         found = self.find()
         if found is None:
             raise status_errors.not_found(self.served.type, self.name)
         return found
 
     def decide(self, wanted: Attributes) -> Decision:
-        """Return the authorization decision for a permission."""
         return self.ask(partial(self.authorizer.decide, wanted))
 
 

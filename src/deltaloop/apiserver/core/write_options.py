@@ -1,6 +1,6 @@
 """Options of writes, from the query or from the body of a DELETE.
 
-Source: apimachinery pkg/apis/meta/v1/types.go, pkg/apis/meta/v1/validation; apiserver pkg/endpoints/handlers/create.go
+Source: apimachinery pkg/apis/meta/v1/{types.go,validation}; apiserver pkg/endpoints/handlers/create.go
 (``managerOrUserAgent``).
 """
 
@@ -18,6 +18,7 @@ from deltaloop.apiserver.core import status_errors
 from deltaloop.schemas.field_errors import (
     SchemaError,
     forbidden_field,
+    invalid_text,
     invalid_value,
     not_supported,
     required,
@@ -44,17 +45,6 @@ _MODES: Final = sorted(mode.value for mode in FieldValidation)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """Options of a write.
-
-    Attributes:
-        dry_run: Whether the request is a dry run.
-        validation: Handling of unknown and duplicate fields.
-        manager: ``fieldManager``, or a name from the user agent.
-        force: Whether an apply takes over fields from other managers.
-        kind: Kind of the options, for example ``CreateOptions``.
-        given: Options in the query.
-    """
-
     dry_run: bool
     validation: FieldValidation
     manager: str
@@ -70,8 +60,7 @@ class WriteOptions:
 def parse_write_options(kind: str, query: _Query, *, user_agent: str, applies: bool | None = None) -> WriteOptions:
     """Parse the options, or raise InvalidError with all invalid options.
 
-    ``kind`` is the kind of the options for errors, for example ``CreateOptions``. The part of ``user_agent`` before the
-    first slash is the default manager. ``applies`` specifies whether a patch is an apply (None for other requests).
+    The default manager is ``user_agent`` up to its first slash. ``applies`` is None unless the request is a patch.
     """
     manager, mode = (query.get(name, ("",))[0] for name in ("fieldManager", "fieldValidation"))
     force = parse_boolean(query["force"][0]) if "force" in query else None
@@ -118,7 +107,7 @@ def _manager_errors(name: str) -> Iterator[SchemaError]:
     for position, sign in enumerate(name[: _LONGEST + 1]):
         if not sign.isprintable():
             text = f"invalid character U+{ord(sign):04X} (at position {len(name[:position].encode())})"
-            yield invalid_value("fieldManager", _quoted(name[: _LONGEST + 1]), text)
+            yield invalid_text("fieldManager", _quoted(name[: _LONGEST + 1]), text)
 
 
 def _quoted(text: str) -> str:
@@ -194,7 +183,7 @@ def parse_delete_options(value: object) -> DeleteOptions:
     policy = options.propagation_policy
     if policy is not None and options.orphan_dependents is not None:
         text = "orphanDependents and deletionPropagation cannot be both set"
-        errors.append(invalid_value("propagationPolicy", f'"{policy}"', text))
+        errors.append(invalid_value("propagationPolicy", policy, text))
     if policy is not None and policy not in _POLICIES:
         errors.append(not_supported("propagationPolicy", policy, (*_POLICIES, "nil")))
     if errors:
@@ -205,10 +194,7 @@ def parse_delete_options(value: object) -> DeleteOptions:
 
 
 def delete_query(query: Mapping[str, str]) -> dict[str, object]:
-    """Return the delete options in a query, for requests without a body.
-
-    Raises BadRequestError for an invalid number.
-    """
+    """Return the delete options in a query, or raise BadRequestError for an invalid number."""
     options: dict[str, object] = {}
     if query.get("gracePeriodSeconds"):
         options["gracePeriodSeconds"] = parse_integer(query["gracePeriodSeconds"])

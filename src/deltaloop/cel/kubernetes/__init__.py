@@ -1,7 +1,7 @@
 """Kubernetes' extensions of CEL: function libraries, costs and limits, by version.
 
 A server checks new expressions in the environment of the previous version, so that a cluster can be downgraded. Stored
-expressions can use all libraries. ``_LIBRARIES`` contains the first version of each library.
+expressions can use all libraries.
 
 Source: k8s.io/apiserver pkg/cel/environment/base.go, pkg/apis/cel/config.go.
 """
@@ -72,8 +72,7 @@ _LIBRARIES: Final[tuple[tuple[_Version, tuple[Library, ...]], ...]] = (
 def kubernetes_environment(version: _Version | None = None) -> Environment:
     """Return the environment of expressions in a cluster, to which you can add variables with ``with_variables``.
 
-    Results are cached. Versions before 1.29 are approximated: strings have the functions of their second version, and
-    numbers of different types can be compared.
+    Versions before 1.29 are approximated.
 
     Args:
         version: Kubernetes version, for example ``(1, 36)``, which a 1.37 server uses for new expressions. None

@@ -22,8 +22,6 @@ _FAILED: Final = "network address parse error during conversion from string: "
 
 @final
 class IPValue(msgspec.Struct, frozen=True, eq=False):
-    """IP address. Its size is the number of its bytes."""
-
     cel_type: ClassVar[Type] = IP
 
     address: Address
@@ -35,7 +33,6 @@ class IPValue(msgspec.Struct, frozen=True, eq=False):
         return self.address.bits // 8
 
     def cel_equals(self, other: object) -> bool:
-        """Return whether another value is the same address."""
         if isinstance(other, IPValue):
             return self.address == other.address
         raise no_such_overload()
@@ -43,8 +40,6 @@ class IPValue(msgspec.Struct, frozen=True, eq=False):
 
 @final
 class CIDRValue(msgspec.Struct, frozen=True, eq=False):
-    """Network. Its size is the number of bytes of its prefix."""
-
     cel_type: ClassVar[Type] = CIDR
 
     network: Network
@@ -56,7 +51,6 @@ class CIDRValue(msgspec.Struct, frozen=True, eq=False):
         return (self.network.bits + 7) // 8
 
     def cel_equals(self, other: object) -> bool:
-        """Return whether another value is the same network."""
         if isinstance(other, CIDRValue):
             return self.network == other.network
         raise no_such_overload()

@@ -1,7 +1,5 @@
 """Permissions of users: ``authorizer.group("apps").resource("deployments").check("create").allowed()``.
 
-This library builds the access question. The synchronous function in ``AuthorizerValue`` decides.
-
 Source: k8s.io/apiserver pkg/cel/library/authz.go.
 """
 

@@ -1,7 +1,6 @@
 """Kubernetes' costs of calls by function name, where they differ from cel-go's.
 
-Reading a string costs a tenth of its length, looking at a value costs one unit, and an authorizer check costs so much
-that an expression can do it twice.
+An authorizer check costs so much that an expression can do it twice.
 
 Source: k8s.io/apiserver pkg/cel/library/cost.go.
 """

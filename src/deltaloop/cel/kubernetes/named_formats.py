@@ -30,13 +30,7 @@ FORMAT: Final = object_of("kubernetes.NamedFormat")
 
 @final
 class NamedFormat(msgspec.Struct, frozen=True, eq=False):
-    """Format of strings, which equals formats of the same name.
-
-    Attributes:
-        name: Name of the format.
-        problems: Function for the errors of a string.
-        pattern_size: Length of an equivalent pattern, which determines the cost.
-    """
+    """Format of strings, which equals formats of the same name; an equivalent pattern's size determines the cost."""
 
     cel_type: ClassVar[Type] = FORMAT
 
@@ -48,7 +42,6 @@ class NamedFormat(msgspec.Struct, frozen=True, eq=False):
         return self.name
 
     def cel_equals(self, other: object) -> bool:
-        """Return whether another value is the same format."""
         if isinstance(other, NamedFormat):
             return self.name == other.name
         raise no_such_overload()

@@ -25,7 +25,6 @@ class Quantity:
     Attributes:
         short: Whether Go stores the number in 64 bits. Other quantities are never integers.
         computed: Whether it is a sum or a difference, to which Go cannot compare other values.
-        text: Original text, or "" if it was computed.
     """
 
     cel_type: ClassVar[Type] = QUANTITY
@@ -43,7 +42,6 @@ class Quantity:
         return canonical_quantity(f"{billionths}n")
 
     def cel_equals(self, other: object) -> bool:
-        """Return whether another value is the same amount."""
         if isinstance(other, Quantity) and not other.computed:
             return _compared(self, other) == 0
         raise no_such_overload()

@@ -19,8 +19,6 @@ URL: Final = object_of("kubernetes.URL")
 
 @final
 class URLValue(msgspec.Struct, frozen=True, eq=False):
-    """URL value."""
-
     cel_type: ClassVar[Type] = URL
 
     parts: Url
@@ -29,7 +27,6 @@ class URLValue(msgspec.Struct, frozen=True, eq=False):
         return str(self.parts)
 
     def cel_equals(self, other: object) -> bool:
-        """Return whether another value has the same text."""
         if isinstance(other, URLValue):
             return str(self.parts) == str(other.parts)
         raise no_such_overload()

@@ -40,7 +40,6 @@ class SemanticVersion(msgspec.Struct, frozen=True, eq=False):
         return numbers + (f"-{before}" if before else "") + (f"+{self.build}" if self.build else "")
 
     def cel_equals(self, other: object) -> bool:
-        """Return whether another value is the same version."""
         if isinstance(other, SemanticVersion):
             return _compared(self, other) == 0
         raise no_such_overload()

@@ -1,7 +1,4 @@
-"""Function libraries of CEL: the standard, and the extensions that Kubernetes enables.
-
-``KUBERNETES_LANGUAGE`` contains the libraries that kube-apiserver enables, without Kubernetes' own functions such as
-quantities and URLs. ``DEFAULT_LIBRARIES`` adds ``cel.bind``, which Kubernetes does not enable.
+"""Function libraries of CEL: ``KUBERNETES_LANGUAGE`` are those that kube-apiserver enables, without its own functions.
 
 Source: k8s.io/apiserver pkg/cel/environment/base.go, ``baseOpts``.
 """

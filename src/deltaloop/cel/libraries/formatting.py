@@ -1,6 +1,4 @@
-"""String formatting: ``"%s has %d".format([name, count])``.
-
-Kubernetes formats floats in the English locale: ``%f`` with commas between thousands, ``%e`` with a power of ten.
+"""String formatting in the English locale: ``"%s has %d".format([name, count])``.
 
 Source: cel-go ext/formatting.go.
 """
@@ -43,7 +41,6 @@ _TO_TEXT: Final = {
 
 
 def format_text(pattern: str, arguments: list[Any]) -> str:
-    """Format values with a pattern."""
     taken = 0
 
     def clause(match: re.Match[str]) -> str:

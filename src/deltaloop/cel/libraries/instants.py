@@ -1,6 +1,4 @@
-"""Timestamps and durations: parse, format, and read their parts in a time zone (UTC by default).
-
-This module has its own calendar, because Python's types only have microseconds.
+"""Timestamps and durations with nanoseconds: parse, format, and read their parts in a time zone (UTC by default).
 
 Source: cel-spec doc/langdef.md, "Timestamps", "Durations"; cel-go common/types/timestamp.go; Go's time.ParseDuration.
 """
@@ -104,7 +102,6 @@ def _no_instant() -> EvaluationError:
 
 
 def timestamp_text(instant: Timestamp) -> str:
-    """Format a timestamp in its original zone, or in UTC."""
     seconds, nanoseconds = divmod(instant.nanoseconds, SECOND)
     parts = _calendar(seconds + instant.ahead)
     minutes, second = divmod(parts.seconds, 60)
@@ -144,7 +141,6 @@ def _no_span() -> EvaluationError:
 
 
 def duration_text(span: Duration) -> str:
-    """Format a duration in seconds."""
     sign = "-" if span.nanoseconds < 0 else ""
     seconds, nanoseconds = divmod(abs(span.nanoseconds), SECOND)
     fraction = f".{nanoseconds:09d}".rstrip("0") if nanoseconds else ""

@@ -35,17 +35,25 @@ _LEASE: Final = "3,2,0.4"
 
 def demo(
     *,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep it running at the end, for kubectl.")] = False,
+    keep: Annotated[
+        bool,
+        typer.Option(
+            "--keep", help="Keep the server and the replicas running at the end, so that you can use kubectl."
+        ),
+    ] = False,
     output: Annotated[
-        Literal["text", "json"], typer.Option("--output", "-o", help="text, or json for the summary only.")
+        Literal["text", "json"],
+        typer.Option("--output", "-o", metavar="text|json", help="Output format. json prints only the summary."),
     ] = "text",
-    port: Annotated[int, typer.Option(help="Port of the server. By default a free port.", min=0, max=65535)] = 0,
-    log_dir: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder for the logs of the replicas.")] = None,
+    port: Annotated[int, typer.Option(help="Port of the server. 0 chooses a free port.", min=0, max=65535)] = 0,
+    log_dir: Annotated[
+        Path | None, typer.Option(help="Folder for the logs of the replicas. The logs are discarded by default.")
+    ] = None,
     log_level: LogLevelFlag = "WARNING",
 ) -> None:
-    """Run the sample controller against an embedded API server: two replicas, a failover, and repairs.
+    """Run two replicas of a sample controller against an embedded API server, and stop the leader.
 
-    It ends within 30 seconds, with exit code 0, or with 1 if a step failed.
+    The demo takes up to 30 seconds. The exit code is 1 if a step fails.
     """
     set_up_logging(log_level)
     if log_dir is not None:
@@ -80,10 +88,7 @@ class DemoOptions:
 
 
 async def run_demo(options: DemoOptions, screen: Screen) -> Summary:
-    """Run the demo, display its steps, and return the summary.
-
-    At the end, including a cancellation, the server and all started processes have stopped.
-    """
+    """Run the demo, display its steps, and return the summary; at the end all started processes have stopped."""
     begun = monotonic()
     with tempfile.TemporaryDirectory(prefix="deltaloop-demo-") as folder:
         kubeconfig = Path(folder) / "kubeconfig"

@@ -16,4 +16,4 @@ app: typer.Typer = group(
 
 @app.callback()
 def generate() -> None:
-    """Generate manifests from a module, or types from a CustomResourceDefinition."""
+    """Generate manifests from a module, or Python types from CustomResourceDefinitions."""

@@ -27,41 +27,34 @@ def rbac(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="[MODULE[:OBJECT]]",
-            help="Module or object, as for `run`. Leave it out with --from.",
+            metavar="MODULE[:OBJECT]",
+            help="Module or object, like for `deltaloop run`. Omit it with --from.",
             show_default=False,
         ),
     ] = "",
     *,
     recorded: Annotated[
         Path | None,
-        typer.Option(
-            "--from", metavar="FILE", help="File of `deltaloop run --record-access FILE`, instead of a module."
-        ),
+        typer.Option("--from", help="File that `deltaloop run --record-access FILE` wrote, instead of a module."),
     ] = None,
-    name: Annotated[
-        str, typer.Option(metavar="NAME", help="Name of the roles. By default the names of the controllers.")
-    ] = "",
+    name: Annotated[str, typer.Option(help="Name of the roles. Defaults to the names of the controllers.")] = "",
     namespace: Annotated[str | None, option_of(RunOptions, "namespace")] = None,
     leader_elect: Annotated[
         bool,
         typer.Option(
-            "--leader-elect", help="The program runs with --leader-elect. Requires --leader-election-namespace."
+            "--leader-elect", help="Add permissions for `run --leader-elect`. Requires --leader-election-namespace."
         ),
     ] = False,
-    leader_election_namespace: Annotated[
-        str, typer.Option(metavar="NAME", help="Namespace of the Lease. Omit it without leader election.")
-    ] = "",
+    leader_election_namespace: Annotated[str, typer.Option(help="Namespace of the Lease, for leader election.")] = "",
     event_api: Annotated[EventApi, option_of(RunOptions, "event_api")] = EventApi.CORE_V1,
     metrics_token_review: Annotated[
-        bool, typer.Option("--metrics-token-review", help="The program runs with --metrics-token-review.")
+        bool, typer.Option("--metrics-token-review", help="Add permissions for `run --metrics-token-review`.")
     ] = False,
     webhooks_namespace: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Namespace of the Secret for the certificates of the webhooks."),
+        str, typer.Option(help="Namespace of the Secret with the webhook certificates, for programs with webhooks.")
     ] = "",
 ) -> None:
-    """Print the roles that controllers need: from their declarations, or from a recorded run."""
+    """Print the roles that controllers need, from their declarations or from a recorded run."""
     if (recorded is None) == (not target):
         raise typer.BadParameter("requires either MODULE or --from FILE. Use one of them.")
     program = Program(
@@ -102,13 +95,7 @@ def print_roles(controllers: Sequence[Controller], *, name: str, program: Progra
 
 
 def print_recorded(recorded: RecordedAccess, *, name: str, namespace: str | None) -> str:
-    """Return the roles for a recorded run as YAML.
-
-    Args:
-        recorded: Recorded access.
-        name: Name of the roles.
-        namespace: Namespace of Roles for access without a namespace. None creates ClusterRoles for it.
-    """
+    """Return the roles for a recorded run as YAML; namespace None creates ClusterRoles."""
     comment = "# What one run did; what it did not come to is missing.\n"
     documents: list[Mapping[str, Any]] = list(roles(recorded.rules(), name=name, namespace=namespace))
     return comment + write_yaml(documents, short_in_one_line=True)

@@ -18,16 +18,21 @@ def types(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="FILE|GROUP", help="A file with CRDs, or a group on the server, such as cert-manager.io."
+            metavar="FILE|GROUP", help="File with CRDs, or API group on the server, for example cert-manager.io."
         ),
     ],
     *,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the modules.")] = Path(),
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit code 1 if a file would change.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write no files, and exit with code 1 if a file would change.")
+    ] = False,
     kubeconfig: KubeconfigFlag = None,
     context: ContextFlag = None,
 ) -> None:
-    """Write types of custom resources: a module with a constant for each kind, and its stub for type checkers."""
+    """Write the types of custom resources.
+
+    For each API version, this is a module with a constant for each kind, and its stub for type checkers.
+    """
     from deltaloop.schemas.schema_stubs import modules
     from deltaloop.schemas.type_stubs import module_text
 

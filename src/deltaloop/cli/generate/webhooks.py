@@ -32,27 +32,28 @@ def webhooks(
     target: TargetArgument,
     *,
     name: Annotated[
-        str, typer.Option(metavar="NAME", help="Name of the configurations. By default the name of the module.")
+        str, typer.Option(help="Name of the webhook configurations. Defaults to the name of the module.")
     ] = "",
     namespace: Annotated[
         str,
         typer.Option(
             "--namespace",
             "-n",
-            metavar="NAME",
-            help="Namespace of the program and its Service; its objects are exempt from the webhooks.",
+            help="Namespace of the program and its Service. Objects in this namespace are exempt from the webhooks.",
         ),
     ] = "",
-    service: Annotated[str, typer.Option(metavar="NAME", help="Name of the Service. By default NAME-webhooks.")] = "",
-    port: Annotated[int, typer.Option(metavar="PORT", help="Port of the Service.", min=1, max=65535)] = 443,
+    service: Annotated[str, typer.Option(help="Name of the Service. Defaults to NAME-webhooks.")] = "",
+    port: Annotated[int, typer.Option(help="Port of the Service.", min=1, max=65535)] = 443,
     url: Annotated[
-        str, typer.Option(metavar="URL", help="URL instead of a Service: https://HOST:PORT, as the cluster reaches it.")
+        str,
+        typer.Option(help="URL at which the cluster reaches the webhooks, instead of a Service: https://HOST:PORT."),
     ] = "",
     ca_bundle: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Authorities of the certificate, as PEM.")
+        Path | None,
+        typer.Option(help="CA certificates in PEM format. The program manages its own certificates by default."),
     ] = None,
 ) -> None:
-    """Print the webhook configurations of a module, and the conversions of its definitions."""
+    """Print the webhook configurations of a module, and the conversion settings of its CRDs."""
     address = address_of(target, name=name, namespace=namespace, service=service, port=port, url=url, ca=ca_bundle)
     typer.echo(print_registrations(target, address, name=name, own_namespace=namespace), nl=False)
 
@@ -60,17 +61,7 @@ def webhooks(
 def address_of(
     target: str, *, name: str, namespace: str, service: str, port: int, url: str, ca: Path | None
 ) -> WebhookAddress:
-    """Return the address of the webhooks from the flags.
-
-    Args:
-        target: Module.
-        name: Name of the program. Empty means the name of the module.
-        namespace: Namespace of the Service.
-        service: Name of the Service. Empty means the default for the program.
-        port: Port of the Service.
-        url: URL instead of a Service.
-        ca: File with CA certificates.
-    """
+    """Return the address of the webhooks from the flags; an empty name or service means the default."""
     bundle = ""
     if ca is not None:
         try:
@@ -95,15 +86,8 @@ def address_of(
 def print_registrations(target: str, address: WebhookAddress, *, name: str, own_namespace: str) -> str:
     """Return the manifests as YAML.
 
-    If the module has classes for all versions of a converted kind, the conversion is printed within the whole CRD,
-    because applying a part of a CRD with the same field manager would remove the rest. If the webhooks use a Service
-    without a CA, the program manages its certificates, and the Secret for them comes first.
-
-    Args:
-        target: Module.
-        address: Address of the webhooks.
-        name: Name of the configurations. Empty means the name of the module.
-        own_namespace: Namespace of the program.
+    If the module has classes for all versions of a converted kind, the whole CRD is printed, because applying a part
+    with the same field manager would remove the rest. A Secret for managed certificates comes first.
     """
     found, documents = _registered(target, address, name=name, own_namespace=own_namespace)
     if address.service and not address.ca_bundle:
@@ -134,13 +118,7 @@ def _whole_definitions(target: str, parts: Sequence[dict[str, Any]]) -> dict[str
 
 
 def certificate_rights(target: str, *, name: str, namespace: str) -> tuple[Permission, ...]:
-    """Return the permissions that a program needs to manage the certificates of its webhooks.
-
-    Args:
-        target: Module.
-        name: Name of the configurations. Empty means the name of the module.
-        namespace: Namespace of the program and the Secret.
-    """
+    """Return the permissions that a program needs to manage the certificates of its webhooks."""
     check_namespace("--webhooks-namespace", namespace)
     address = WebhookAddress(namespace=namespace, service="any")  # only the names are used
     found, documents = _registered(target, address, name=name, own_namespace=namespace)

@@ -42,14 +42,15 @@ class PackageCommand:
 
     Attributes:
         target: Module, with the name of an object in it if not all controllers are meant.
-        name: Name of the program. By default the name of the module.
-        version: Version of the program.
-        image: Container image. By default NAME:VERSION; the default tag is VERSION.
-        install_namespace: Namespace of the program. By default NAME.
-        namespace: Only namespace that the program watches. By default all namespaces.
-        event_api: API that Events are written in, as for ``deltaloop run``.
-        crd: File with CRDs of its kinds that have no class. Repeatable.
-        service_monitor: Whether to create a ServiceMonitor.
+        name: Name of the program. Defaults to the name of the module.
+        version: Version of the program, for example 1.2.3 or 1.2.3-rc.1.
+        image: Container image, for example registry.example.com/greeter. Defaults to NAME. The tag
+            defaults to VERSION.
+        install_namespace: Namespace to install the program in. Defaults to NAME.
+        namespace: Namespace that the program watches. Defaults to all namespaces.
+        event_api: API for Events. ``events.k8s.io/v1`` combines repeated Events into a series.
+        crd: File with CRDs of kinds that have no class in the module. Repeatable.
+        service_monitor: Whether to create a ServiceMonitor for the Prometheus Operator.
     """
 
     target: str
@@ -75,11 +76,7 @@ class PackageCommand:
 @final
 @dataclass(frozen=True, slots=True)
 class DeclaredProgram:
-    """Program to package.
-
-    Attributes:
-        notes: Notes for its author.
-    """
+    """Program to package, with notes for its author."""
 
     command: PackageCommand
     app: str
@@ -95,13 +92,9 @@ class DeclaredProgram:
         return write_yaml(manifests(self._program(self.app, namespace)), indents_lists=True)
 
     def chart(self, there: Callable[[Iterable[str]], Mapping[str, str | None]] = lambda _: {}) -> dict[str, str]:
-        """Return the texts of its Helm chart by path.
+        """Return the texts of its Helm chart by path; ``there`` reads the existing files.
 
-        Args:
-            there: Function that reads the existing files of the chart, for values that users changed.
-
-        Raises:
-            InvalidArgumentError: If the image has a digest, which charts do not support, or a changed value is invalid.
+        Raises InvalidArgumentError for an image with a digest, or an invalid changed value.
         """
         if "@" in self.command.image:
             raise InvalidArgumentError(

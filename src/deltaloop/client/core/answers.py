@@ -1,8 +1,7 @@
 """Convert unsuccessful responses to ``ApiError``.
 
-The API server usually returns a ``Status``, but plain text for unknown paths and for flow control. Proxies, load
-balancers and login pages return HTML. Error messages contain a short, redacted part of a text, and only the title of
-HTML.
+The API server returns plain text for unknown paths and for flow control, and proxies return HTML. Error messages
+contain a short, redacted part of a text, and only the title of HTML.
 """
 
 from __future__ import annotations
@@ -38,7 +37,6 @@ def is_status(body: bytes) -> bool:
 
 
 def is_success(status: int) -> bool:
-    """Return whether an HTTP status code is a success."""
     return 200 <= status < 300
 
 
@@ -49,9 +47,9 @@ def is_unserved_path(error: ApiError) -> bool:
 
 
 def error_from_answer(status: int, body: bytes, *, method: str, path: str, retry_after: str = "") -> ApiError:
-    """Return the error for an unsuccessful response.
+    """Return the error for an unsuccessful response; ``body`` can be truncated.
 
-    ``body`` can be truncated. Values of ``retry_after`` other than whole seconds are ignored, as in client-go.
+    Values of ``retry_after`` other than whole seconds are ignored, as in client-go.
     """
     is_number = retry_after.isascii() and retry_after.isdigit() and len(retry_after) <= _DIGITS
     seconds = float(retry_after) if is_number else None

@@ -43,13 +43,7 @@ class FailureKind(Enum):
 
 @final
 class ConnectionFailure(msgspec.Struct, frozen=True):
-    """Failure of a connection.
-
-    Attributes:
-        kind: Phase of the failure.
-        reason: Details, without data of requests or responses.
-        cut: Whether the peer or the network closed a connection that was established or nearly established.
-    """
+    """Failure of a connection; ``cut`` means that an established connection was closed. The reason contains no data."""
 
     kind: FailureKind
     reason: str = ""
@@ -57,11 +51,9 @@ class ConnectionFailure(msgspec.Struct, frozen=True):
 
     @property
     def in_handshake(self) -> bool:
-        """Whether the TLS handshake failed."""
         return self.kind in (FailureKind.CERTIFICATE, FailureKind.TLS)
 
     def describe(self, address: str) -> str:
-        """Return the message of the failure for ``address`` (host and port of the server)."""
         match self.kind:
             case FailureKind.NAME:
                 return f"the host name of {address} cannot be resolved"
@@ -117,11 +109,8 @@ _PAUSE: Final = 5.0
 class Reuse:
     """Decision whether requests can use kept connections.
 
-    A server may close each connection right after its response without announcing it. A request on such a connection
-    races with the close. The first close that the event loop notices too late therefore stops reuse for a few seconds.
-
-    Attributes:
-        begins_at: Event loop time from which requests can use kept connections.
+    A server may close each connection right after its response, so that a request races with the close. The first close
+    that the event loop notices too late stops reuse until ``begins_at``.
     """
 
     __slots__ = ("begins_at",)
@@ -150,7 +139,6 @@ class AfterBreak(msgspec.Struct, frozen=True):
 
 
 def after_break(method: str, *, reused: bool, tls: bool, in_handshake: bool, cut: bool) -> AfterBreak:
-    """Return the reaction to a failed attempt."""
     if reused and method in REPEATED:
         return AfterBreak(again=True)
     return AfterBreak(reload=tls and in_handshake, suspect=tls and cut)

@@ -1,11 +1,7 @@
 """Input and output of credential plugins. ``expiring_credential`` decides when a plugin runs.
 
-A plugin is a program that the kubeconfig names. It receives an ``ExecCredential`` with a ``spec`` in the variable
-``KUBERNETES_EXEC_INFO``, and prints an ``ExecCredential`` with a ``status``: a token, a client certificate with its
-key, or both, and optionally the expiry. Both API versions have the same fields.
-
-Messages never contain the output of a plugin. They contain the end of its standard error, redacted and without the
-values of its environment.
+A plugin receives an ``ExecCredential`` with a ``spec`` in ``KUBERNETES_EXEC_INFO``, and prints one with a ``status``.
+Messages contain the end of its standard error, redacted, but never its output.
 
 Source: KEP-541; client-go pkg/apis/clientauthentication/types.go, plugin/pkg/client/auth/exec/exec.go
 (``refreshCredsLocked``); tools/clientcmd/validation.go.
@@ -106,7 +102,6 @@ class PluginCall:
 
     Attributes:
         command: Path of the program, or a name that is looked up in the ``PATH`` of this process.
-        args: Command-line arguments.
         environ: Complete environment of the plugin.
         has_stdin: Whether the plugin inherits standard input.
         timeout: Time limit in seconds.
@@ -134,10 +129,8 @@ class PluginOutcome:
     """Result of a plugin process.
 
     Attributes:
-        end: Outcome of the process.
         code: Exit code, negative for a signal. Only set for ``EXITED``.
         reason: Error text of the operating system. Only set for ``NOT_STARTED``.
-        output: Standard output that was read.
         stderr: End of standard error, or empty if it was written to the terminal.
     """
 
@@ -157,11 +150,7 @@ class ExecAnswer:
 
 
 def plugin_call(plugin: ExecPlugin, environ: Mapping[str, str], *, is_terminal: bool) -> PluginCall:
-    """Return the invocation of a plugin.
-
-    Raises:
-        CredentialsError: If the plugin requires a terminal and standard input is not a terminal.
-    """
+    """Return the invocation of a plugin, or raise CredentialsError if it requires a terminal and there is none."""
     if plugin.interactive_mode is InteractiveMode.ALWAYS and not is_terminal:
         raise CredentialsError(
             plugin.name,
@@ -184,11 +173,7 @@ def plugin_call(plugin: ExecPlugin, environ: Mapping[str, str], *, is_terminal: 
 
 
 def plugin_answer(plugin: ExecPlugin, outcome: PluginOutcome, call: PluginCall) -> ExecAnswer:
-    """Return the credential that a plugin printed.
-
-    Raises:
-        CredentialsError: If the plugin failed or its output is not usable.
-    """
+    """Return the credential that a plugin printed, or raise CredentialsError."""
     if outcome.end is not PluginEnd.EXITED or outcome.code != 0:
         raise CredentialsError(plugin.name, _failure(plugin, outcome, call))
     try:

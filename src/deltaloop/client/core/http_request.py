@@ -24,11 +24,7 @@ _IN_QUERY: Final = "/:@!$'()*,?~-._"
 
 
 def target(path: str, query: Mapping[str, str]) -> str:
-    """Return the request target: a quoted path with its query.
-
-    Raises:
-        InvalidArgumentError: If the path is not quoted, or the query is not Unicode.
-    """
+    """Return the request target: a quoted path with its query, or raise InvalidArgumentError."""
     if PATH().fullmatch(path) is None:
         raise InvalidArgumentError(f"the path {path!r} is not quoted: it cannot be sent as it is")
     if not query:
@@ -49,11 +45,7 @@ def target(path: str, query: Mapping[str, str]) -> str:
 
 
 def header_lines(headers: Iterable[tuple[str, str]]) -> bytes:
-    """Return the encoded header lines.
-
-    Raises:
-        InvalidArgumentError: If a name or value is invalid, for example because it contains a line break.
-    """
+    """Return the encoded header lines, or raise InvalidArgumentError, for example for a line break."""
     lines: list[str] = []
     for name, value in headers:
         if _TOKEN().fullmatch(name) is None or _VALUE().fullmatch(value) is None:

@@ -1,7 +1,4 @@
-"""Headers for requests on behalf of another user.
-
-The server checks that the real user can impersonate. The keys of extra fields are part of header names, so invalid
-characters are percent-encoded.
+"""Headers for requests on behalf of another user, with percent-encoded keys of extra fields.
 
 Source: client-go transport/round_trippers.go (``impersonatingRoundTripper``, ``headerKeyEscape``).
 """

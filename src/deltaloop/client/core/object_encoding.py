@@ -1,7 +1,6 @@
 """Encode an object (``Resource``, mapping or typed object) for the server.
 
-Missing ``apiVersion`` and ``kind``, for example in list items, are set from the resource type. For classes that define
-a kind, only fields that were set are written, because the server applies the same defaults.
+For classes that define a kind, only fields that were set are written, because the server applies the same defaults.
 """
 
 from __future__ import annotations
@@ -20,15 +19,7 @@ from deltaloop.api.set_fields import set_fields
 
 
 class OutgoingObject(NamedTuple):
-    """Encoded object with the metadata that a write needs.
-
-    Attributes:
-        body: Object as JSON.
-        name: Name, or empty if the server generates it.
-        namespace: Namespace, or empty.
-        version: Resource version, or empty.
-        generate_name: Prefix for a generated name, or empty.
-    """
+    """Encoded object with the metadata that a write needs; missing values are empty."""
 
     body: bytes
     name: str
@@ -38,11 +29,7 @@ class OutgoingObject(NamedTuple):
 
 
 def encode_object(resource_type: ResourceType[Any], obj: Any) -> OutgoingObject:
-    """Encode an object.
-
-    Raises:
-        MalformedObjectError: If the object has no metadata, or contains values that JSON cannot represent.
-    """
+    """Encode an object, or raise MalformedObjectError without metadata or for values that JSON cannot represent."""
     fields: dict[str, Any] = dict(obj) if type_of(obj) is dict else _fields(resource_type, obj)
     metadata: Mapping[str, Any] | None = fields.get("metadata")
     if metadata is None or (type_of(metadata) is not dict and not isinstance(metadata, Mapping)):

@@ -1,10 +1,7 @@
 """Protocol of OpenID Connect: expiry of ID tokens, refresh requests and their responses.
 
-An ``auth-provider`` named ``oidc`` in a kubeconfig contains an ID token, which is sent as a bearer token, and a refresh
-token. Shortly before the ID token expires, the client reads the issuer's discovery document and requests a new token
-from its token endpoint. ``expiring_credential`` decides when.
-
-Messages contain no text from the issuer, except OAuth error codes such as ``invalid_grant``.
+Shortly before the ID token expires, the client reads the issuer's discovery document and requests a new token from its
+token endpoint. Messages contain no text from the issuer, except OAuth error codes such as ``invalid_grant``.
 
 Source: client-go plugin/pkg/client/auth/oidc/oidc.go; OpenID Connect Discovery 1.0; RFC 6749 sections 2.3.1, 5.2, 6.
 """
@@ -82,12 +79,7 @@ class RefreshRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refreshed:
-    """Result of a refresh.
-
-    Attributes:
-        id_token: New ID token.
-        refresh_token: New refresh token, or None if it did not change. The old refresh token may be invalid.
-    """
+    """Result of a refresh; ``refresh_token`` is None if it did not change, otherwise the old one may be invalid."""
 
     id_token: SecretText
     refresh_token: SecretText | None
@@ -112,10 +104,7 @@ class _Error(msgspec.Struct):
 
 
 def expiry_of(id_token: str) -> float:
-    """Return the expiry of a token in seconds since 1970, or 0 if it is unknown.
-
-    The signature is not verified, because the API server does that.
-    """
+    """Return the expiry of a token in seconds since 1970, or 0 if it is unknown, without verifying its signature."""
     _, _, rest = id_token.partition(".")
     payload = rest.partition(".")[0]
     try:
@@ -127,11 +116,7 @@ def expiry_of(id_token: str) -> float:
 
 
 def read_discovery(status: int, body: bytes) -> TokenEndpoint:
-    """Return the token endpoint from the issuer's discovery document.
-
-    Raises:
-        UnusableAnswerError: If the document does not contain an https token endpoint.
-    """
+    """Return the https token endpoint from the issuer's discovery document, or raise UnusableAnswerError."""
     if status != 200:
         raise UnusableAnswerError(
             f"its discovery document {DISCOVERY} was answered with {status}; correct idp-issuer-url in the kubeconfig"
@@ -152,7 +137,6 @@ def read_discovery(status: int, body: bytes) -> TokenEndpoint:
 
 
 def refresh_request(provider: OidcProvider, refresh_token: SecretText, endpoint: TokenEndpoint) -> RefreshRequest:
-    """Return the request for a new ID token."""
     form = {"grant_type": "refresh_token", "refresh_token": refresh_token.reveal()}
     secret = provider.client_secret
     if secret and not endpoint.secret_in_body:
@@ -166,11 +150,7 @@ def refresh_request(provider: OidcProvider, refresh_token: SecretText, endpoint:
 
 
 def read_refreshed(status: int, body: bytes, *, refresh_token: SecretText) -> Refreshed:
-    """Decode the response of the token endpoint to a refresh with ``refresh_token``.
-
-    Raises:
-        UnusableAnswerError: If the response does not contain an ID token.
-    """
+    """Decode the response of the token endpoint to a refresh, or raise UnusableAnswerError without an ID token."""
     if status != 200:
         raise UnusableAnswerError(_refusal(status, body))
     try:

@@ -9,11 +9,7 @@
 4. The resource version of the list is the version of the first page, because the pages are one snapshot.
 
 A list without end is an error: a continue token is repeated or, after page 100, another hundred consecutive pages
-contain no new object. Empty pages are valid, because a server may apply a selector after ``limit``. A server that
-invents objects cannot be detected.
-
-Iteration item by item only uses rules 1 and 2, because delivered items cannot be taken back. The caller receives the
-error for an expired token.
+contain no new object. Iteration item by item only uses rules 1 and 2, because delivered items cannot be taken back.
 
 Source: client-go tools/pager/pager.go, ``ListPager.List``, ``ListPager.EachListItem``.
 """
@@ -50,10 +46,7 @@ class PageProgress(Generic[T]):
     def never_ends(self, page: ResourceList[T], *, before: Sequence[T] | None) -> str:
         """Record a page, and return the reason why the list never ends, or "".
 
-        Args:
-            page: Next page.
-            before: Items of the previous pages. None if they were not kept, so that only empty pages count as no
-                progress.
+        Without the items ``before``, only empty pages count as no progress.
         """
         if not page.continue_:
             return ""
@@ -116,6 +109,7 @@ class Pager(Generic[T]):
         self._collect = collect
         self._items: list[T] = []
         self._resource_version = ""
+        self._shard_selector = ""
         self._pages = 0
         self._fell_back = False
         self._progress = PageProgress[T]()
@@ -148,6 +142,7 @@ class Pager(Generic[T]):
             raise MalformedObjectError(why)
         if self._pages == 1:
             self._resource_version = page.resource_version
+            self._shard_selector = page.shard_selector
         if self._collect:
             self._items.extend(page.items)
         if not page.continue_:
@@ -178,7 +173,9 @@ class Pager(Generic[T]):
         """
         if self._next is not None:
             raise RuntimeError("the list is not complete: next_request is not None")
-        return ResourceList(items=tuple(self._items), resource_version=self._resource_version)
+        return ResourceList(
+            items=tuple(self._items), resource_version=self._resource_version, shard_selector=self._shard_selector
+        )
 
     def _asked(self) -> ListOptions:
         if self._next is None:

@@ -1,11 +1,8 @@
 """Find resources by any of their names.
 
-Names are case-insensitive: plural (``deployments``), singular (``deployment``), kind (``Deployment``), short names
-(``deploy``), plural or kind with group (``deployments.apps``) or with version and group (``deployments.v1.apps``, for
-the core group ``pods.v1.``), and ``apps/v1/Deployment``.
-
-If resources share a name, the first resource in the server's order wins: the core group, then the other groups, each
-with its preferred version first.
+Names are case-insensitive: plural, singular, kind, short names, plural or kind with group (``deployments.apps``) or
+with version and group (``deployments.v1.apps``, for the core group ``pods.v1.``), and ``apps/v1/Deployment``. If
+resources share a name, the first resource in the server's order wins.
 
 Source: kubectl and client-go restmapper (``PriorityRESTMapper``, shortcut expansion); discovery/discovery_client.go.
 """
@@ -80,19 +77,14 @@ class DiscoveredResource(msgspec.Struct, frozen=True):
 
 
 def decode_core_versions(body: bytes) -> list[str]:
-    """Return the versions of the core group from the response to ``/api``, such as ``["v1"]``.
-
-    Raises:
-        MalformedObjectError: If the body cannot be decoded.
-    """
+    """Return the versions of the core group from the response to ``/api``, or raise MalformedObjectError."""
     return _decode("/api", _CoreVersions, body).versions or []
 
 
 def decode_groups(body: bytes) -> list[str]:
-    """Return each ``group/version`` from the response to ``/apis``, with the preferred version of a group first.
+    """Return each ``group/version`` from the response to ``/apis``, the preferred of a group first.
 
-    Raises:
-        MalformedObjectError: If the body cannot be decoded.
+    Raises MalformedObjectError.
     """
     found: list[str] = []
     for group in _decode("/apis", _GroupList, body).groups or []:
@@ -105,11 +97,7 @@ def decode_groups(body: bytes) -> list[str]:
 
 
 def decode_resources(group_version: str, body: bytes) -> list[DiscoveredResource]:
-    """Return the resources of one ``group/version`` with their subresources, without invalid entries.
-
-    Raises:
-        MalformedObjectError: If the body cannot be decoded.
-    """
+    """Return the valid resources of one ``group/version`` with their subresources, or raise MalformedObjectError."""
     found: list[DiscoveredResource] = []
     group, _, version = group_version.rpartition("/")
     entries = _decode(group_version, _ResourceList, body).resources or []

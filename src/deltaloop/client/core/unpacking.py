@@ -1,7 +1,7 @@
 """Decompress response bodies in pieces and within limits.
 
-A response is rejected when it exceeds its limit, or when its compression ratio is implausible for data. Only gzip is
-requested and supported. One chunk can decompress to a thousand times its size, so the output is returned in pieces.
+A response is rejected when it exceeds its limit, or when its compression ratio is implausible for data. One chunk can
+decompress to a thousand times its size, so the output is returned in pieces.
 
 Source: RFC 1952; Apache's mod_deflate, for the bound of the ratio (``DeflateInflateRatioLimit``, 200).
 """
@@ -31,15 +31,12 @@ class TooLargeError(UnpackingError):
 
 @final
 class Unpacker:
-    """Decompressor for the body of one response."""
-
     __slots__ = ("_left", "_limit", "_members", "_packed", "_stream", "_unpacked")
 
     def __init__(self, encoding: str, *, limit: int | None) -> None:
-        """Start a response with a maximum decompressed size in bytes, or None for streams.
+        """Start a response with a maximum size in bytes, or None for streams.
 
-        Raises:
-            UnpackingError: If the encoding is not supported.
+        Raises UnpackingError for other encodings.
         """
         encoding = encoding.strip().lower()
         if encoding not in _PLAIN and encoding not in _PACKED:
@@ -52,12 +49,7 @@ class Unpacker:
         self._left = b""
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Decompress the next chunk in pieces of at most 1 MiB. The caller must consume all pieces.
-
-        Raises:
-            TooLargeError: If the response exceeds its limit.
-            UnpackingError: If the data is invalid.
-        """
+        """Decompress the next chunk in pieces of at most 1 MiB; raises TooLargeError or UnpackingError."""
         self._packed += len(chunk)
         if self._stream is None:
             self._count(len(chunk))
@@ -77,11 +69,7 @@ class Unpacker:
                 yield piece
 
     def finish(self) -> None:
-        """Check the end of the response.
-
-        Raises:
-            UnpackingError: If the compressed data is incomplete.
-        """
+        """Check the end of the response, or raise UnpackingError if the data is incomplete."""
         if self._stream is not None and self._packed and not self._stream.eof:
             raise UnpackingError("the answer ended before all of it could be unpacked")
 

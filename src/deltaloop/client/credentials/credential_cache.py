@@ -1,8 +1,4 @@
-"""Cache of a credential that all requests share.
-
-A login runs if no credential exists, if the credential is about to expire, or after the server rejected it. Concurrent
-requests wait for the same login. No background task is used.
-"""
+"""Cache of a credential that all requests share; concurrent requests wait for the same login."""
 
 from __future__ import annotations
 
@@ -67,8 +63,7 @@ class CredentialCache:
     async def credential(self) -> Credential:
         """Return the credential, after a login if necessary.
 
-        Raises:
-            CredentialsError, ConfigError: If the login fails, or failed within the last second.
+        Raises CredentialsError or ConfigError if the login fails, or failed within the last second.
         """
         usable = self._usable()
         return usable if usable is not None else await self._flight.join()
@@ -76,8 +71,7 @@ class CredentialCache:
     async def renew(self, rejected: Credential) -> Credential | None:
         """Log in again if no other request has done so. Return the credential if it differs from ``rejected``.
 
-        Raises:
-            CredentialsError, ConfigError: If the login fails, or failed within the last second.
+        Raises like ``credential``.
         """
         self.refuse(rejected)
         credential = await self.credential()

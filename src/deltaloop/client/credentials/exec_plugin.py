@@ -24,7 +24,6 @@ _log = logging.getLogger("deltaloop.client")
 
 
 def stdin_is_terminal() -> bool:
-    """Return whether standard input is a terminal."""
     try:
         return sys.stdin is not None and sys.stdin.isatty()
     except ValueError:  # standard input was closed

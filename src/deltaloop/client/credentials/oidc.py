@@ -1,8 +1,7 @@
 """Credentials from an OpenID Connect issuer.
 
-Refreshed tokens are kept in memory only, because the kubeconfig is never written. If the issuer rotates refresh tokens,
-the token in the kubeconfig becomes invalid, and kubectl requires a new login. A warning is logged. Exec plugins with
-their own cache do not have this problem.
+Refreshed tokens are kept in memory only. If the issuer rotates refresh tokens, the token in the kubeconfig becomes
+invalid, and kubectl requires a new login, of which a warning is logged.
 """
 
 from __future__ import annotations
@@ -175,10 +174,7 @@ _shared_lock: Final = fork_safe(threading.Lock())
 def shared_oidc_credentials(provider: OidcProvider) -> OidcCredentials:
     """Return the process-wide source for the tokens of a kubeconfig.
 
-    An issuer that rotates refresh tokens accepts each token once, and may revoke all tokens if one is reused. The
-    source is kept until the process ends.
-
-    Source: client-go plugin/pkg/client/auth/oidc/oidc.go (``clientCache``).
+    An issuer that rotates refresh tokens may revoke all tokens if one is reused (client-go ``clientCache``).
     """
     with _shared_lock:
         return _shared.setdefault(provider, OidcCredentials(provider))

@@ -1,7 +1,7 @@
 """Sources of static and file-based credentials.
 
-A source is called before every request, and can return a cached credential. After a 401, it is asked to renew the
-credential. If it returns a different one, the request is sent once more.
+A source is called before every request. After a 401, it is asked to renew the credential, and if it returns a different
+one, the request is sent once more.
 """
 
 from __future__ import annotations

@@ -23,8 +23,6 @@ class Entry(msgspec.Struct, frozen=True):
 
     Attributes:
         what: Type and name of the entry, such as ``user 'me'``.
-        fields: Content by field name.
-        source: File that contains the entry.
         directory: Base directory of relative paths.
     """
 
@@ -37,18 +35,15 @@ class Entry(msgspec.Struct, frozen=True):
         return f"Entry(what={self.what!r}, source={self.source!r}, directory={self.directory!r})"
 
     def text(self, name: str) -> str:
-        """Return a string, or "" if the field is missing."""
         return self._text(self.fields.get(name), name)
 
     def flag(self, name: str) -> bool:
-        """Return a boolean, or False if the field is missing."""
         value = self.fields.get(name, False)
         if value is None or isinstance(value, bool):
             return bool(value)
         raise ConfigError(f"{self}: {name} is neither true nor false; write one of both, without quotes")
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of strings, empty if the field is missing."""
         value = self.fields.get(name)
         if value is None:
             return ()
@@ -57,7 +52,6 @@ class Entry(msgspec.Struct, frozen=True):
         return tuple(self._text(item, f"{name}[{index}]") for index, item in enumerate(cast("list[Any]", value)))
 
     def inner(self, name: str) -> Entry | None:
-        """Return a nested map, or None if it is missing or empty."""
         value = self.fields.get(name)
         if value is None or value == {}:
             return None
@@ -66,7 +60,6 @@ class Entry(msgspec.Struct, frozen=True):
         return Entry(f"{self.what}: {name}", cast("Mapping[str, Any]", value), self.source, self.directory)
 
     def inners(self, name: str) -> list[Entry]:
-        """Return a list of maps, empty if the field is missing."""
         value = self.fields.get(name)
         if value is None:
             return []
@@ -81,7 +74,6 @@ class Entry(msgspec.Struct, frozen=True):
         return found
 
     def path(self, name: str) -> Path | None:
-        """Return a path, or None if the field is missing."""
         text = self.text(name)
         if "\0" in text:
             raise ConfigError(f"{self}: {name} has a character that no path can have; correct the path")

@@ -1,7 +1,5 @@
 """Client configuration from the service account of a pod.
 
-The token file is read repeatedly, because the kubelet replaces it.
-
 Source: client-go rest/config.go, ``InClusterConfig``.
 """
 

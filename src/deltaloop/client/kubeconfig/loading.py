@@ -1,10 +1,7 @@
 """Load kubeconfig files, merge them, and select a context.
 
 Files are merged like in kubectl: for each entry, the first file in ``KUBECONFIG`` that defines it wins, missing files
-are ignored, and relative paths are relative to their file.
-
-Faults raise ``ConfigError``, which names the file, the entry, the field and the remedy, and contains no secrets.
-Unsupported settings are rejected.
+are ignored, and relative paths are relative to their file. Faults raise ``ConfigError`` without secrets.
 
 Source: client-go tools/clientcmd (``loader.go``, ``client_config.go``, ``validation.go``).
 """
@@ -47,8 +44,7 @@ class _Merged(msgspec.Struct):
 def find_kubeconfigs(environ: Mapping[str, str] = os.environ, *, home: Path | None = None) -> list[Path]:
     """Return the existing files in ``KUBECONFIG``, otherwise ``~/.kube/config`` if it exists, otherwise nothing.
 
-    Raises:
-        ConfigError: If ``KUBECONFIG`` is set and none of its files exist.
+    Raises ConfigError if ``KUBECONFIG`` is set and none of its files exist.
     """
     named = [_expanded(part) for part in environ.get("KUBECONFIG", "").split(os.pathsep) if part]
     if named:

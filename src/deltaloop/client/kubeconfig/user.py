@@ -1,7 +1,6 @@
 """Credentials and impersonation of a kubeconfig user.
 
-A token, tokenFile or password takes precedence over a plugin or issuer, as in kubectl. A warning is logged for ignored
-settings.
+A token, tokenFile or password takes precedence over a plugin or issuer, as in kubectl, with a warning.
 
 Source: client-go tools/clientcmd (``client_config.go``, ``validation.go``, ``loader.go``), rest/exec.go.
 """
@@ -33,11 +32,7 @@ _REMOVED_PROVIDERS: Final = {"gcp": "gke-gcloud-auth-plugin", "azure": "kubelogi
 
 
 def read_credentials(user: Entry, cluster: Entry) -> Credentials | None:
-    """Return the credentials of a user, apart from client certificates.
-
-    Raises:
-        ConfigError: If a field is not usable.
-    """
+    """Return the credentials of a user, apart from client certificates, or raise ConfigError."""
     plugin, issuer = _plugin(user, cluster), _issuer(user)
     if plugin is not None and issuer is not None:
         raise ConfigError(f"{user} has exec and auth-provider; only one of both can be used, remove the other one")
@@ -61,11 +56,7 @@ def read_credentials(user: Entry, cluster: Entry) -> Credentials | None:
 
 
 def read_impersonation(user: Entry) -> Impersonation | None:
-    """Return the user to impersonate, or None.
-
-    Raises:
-        ConfigError: If a field is not usable.
-    """
+    """Return the user to impersonate, or None; raises ConfigError."""
     name, uid, groups = user.text("as"), user.text("as-uid"), user.texts("as-groups")
     extra = user.inner("as-user-extra")
     if not (name or uid or groups or extra):
@@ -151,11 +142,7 @@ def _interactive_mode(entry: Entry, *, required: bool) -> InteractiveMode:
 
 
 def cluster_info(cluster: Entry) -> dict[str, Any]:
-    """Return the cluster information for a plugin (``spec.cluster``), without empty fields.
-
-    Raises:
-        ConfigError: If a field of the cluster is not readable.
-    """
+    """Return the cluster information for a plugin (``spec.cluster``), without empty fields; raises ConfigError."""
     ca_data, ca_file = cluster.data_or_file("certificate-authority")
     if ca_file is not None:
         ca_data = read_file(ca_file)  # data_or_file has just checked that it is readable

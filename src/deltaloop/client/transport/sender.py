@@ -38,9 +38,7 @@ _DEFAULTS: Final = ClientOptions()
 class Sink(Protocol):
     """Consumer of a response body that arrives in chunks."""
 
-    def feed(self, chunk: bytes) -> None:
-        """Process the next chunk."""
-        ...
+    def feed(self, chunk: bytes) -> None: ...
 
 
 S = TypeVar("S", bound=Sink)
@@ -81,12 +79,8 @@ class RequestSender:
     ) -> HttpResponse:
         """Send a request, retry it if ``RetryDecision`` permits it, and return the successful response.
 
-        ``timeout`` covers all attempts and delays. ``write_check`` runs before each attempt of a write, and can raise
-        an exception.
-
-        Raises:
-            ApiError: If the server rejects the request.
-            TransportError: If no response arrives.
+        ``timeout`` covers all attempts and delays. ``write_check`` runs before each attempt of a write, and can raise.
+        Raises ApiError or TransportError.
         """
         if self._on_request is not None:
             self._announce(method, path, query or {}, "" if body is None else content_type)
@@ -136,12 +130,7 @@ class RequestSender:
         pool: Pool = Pool.REQUESTS,
         on_warning: WarningHandler | None = None,
     ) -> S:
-        """Send a GET request like ``send``, and pass the response body to a new sink for each attempt.
-
-        Raises:
-            ApiError: If the server rejects the request.
-            TransportError: If no response arrives, or the connection breaks.
-        """
+        """Send a GET request like ``send``, and pass the response body to a new sink for each attempt."""
         self._announce("GET", path, query, "")
         started_at = self._clock()
         deadline_at = started_at + (self._default_timeout if timeout is None else timeout)
@@ -202,11 +191,8 @@ class RequestSender:
     ) -> AsyncGenerator[StreamResponse, None]:
         """Open a GET stream without retries, and close its connection when the context exits.
 
-        ``timeout`` applies until the response headers arrive. Reading has no time limit.
-
-        Raises:
-            ApiError: If the server rejects the request.
-            TransportError: If no response arrives.
+        ``timeout`` applies until the response headers arrive. Reading has no time limit. Raises ApiError or
+        TransportError.
         """
         self._announce("GET", path, query, "")
         started_at = self._clock()
@@ -232,7 +218,6 @@ class RequestSender:
             _log.debug("stream closed", extra={"method": "GET", "path": path, "duration": self._clock() - started_at})
 
     async def close(self) -> None:
-        """Close the transport."""
         await self._transport.close()
 
     def _first_time(self) -> float:

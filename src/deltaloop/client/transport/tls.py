@@ -1,8 +1,7 @@
 """TLS contexts of a client, recreated when certificates are replaced.
 
-Python's ``ssl`` only reads client keys from files. Keys that are given as data are therefore written to a file (mode
-0600, in a directory of mode 0700), loaded, and deleted immediately. This is repeated only when a certificate was
-replaced, not per connection.
+Python's ``ssl`` only reads client keys from files. Keys that are given as data are therefore written to a private file,
+loaded, and deleted immediately.
 """
 
 from __future__ import annotations
@@ -28,12 +27,8 @@ _log = logging.getLogger("deltaloop.client")
 class TlsContexts:
     """TLS context for new connections. Existing connections keep their context.
 
-    Files are read on the event loop, because they are local and small. Times are event loop times.
-
-    Attributes:
-        files: State of the files.
-        current: Most recent context.
-        shown: Client certificate that replaces the configured certificate.
+    Files are read on the event loop, because they are local and small. Times are event loop times. ``shown`` is a
+    client certificate that replaces the configured one.
     """
 
     def __init__(self, config: ClientConfig) -> None:
@@ -55,8 +50,7 @@ class TlsContexts:
     def context(self, certificate: ClientCertificate | None, *, now: float) -> ssl.SSLContext:
         """Return the context for a new connection.
 
-        Raises:
-            ConfigError: If ``certificate``, which replaces the configured certificate, is not usable.
+        Raises ConfigError if the replacing ``certificate`` is not usable.
         """
         if self.files.is_due(now):
             self.reload(now)
@@ -108,11 +102,7 @@ class TlsContexts:
 
 
 def make_ssl_context(config: ClientConfig) -> ssl.SSLContext:
-    """Create the TLS context that all connections of a client share.
-
-    Raises:
-        ConfigError: If a certificate or key is not readable, or they do not match.
-    """
+    """Create the TLS context that all connections of a client share, or raise ConfigError."""
     # Do not use ssl.create_default_context: since Python 3.13, it rejects CAs without all RFC 5280 extensions, which
     # are common in clusters. Go accepts them.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -20,6 +20,7 @@ class ResourceList(Sequence[T_co]):
         resource_version: Resource version of the list, from which you can start a watch.
         continue_: Token of the next page, or "" on the last page.
         remaining_item_count: Number of remaining objects, or None if the server does not report it.
+        shard_selector: Shard selector that the server applied, or "". Servers do not report it for custom resources.
         unreadable: Errors of invalid items. Empty, except in ``UnreadableItemsError.page``.
     """
 
@@ -28,6 +29,7 @@ class ResourceList(Sequence[T_co]):
     continue_: str = ""
     remaining_item_count: int | None = None
     unreadable: tuple[UnreadableItemError, ...] = ()
+    shard_selector: str = ""
 
     def __iter__(self) -> Iterator[T_co]:
         return iter(self.items)

@@ -75,11 +75,7 @@ class OperationResult(Enum):
 
 
 class Verbs:
-    """Verbs of the API.
-
-    ``timeout`` is in seconds and applies to a complete call with its retries. None means the client's timeout (30 s by
-    default).
-    """
+    """Verbs of the API; ``timeout`` is in seconds for a call with its retries, and None means the client's."""
 
     def __init__(self, way: Way, kinds: dict[int, BoundKind]) -> None:
         """Create the verbs of a backend. ``kinds`` maps the ``id`` of each known kind or name to its resource."""

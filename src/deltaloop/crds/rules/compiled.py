@@ -36,10 +36,7 @@ OLD_SELF: Final = "oldSelf"
 class RuleExpression:
     """Expression of a rule.
 
-    Attributes:
-        compiled: Program, or None if it is invalid.
-        cost: Highest estimated cost.
-        fault_if_new: Error if the expression is not stored already, or "".
+    Its program is None if it is invalid, and ``fault_if_new`` is an error unless it is stored.
     """
 
     source: str
@@ -52,14 +49,7 @@ class RuleExpression:
 @final
 @dataclass(frozen=True, slots=True)
 class CompiledRule:
-    """Compiled rule.
-
-    Attributes:
-        own_message: Expression for the message, or None.
-        path: Path of the invalid field below the rule, or "".
-        needs_old: Whether it uses ``oldSelf``.
-        is_optional: Whether it also applies without an old value.
-    """
+    """Compiled rule; ``own_message`` can be None, and the path of the invalid field ""."""
 
     test: RuleExpression
     message: str
@@ -82,22 +72,18 @@ class RuleScope:
 
     @cached_property
     def declared(self) -> Declared | None:
-        """CEL type of the schema, or None."""
         return declared(self.schema, is_root=self.is_root)
 
     @cached_property
     def rules(self) -> tuple[CompiledRule, ...]:
-        """Rules in their order."""
         return () if self.declared is None else _compiled(self.schema, DeclaredTypes(self.declared))
 
     @cached_property
     def compares(self) -> bool:
-        """Whether a rule uses ``oldSelf``."""
         return any(rule.needs_old for rule in self.rules)
 
     @cached_property
     def read(self) -> Reader:
-        """Function that converts a value for expressions."""
         return reader(self.schema, is_root=self.is_root)
 
 

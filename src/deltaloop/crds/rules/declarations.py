@@ -1,7 +1,6 @@
 """Schemas as CEL types, with the sizes of values for cost estimates.
 
-A part without a type in the schema has no CEL type, so expressions cannot name it. Neither can they name a list or a
-map of such parts.
+A part without a type in the schema has no CEL type, nor has a list or a map of such parts.
 
 Source: apiserver pkg/cel/common/schemas.go, pkg/cel/types.go, pkg/cel/limits.go; apiextensions-apiserver
 pkg/apiserver/schema/cel/compilation.go, pkg/apiserver/schema/cel/model.
@@ -37,7 +36,6 @@ class Declared:
     """CEL type of a schema.
 
     Attributes:
-        type: The type. Parts of an object, a list or a map have their own types.
         most: Most characters, items or fields, or 0 if the size does not matter.
         least_bytes: Smallest size in JSON in bytes.
         fields: Fields of an object by identifier.
@@ -57,10 +55,7 @@ _OBJECT: Final = cel.object_of("object")
 
 
 def declared(schema: dict[str, object], *, is_root: bool = False) -> Declared | None:
-    """Return the CEL type of a schema, or None.
-
-    ``is_root`` means a whole object, which has its identity fields even if the schema does not declare them.
-    """
+    """Return the CEL type of a schema, or None; ``is_root`` adds the identity fields of a whole object."""
     longest = schema.get("maxLength")
     if schema.get(INT_OR_STRING) is True:
         return Declared(cel.DYN, _LONGEST_TEXT if longest is None else _in_bytes(longest), 1)
@@ -81,17 +76,14 @@ def declared(schema: dict[str, object], *, is_root: bool = False) -> Declared | 
 
 
 def declared_object(fields: dict[str, Declared]) -> Declared:
-    """Return an object type with these fields by identifier, without a size."""
     return Declared(_OBJECT, fields=fields)
 
 
 def declared_list(element: Declared) -> Declared:
-    """Return a list type without a size."""
     return Declared(_LIST, element=element)
 
 
 def declared_map(element: Declared) -> Declared:
-    """Return a map type with string keys, without a size."""
     return Declared(_MAP, element=element)
 
 
@@ -185,7 +177,6 @@ class DeclaredTypes:
         self.scope: cel.Type = self._type(root, name)
 
     def field_type(self, type_name: str, field: str) -> cel.Type | None:
-        """Return the type of an object's field."""
         holder = self._objects.get(type_name)
         if holder is None:
             return None

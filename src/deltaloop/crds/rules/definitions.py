@@ -1,7 +1,6 @@
 """Validate the rules in a CRD: types, costs, and uses of ``oldSelf``.
 
-The number of evaluations of a rule depends on the limits of the enclosing lists and maps, or on the number of items
-that fit into a request.
+Limits of the enclosing lists and maps, or the size of a request, determine how often a rule runs.
 
 Source: apiextensions-apiserver pkg/apis/apiextensions/validation/{validation,cel_validation}.go.
 """
@@ -26,7 +25,7 @@ from deltaloop.crds.rules.compiled import (
     rules_of,
 )
 from deltaloop.crds.rules.evaluation import wrong_default
-from deltaloop.schemas.field_errors import SchemaError, forbidden_field, internal, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, internal, invalid_text, invalid_value
 
 _MOST_NAMED: Final = 4
 _GREATEST_FACTOR: Final = 100
@@ -43,12 +42,7 @@ _ADVICE: Final = (
 @final
 @dataclass(frozen=True, slots=True)
 class RuleChecks:
-    """``ExpressionChecks`` for the schema of one version.
-
-    Attributes:
-        known: Stored expressions, which may use all features of this version.
-        unchanged: Whether the schema is stored already, so that the cost of each rule is not limited.
-    """
+    """``ExpressionChecks`` for one version; ``known`` expressions are stored, so they may use all features."""
 
     known: frozenset[str] = frozenset()
     unchanged: bool = False
@@ -67,12 +61,10 @@ class RuleChecks:
     def wrong_default(
         self, schema: dict[str, object], default: object, field: str, *, is_root: bool
     ) -> Sequence[SchemaError]:
-        """Return the errors of a default by the rules of its schema."""
         return wrong_default(schema, default, field, is_root=is_root)
 
 
 def expressions_of(crd: dict[str, object]) -> frozenset[str]:
-    """Return all expressions of a CRD."""
     schemas = [at(version, "schema", "openAPIV3Schema") for version in items(at(crd, "spec", "versions"))]
     return frozenset(expression for schema in schemas for expression in _expressions(mapping(schema)))
 
@@ -95,11 +87,8 @@ class _Walk:
     def node_errors(self, node: RuleNode, path: str, *, most: int | None, apart: str) -> Iterator[SchemaError]:
         """Yield the errors below a schema, and then its own.
 
-        Args:
-            node: Rules of the schema.
-            path: Path of the schema.
-            most: Most values of the schema in one object, or None for no limit.
-            apart: Path of the outermost enclosing list whose items have no keys, or "".
+        ``most`` is the most values of the schema in one object, or None for no limit. ``apart`` is the path of the
+        outermost enclosing list whose items have no keys, or "".
         """
         inner = _multiplied(most, _elements(node.schema))
         if node.others is not None:
@@ -124,12 +113,12 @@ class _Walk:
         cost = min(self._cost(rule.test) * times, UNLIMITED)
         yield from self._count(cost, f"{path}.rule", "estimated rule cost")
         if fault := self._fault(rule.test):
-            yield invalid_value(f"{path}.rule", _shown(rule), fault)
+            yield invalid_text(f"{path}.rule", _shown(rule), fault)
             return
         if rule.own_message is None:
             return
         if fault := self._fault(rule.own_message):
-            yield invalid_value(f"{path}.messageExpression", _shown(rule), fault)
+            yield invalid_text(f"{path}.messageExpression", _shown(rule), fault)
         else:
             cost = self._cost(rule.own_message)
             yield from self._count(cost, f"{path}.messageExpression", "estimated messageExpression cost")
@@ -163,10 +152,9 @@ def _comparing_errors(rule: CompiledRule, path: str, apart: str) -> Iterator[Sch
         if apart:
             shown = msgspec.json.encode(rule.test.source).decode()
             words = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {apart}"
-            yield invalid_value(f"{path}.rule", shown, words)
+            yield invalid_text(f"{path}.rule", shown, words)
     elif isinstance(optional := rule.source.get("optionalOldSelf"), bool):
-        words = "may not be set if oldSelf is not used in rule"
-        yield invalid_value(f"{path}.optionalOldSelf", "true" if optional else "false", words)
+        yield invalid_value(f"{path}.optionalOldSelf", optional, "may not be set if oldSelf is not used in rule")
 
 
 def _is_at_or_below(where: str, path: str) -> bool:

@@ -1,8 +1,7 @@
 """Evaluate the rules of a schema when an object is written.
 
 The cost of each rule and of all rules together is limited. Rules that use ``oldSelf`` only apply to values with an old
-value: fields of objects, and items of lists with keys. A rule that was already broken in an unchanged part is a
-warning.
+value. A rule that was already broken in an unchanged part is a warning.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go; apiserver pkg/cel/common/{equality,maplist}.go.
 """
@@ -20,7 +19,14 @@ from deltaloop.cel.faults import CostLimitError
 from deltaloop.cel.kubernetes import OBJECT_BUDGET, PER_CALL_LIMIT
 from deltaloop.cel.values import NO_VALUE
 from deltaloop.crds.rules.compiled import OLD_SELF, SELF, CompiledRule, RuleNode, RuleScope, rules_below
-from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import (
+    SchemaError,
+    duplicate_text,
+    forbidden_field,
+    invalid_text,
+    invalid_value,
+    required,
+)
 from deltaloop.schemas.types import TypeNode
 from deltaloop.schemas.validating import is_same, keyed_items, keys_of, shown
 
@@ -46,23 +52,16 @@ class _Pair:
 
     @cached_property
     def items(self) -> dict[str, object]:
-        """Old items of a list by their keys."""
         return keyed_items(self.node.list_keys if self.node.list_type == "map" else (), self.old)
 
 
 class _Former(NamedTuple):
-    """Known old values of a part.
-
-    Attributes:
-        here: Pair of the part, if it has an old value.
-        around: Pair of the nearest enclosing part that has an old value.
-    """
+    """Known old values: the pair of the part, if any, and of the nearest enclosing part that has one."""
 
     here: _Pair | None = None
     around: _Pair | None = None
 
     def is_unchanged(self) -> bool:
-        """Return whether the part, or the enclosing part, is unchanged."""
         pair = self.here or self.around
         return pair is not None and pair.is_same
 
@@ -94,13 +93,9 @@ class _BudgetSpentError(Exception):
 def evaluate(
     root: RuleNode, tree: TypeNode, fields: dict[str, object], old: dict[str, object] | None = None
 ) -> list[SchemaError]:
-    """Return the errors of an object by its rules.
+    """Return the errors of an object, which replaces ``old`` if given, by its rules.
 
-    Args:
-        root: Rules of its schema.
-        tree: Compiled type of the object.
-        fields: The object, without other errors that prevent the evaluation.
-        old: Object that it replaces, or None.
+    Other errors prevent the evaluation.
     """
     former = _Former() if old is None else _Former(_Pair(tree, old, fields))
     evaluation = _Evaluation(OBJECT_BUDGET)
@@ -222,7 +217,7 @@ class _Evaluation:
             source = msgspec.json.encode(rule.own_message.source).decode()
             words = f"{_NO_MORE} due to call cost exceeds limit for messageExpression: {source}"
         if words:
-            self._tell(rule, former, invalid_value(where, shown(_kind(node)), words))
+            self._tell(rule, former, invalid_value(where, _kind(node), words))
             raise _BudgetSpentError
         self._budget -= found.cost
         message = found.value.strip() if isinstance(found.value, str) else ""
@@ -236,7 +231,7 @@ class _Evaluation:
     def _add(self, node: RuleNode, path: str, words: str) -> None:
         if len(self.errors) * (_ERROR_BYTES + len(path) + len(words)) > _MOST_TEXT:
             return
-        self.errors.append(invalid_value(path or "<nil>", shown(_kind(node)), words))
+        self.errors.append(invalid_value(path or "<nil>", _kind(node), words))
 
     def _stop(self, node: RuleNode, path: str, words: str) -> None:
         self._add(node, path, words)
@@ -254,7 +249,7 @@ def _refusal(rule: CompiledRule, where: str, value: str, words: str) -> SchemaEr
     if rule.reason == "FieldValueRequired":
         return required(where, words)
     if rule.reason == "FieldValueDuplicate":
-        return duplicate(where, value) if value else SchemaError(where, rule.reason, "Duplicate value")
+        return duplicate_text(where, value) if value else SchemaError(where, rule.reason, "Duplicate value")
     if value:
-        return invalid_value(where, value, words)
+        return invalid_text(where, value, words)
     return SchemaError(where, "FieldValueInvalid", f"Invalid value: {words}")

@@ -1,8 +1,7 @@
 """Status writes of a reconcile, sent once and only if they change something.
 
-The patch is computed from the newest known state and is valid only for its version. The version also protects a
-successor of the same name, because no version belongs to two objects. The API server does not compare the UID in a
-status patch of a custom resource. After a conflict, the object is read from the server.
+The patch is valid only for the version of the newest known state, which also protects a successor of the same name.
+After a conflict, the object is read from the server.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from deltaloop.api.json_values import at, text
@@ -35,10 +36,10 @@ async def embedded_cluster(
     client_options: ClientOptions,
 ) -> AsyncGenerator[tuple[Client, Callable[[], Awaitable[None]]]]:
     """Run a server, and yield the client and a function that creates the objects that need running webhooks."""
-    file = options.write_kubeconfig
+    file = None if options.write_kubeconfig is None else Path(options.write_kubeconfig)
     if file is not None:
         check_may_write(file)
-    loaded = [manifest for path in options.load for manifest in read_manifests(path)]
+    loaded = [manifest for path in options.load for manifest in read_manifests(Path(path))]
     early, late = split(loaded, served=webhooks.address is not None)
     mode = "RBAC" if options.rbac else "AlwaysAllow"
     server_options = ServerOptions(controllers=CLUSTER_CONTROLLERS, authorization_mode=mode)
@@ -76,11 +77,7 @@ def split(manifests: Sequence[Manifest], *, served: bool) -> tuple[list[Manifest
 
 
 async def create_all(client: Client, manifests: Sequence[Manifest]) -> None:
-    """Create objects, or merge manifests into objects that exist.
-
-    Raises:
-        ManifestError: If the server or a webhook rejects an object. The error names its file and document.
-    """
+    """Create objects, or merge manifests into objects that exist; raises ManifestError with file and document."""
     for manifest in manifests:
         fields = manifest.fields
         kind, name = f"{fields['apiVersion']}/{fields['kind']}", text(at(fields, "metadata", "name"))

@@ -422,8 +422,7 @@ class Manager:
     async def _start_caches(self, stack: AsyncExitStack) -> None:
         """Create the caches and wait until they are filled.
 
-        A lost lease can cancel this method at any await. Caches that exist by then are kept and continue to fill. A
-        call in the next term continues from there.
+        A lost lease can cancel this method at any await; a call in the next term continues with the existing caches.
         """
         if self._factory is None:
             await self._make_caches(stack)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from os import PathLike
 from pathlib import Path
 from string import Formatter
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from deltaloop._internal.option_types import check_types
 from deltaloop.api.errors import InvalidArgumentError
@@ -27,6 +28,17 @@ from deltaloop.webhooks.server_options import WebhookServerOptions
 
 DEFAULT_METRICS: Final = "127.0.0.1:8080"
 DEFAULT_HEALTH: Final = "127.0.0.1:8081"
+FilePath: TypeAlias = str | PathLike[str]
+HEADINGS: Final = {
+    "kubeconfig": "Cluster",
+    "embedded": "Embedded server",
+    "leader_elect": "Leader election",
+    "metrics_bind_address": "Metrics and health",
+    "webhook_bind_address": "Webhooks",
+    "drain_timeout": "Shutdown",
+    "preflight": "Permissions",
+}
+"""Headings in the help of ``deltaloop run`` by the first option below each."""
 
 
 class RunOptionError(InvalidArgumentError):
@@ -55,51 +67,55 @@ class RunOptions:
     """Options of ``run``, each of which is also a flag of ``deltaloop run``; times are in seconds.
 
     Attributes:
-        kubeconfig: Kubeconfig file. By default KUBECONFIG, ~/.kube/config, or the service account of the pod.
-        context: Context of the kubeconfig. By default its current context.
-        namespace: Only namespace to watch. By default all namespaces.
+        kubeconfig: Kubeconfig file. Defaults to KUBECONFIG, ~/.kube/config, or the service account of the pod.
+        context: Context in the kubeconfig. Defaults to the current context.
+        namespace: Namespace to watch. Defaults to all namespaces.
+        event_api: API for Events. ``events.k8s.io/v1`` combines repeated Events into a series.
         embedded: Whether to run against an embedded API server, which stops with the program.
         rbac: Whether to grant the program only the roles that ``deltaloop generate rbac`` prints. Requires
             ``embedded``.
-        load: File or folder of manifests, such as CRDs, that the embedded server starts with. Repeatable. Requires
+        load: File or folder of manifests, for example CRDs, to load into the embedded server. Repeatable. Requires
             ``embedded``.
         write_kubeconfig: File for the kubeconfig of the embedded server, removed at the end. Requires ``embedded``.
-        leader_elect: Whether to reconcile only while holding a Lease. Standbys keep their caches warm.
-        leader_election_id: Name of the Lease. By default the names of the controllers.
-        leader_election_namespace: Namespace of the Lease. By default the namespace of the connection.
-        identity: Name of this candidate. By default the host name with a random suffix.
-        lease_duration: Time that other candidates wait before they take over.
-        renew_deadline: Time for which a leader leads without a renewal.
-        retry_period: Time between two attempts to acquire or renew the Lease.
-        event_api: API that Events are written in. With ``events.k8s.io/v1``, repeats become a series.
-        metrics_bind_address: Address of /metrics, or 0 to disable it. By default 127.0.0.1:8080 if the extra
-            ``metrics`` is installed.
+        leader_elect: Whether to reconcile only while this replica holds a Lease. Standbys keep their caches warm.
+        leader_election_id: Name of the Lease. Defaults to the names of the controllers.
+        leader_election_namespace: Namespace of the Lease. Defaults to the namespace of the kubeconfig or the pod.
+        identity: Name of this replica in the Lease. Defaults to the host name with a random suffix.
+        lease_duration: Time in seconds that standbys wait after the last renewal before they take over.
+        renew_deadline: Time in seconds after which the leader stops if it cannot renew the Lease.
+        retry_period: Time in seconds between two attempts to acquire or renew the Lease.
+        metrics_bind_address: Address of /metrics, for example 0.0.0.0:8080, or 0 to disable it.
+            Defaults to 127.0.0.1:8080 if the extra ``metrics`` is installed.
         health_probe_bind_address: Address of /healthz, /readyz and /explain, or 0 to disable it.
-        metrics_cert: Certificate of /metrics as PEM.
-        metrics_key: Private key of the certificate of /metrics as PEM.
-        metrics_token_review: Whether to serve /metrics only to clients whose bearer token the API server allows to
-            get it. Requires ``metrics_cert``.
-        webhook_bind_address: Address of the webhooks, or 0 to disable it.
-        webhook_name: Name of the webhook configurations; the Secret is NAME-webhooks. By default the name of the
-            module.
-        webhook_service: Name of the Service of the webhooks. By default NAME-webhooks.
-        webhook_url: URL of the webhooks instead of a Service: https://HOST:PORT, as the cluster reaches it.
-        webhook_cert_dir: Folder where another tool, such as cert-manager, keeps tls.crt and tls.key for the webhooks.
-        webhook_client_ca: Authorities as PEM; webhook clients must present a certificate of one of them.
-        webhook_grace: Time for which webhooks are served after the shutdown has begun.
-        drain_timeout: Time for reconciles to end by themselves before they are canceled.
-        shutdown_timeout: Time limit for the whole shutdown.
-        preflight: Whether to check first that the account may do what the controllers declare.
-        record_access: File for the requests of the run, for ``deltaloop generate rbac --from``.
+        metrics_cert: TLS certificate for /metrics, in PEM format. Requires ``metrics_key``.
+        metrics_key: Private key of the certificate for /metrics, in PEM format. Requires ``metrics_cert``.
+        metrics_token_review: Whether to serve /metrics only to clients with a bearer token that RBAC permits to get
+            /metrics. Requires ``metrics_cert``.
+        webhook_bind_address: Address of the webhook server, or 0 to disable it.
+        webhook_name: Name of the webhook configurations. The Secret is called NAME-webhooks. Defaults to the name of
+            the module.
+        webhook_service: Name of the Service for the webhooks. Defaults to NAME-webhooks.
+        webhook_url: URL at which the cluster reaches the webhooks if there is no Service, for example
+            https://10.0.0.5:9443.
+        webhook_cert_dir: Folder with tls.crt and tls.key for the webhooks, managed by another tool such as
+            cert-manager. By default the program creates and renews its certificates.
+        webhook_client_ca: CA certificates in PEM format. Webhook clients must present a certificate that one of these
+            CAs signed.
+        webhook_grace: Time in seconds for which webhooks are still served after the shutdown has begun.
+        drain_timeout: Time in seconds for running reconciles to finish before they are canceled.
+        shutdown_timeout: Timeout for the whole shutdown in seconds.
+        preflight: Whether to check before the start that the account has the permissions that the controllers need.
+        record_access: File to record the requests of this run for ``deltaloop generate rbac --from``.
     """
 
-    kubeconfig: Path | None = None
+    kubeconfig: FilePath | None = None
     context: str | None = None
     namespace: str | None = None
+    event_api: EventApi = EventApi.CORE_V1
     embedded: bool = False
     rbac: bool = False
-    load: tuple[Path, ...] = ()
-    write_kubeconfig: Path | None = None
+    load: tuple[FilePath, ...] = ()
+    write_kubeconfig: FilePath | None = None
     leader_elect: bool = False
     leader_election_id: str | None = None
     leader_election_namespace: str | None = None
@@ -107,23 +123,22 @@ class RunOptions:
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
     retry_period: float = 2.0
-    event_api: EventApi = EventApi.CORE_V1
     metrics_bind_address: str | None = None
     health_probe_bind_address: str = DEFAULT_HEALTH
-    metrics_cert: Path | None = None
-    metrics_key: Path | None = None
+    metrics_cert: FilePath | None = None
+    metrics_key: FilePath | None = None
     metrics_token_review: bool = False
     webhook_bind_address: str = ":9443"
     webhook_name: str | None = None
     webhook_service: str | None = None
     webhook_url: str | None = None
-    webhook_cert_dir: Path | None = None
-    webhook_client_ca: Path | None = None
+    webhook_cert_dir: FilePath | None = None
+    webhook_client_ca: FilePath | None = None
     webhook_grace: float = 5.0
     drain_timeout: float = 20.0
     shutdown_timeout: float = 30.0
     preflight: bool = True
-    record_access: Path | None = None
+    record_access: FilePath | None = None
 
     def __post_init__(self) -> None:
         """Reject invalid values before a connection is opened.
@@ -184,8 +199,8 @@ def metrics_address(options: RunOptions) -> BindAddress | None:
     """Return where metrics are served; None if they are disabled."""
     return BindAddress.parse(
         options.metrics_bind_address or DEFAULT_METRICS,
-        certificate=options.metrics_cert,
-        key=options.metrics_key,
+        certificate=_path(options.metrics_cert),
+        key=_path(options.metrics_key),
         token_review=options.metrics_token_review,
     )
 
@@ -195,7 +210,11 @@ def webhook_server_options(options: RunOptions) -> WebhookServerOptions | None:
     listen = WebhookServerOptions.parse(options.webhook_bind_address or "0")
     if listen is None:
         return None
-    return listen.replace(client_ca=options.webhook_client_ca, grace=options.webhook_grace)
+    return listen.replace(client_ca=_path(options.webhook_client_ca), grace=options.webhook_grace)
+
+
+def _path(given: FilePath | None) -> Path | None:
+    return None if given is None else Path(given)
 
 
 def _is_address(address: str) -> bool:

@@ -22,11 +22,9 @@ _AT_ONCE: Final = 10
 
 
 async def check_access(client: Client, rules: Iterable[AccessRule]) -> None:
-    """Check each rule once with the server, or log a warning if the server does not support access reviews.
+    """Check each rule once with the server, or log a warning if it does not support access reviews.
 
-    Raises:
-        PreflightError: If a permission is missing. The error names all missing verbs and resources.
-        TransportError: If the server cannot be reached.
+    Raises PreflightError with all missing verbs and resources, and TransportError.
     """
     wanted = list(dict.fromkeys(rules))
     limit = asyncio.Semaphore(_AT_ONCE)

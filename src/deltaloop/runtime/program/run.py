@@ -84,7 +84,7 @@ async def run(
     metrics = _metrics(options)
     recorded = RecordedAccess(namespace=options.namespace or None)
     if options.record_access is not None:
-        save_access(options.record_access, recorded)  # fail now if the file cannot be written
+        save_access(Path(options.record_access), recorded)  # fail now if the file cannot be written
     async with AsyncExitStack() as stack:
         definitions = program_definitions([*modules, *own_modules], controllers, webhooks) if options.embedded else []
         connected = _connected(options, controllers, served, definitions, metrics, recorded)
@@ -136,13 +136,13 @@ async def run(
             sys.stderr.write(f"error: {indented(str(error))}\n")
             sys.stderr.flush()
             if options.record_access is not None:
-                save_access(options.record_access, recorded)
+                save_access(Path(options.record_access), recorded)
             if options.write_kubeconfig is not None:
-                remove_kubeconfig(options.write_kubeconfig)
+                remove_kubeconfig(Path(options.write_kubeconfig))
             os._exit(1)  # abandoned reconciles would keep the interpreter running
         finally:
             if options.record_access is not None:
-                save_access(options.record_access, recorded)
+                save_access(Path(options.record_access), recorded)
 
 
 async def _run_with(manager: Manager, load: Callable[[], Awaitable[None]]) -> None:

@@ -26,7 +26,7 @@ SUBJECT_ACCESS_REVIEW: Final = ResourceType[Resource](
 def review_tokens(client: Client) -> MayGet:
     """Return a check that uses TokenReview, then SubjectAccessReview for ``get`` of the path.
 
-    Results are cached for ten seconds to save two requests per scrape. A revoked token can be accepted for that long.
+    Results are cached for ten seconds; a revoked token can be accepted for that long.
     """
     answers = ReviewAnswers()
 

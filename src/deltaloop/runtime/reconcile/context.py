@@ -35,7 +35,6 @@ class ReconcileLogger(logging.LoggerAdapter[logging.Logger]):
     """Logger that adds the reconcile to its records, as ``controller``, ``key`` and ``reconcile``."""
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
-        """Add the reconcile to the extras of the call, which take precedence."""
         kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
         return msg, kwargs
 

@@ -1,8 +1,7 @@
 """OpenTelemetry spans of reconciles (extra ``otel``).
 
-Without the API, or without an SDK that the program sets up, no spans are collected. A span has the object and its
-triggers (such as ``informer update`` or ``self update``) as attributes, and links to the spans of the reconciles whose
-writes caused it. It is the current span while the reconcile function runs, including its threads.
+A span has the object and its triggers as attributes, and links to the spans of the reconciles whose writes caused it.
+It is the current span while the reconcile function runs, including its threads.
 """
 
 from __future__ import annotations
@@ -33,12 +32,7 @@ def _who(trigger: Trigger) -> str:
 
 @final
 class Tracing:
-    """Create the spans of one program's reconciles.
-
-    Attributes:
-        is_on: Whether to start a span for each reconcile.
-        look_at: Next time to call ``look``, in seconds of the monotonic clock. Infinite without the API.
-    """
+    """Create the spans of one program's reconciles; ``look_at`` is the next time to call ``look``."""
 
     def __init__(self) -> None:
         """Get the API's tracer ``deltaloop.runtime``, if the API is installed."""

@@ -1,11 +1,7 @@
 """Match strings with a pattern in linear time, by an automaton that is built on demand.
 
-A *place* is the rest of the pattern: a node, and the place after it. The characters so far may lead to several places
-at once. Each such set is a state of a deterministic automaton. The same character always leads from a state to the same
-next state, so most characters need one lookup. A new state costs at most the length of the pattern with its repetitions
-written out.
-
-Three automata share the places of a pattern:
+A *place* is the rest of the pattern. The characters so far may lead to several places at once. Each such set is a state
+of a deterministic automaton, so most characters need one lookup. Three automata share the places of a pattern:
 
 - ``test`` ignores the order of places and stops at the first match.
 - ``forward`` keeps places in Perl's order of preference, without those after a match. Its last match is the end of the
@@ -64,11 +60,7 @@ _REPORTED_AT: Final = 256 * 1024
 
 @lru_cache(maxsize=1024)
 def compile_pattern(text: str) -> Pattern:
-    """Compile a pattern, with a cache.
-
-    Raises:
-        PatternSyntaxError: If the text is not a pattern.
-    """
+    """Compile a pattern, with a cache, or raise PatternSyntaxError."""
     charge(10 * len(text))
     return Pattern(parse_pattern(text))
 
@@ -95,7 +87,6 @@ class _State:
         before: Sets of the previous character that assertions need, or ``_NONE``.
         matched: Whether the text before the last character matched.
         over: Whether more text cannot change the result.
-        next: States by the sets of the next character.
     """
 
     __slots__ = ("before", "matched", "next", "over", "places")
@@ -110,13 +101,7 @@ class _State:
 
 @final
 class _Automaton:
-    """States over the places of a pattern, see the module.
-
-    Args:
-        ordered: Whether the order of places matters, and a match discards the places after it.
-        restarts: Whether a match can begin at each character.
-        ends: Whether the first match ends the search.
-    """
+    """States over the places of a pattern, see the module; ``ordered`` discards the places after a match."""
 
     def __init__(
         self, classes: _Classes, tree: Node, *, ordered: bool, restarts: bool, ends: bool, backward: bool = False
@@ -198,10 +183,7 @@ class _Automaton:
         return matched
 
     def _closure(self, place: int) -> tuple[tuple[int, int], ...]:
-        """Return the possible transitions from a place in order, with (0, 0) for a match.
-
-        The result is empty for many transitions or assertions. Most places have few, which speeds up new states.
-        """
+        """Return the possible transitions from a place in order, with (0, 0) for a match, or nothing for many."""
         found: list[tuple[int, int]] = []
         waiting, seen = [place], set[int]()
         while waiting:
@@ -262,7 +244,6 @@ class _Automaton:
         return state
 
     def _forget(self) -> None:
-        """Drop all states, which are built again when they are needed."""
         for state in self._states.values():
             state.next.clear()
         self._states.clear()
@@ -377,7 +358,6 @@ class Pattern:
         self._both: tuple[_Automaton, _Automaton] | None = None
 
     def matches(self, text: str) -> bool:
-        """Return whether any part of a text matches."""
         test = self._test
         if test is None:
             test = self._test = _Automaton(self._classes, self._tree, ordered=False, restarts=self._anywhere, ends=True)

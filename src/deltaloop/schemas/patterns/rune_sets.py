@@ -48,7 +48,6 @@ _BEYOND_ASCII: Final = {"k": 0x212A, "s": 0x017F}
 
 
 def joined(ranges: Iterable[tuple[int, int]]) -> RuneSet:
-    """Return the union of ranges."""
     result: list[tuple[int, int]] = []
     known = sorted(ranges)
     charge(10 * len(known))
@@ -62,7 +61,6 @@ def joined(ranges: Iterable[tuple[int, int]]) -> RuneSet:
 
 @lru_cache(maxsize=64)
 def negated(runes: RuneSet) -> RuneSet:
-    """Return the complement of a set."""
     charge(4 * len(runes))
     result: list[tuple[int, int]] = []
     start = 0
@@ -110,10 +108,7 @@ def _ascii_others(rune: int) -> tuple[int, ...]:
 
 
 def named(name: str) -> RuneSet | None:
-    """Return the set of a Unicode category or script, or None.
-
-    Case, spaces, hyphens and underscores of the name are ignored.
-    """
+    """Return the set of a Unicode category or script, ignoring case and separators of the name, or None."""
     name = canonical(name)
     if name in ("Any", "Ascii"):
         return ANY if name == "Any" else ASCII

@@ -1,7 +1,6 @@
 """Parse patterns like Go's regexp/syntax, with its error messages.
 
-The syntax is Perl's without backreferences and lookarounds, which cannot be matched in linear time. Groups capture
-nothing, because callers only need matches.
+The syntax is Perl's without backreferences and lookarounds. Groups capture nothing.
 
 Source: Go regexp/syntax/parse.go.
 """
@@ -55,11 +54,7 @@ class PatternSyntaxError(ValueError):
 class Node:
     """Part of a pattern.
 
-    Attributes:
-        runes: Characters of ``runes``, of which it matches one.
-        greedy: Whether ``repeat`` prefers more repetitions, which only affects the end of a match.
-        height: Depth of the tree.
-        size: Length of Go's program for the node.
+    ``size`` is the length of Go's program for it, and ``greedy`` only affects the end of a match.
     """
 
     operation: Operation
@@ -93,11 +88,7 @@ class _Open(msgspec.Struct):
 
 
 def parse_pattern(text: str) -> Node:
-    """Parse a pattern.
-
-    Raises:
-        PatternSyntaxError: If the text is not a pattern.
-    """
+    """Parse a pattern, or raise PatternSyntaxError."""
     return _Parser(text).parse()
 
 

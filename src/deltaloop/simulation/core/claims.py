@@ -1,7 +1,6 @@
 """Detect objects whose condition Ready turns True before their children are ready, by the rules of kstatus.
 
-Only the moment at which Ready turns True counts, because an owner learns about later changes of its children only
-later. Conditions with an outdated ``observedGeneration`` are ignored.
+Later changes of children do not count. Conditions with an outdated ``observedGeneration`` are ignored.
 """
 
 from __future__ import annotations
@@ -20,12 +19,7 @@ _READY: Final = "Ready"
 
 @final
 class EarlyClaim(msgspec.Struct, frozen=True):
-    """Object that claimed to be ready before its child was ready.
-
-    Attributes:
-        kind: Kind of the object with group and version.
-        status: kstatus of the child.
-    """
+    """Object that claimed to be ready before its child was ready; ``status`` is kstatus of the child."""
 
     kind: str
     key: str
@@ -45,8 +39,6 @@ class EarlyClaim(msgspec.Struct, frozen=True):
 
 @final
 class ReadyClaims:
-    """Objects that claim to be ready in a run."""
-
     def __init__(self) -> None:
         self._ready: set[str] = set()
 

@@ -22,7 +22,6 @@ _SHORT: Final = {FaultKind.CRASH_BEFORE: "crash before", FaultKind.CRASH_AFTER: 
 
 
 def count_struck(counts: dict[WriteName, dict[FaultKind, int]], schedule: Schedule, run: SimulationRun) -> None:
-    """Count the faults of a run that met their writes."""
     missed = {*run.unused_faults}
     for fault in schedule:
         if isinstance(fault, ScheduledFault) and fault.write not in missed:
@@ -31,7 +30,6 @@ def count_struck(counts: dict[WriteName, dict[FaultKind, int]], schedule: Schedu
 
 
 def count_paths(counts: dict[Path, int], run: SimulationRun) -> None:
-    """Count the writing reconciles of a run."""
     paths: dict[tuple[str, int, str, int], list[str]] = {}
     for write in run.writes:
         why = write.reason
@@ -64,7 +62,7 @@ def _kind_of(write: ProgramWrite) -> str:
 
 
 def no_op_writes(run: SimulationRun) -> dict[str, tuple[int, int]]:
-    """Return the kinds of writes that did not change their objects, each with the number of no-ops and of all writes.
+    """Return the kinds of no-op writes, each with the number of no-ops and of all writes.
 
     A write is a no-op if the server returns the resource version that was sent, or that of the previous write. No-ops
     without a version after a change by another writer are not detected.
@@ -91,11 +89,7 @@ def _is_last(write: ProgramWrite) -> bool:
 
 
 def coverage_rows(counts: Coverage) -> list[list[str]]:
-    """Return a table with a header, a row per write and a column per kind of fault.
-
-    A dot means that the fault was never tried at the write. Faults of webhooks and faults that must be requested only
-    have columns if they were tried.
-    """
+    """Return a table with a row per write and a column per kind of fault; a dot means that it was never tried."""
     tried = {kind for kinds in counts.values() for kind in kinds}
     shown = [kind for kind in FaultKind if kind in tried or kind not in WEBHOOK_FAULTS | ON_REQUEST]
     rows = [["", *(_SHORT.get(kind, kind.value) for kind in shown)]]
@@ -111,7 +105,6 @@ def path_rows(counts: Mapping[Path, int]) -> list[tuple[int, str]]:
 
 
 def paths_text(counts: Mapping[Path, int]) -> str:
-    """Return the most frequent paths for a terminal."""
     rows = path_rows(counts)
     width = len(str(rows[0][0])) if rows else 0
     lines = [f"{count:>{width}}  {told}" for count, told in rows[:_MOST_PATHS]]
@@ -121,7 +114,6 @@ def paths_text(counts: Mapping[Path, int]) -> str:
 
 
 def coverage_text(counts: Coverage) -> str:
-    """Return the coverage table for a terminal."""
     rows = coverage_rows(counts)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [

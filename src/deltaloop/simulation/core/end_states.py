@@ -1,12 +1,9 @@
 """Normalized end states of runs, which can be compared.
 
-Uids, versions, generations, managed fields and timestamps are removed, because they differ between any two runs. A uid
-in a value, for example of an owner, is replaced by the name of its object, and so are generated names. The generation
-of a spec is ignored, but not whether ``observedGeneration`` is current. Other differences, such as passwords, are
-learned from runs without faults (see ``learnt``). Lists that the server merges by key, such as ``conditions``, are
-compared by key.
-
-Differences are shown and stored, so they only contain redacted values.
+Uids, versions, generations, managed fields and timestamps are removed. A uid in a value is replaced by the name of its
+object, and so are generated names. The generation of a spec is ignored, but not whether ``observedGeneration`` is
+current. Other differences, such as passwords, are learned from runs without faults (see ``learnt``). Lists that the
+server merges by key are compared by key. Differences only contain redacted values.
 """
 
 from __future__ import annotations
@@ -100,8 +97,6 @@ def _key_of(obj: Resource) -> str:
 
 @final
 class _Names:
-    """Replacements of uids and generated names in values."""
-
     def __init__(self, keys: Iterable[tuple[Resource, str]]) -> None:
         self._names: dict[str, str] = {}
         for obj, key in keys:
@@ -126,10 +121,7 @@ def _comparable(obj: Resource, names: _Names) -> Mapping[str, object]:
 
 
 def _unordered_lists(place: Place, owned: object) -> Iterator[tuple[Place, tuple[str, ...]]]:
-    """Yield the paths and keys of lists that the server merges by key. Sets have no keys.
-
-    Managed fields identify the items of these lists by key (``k:``) or by value (``v:``).
-    """
+    """Yield the paths and keys of lists that the server merges by key (``k:`` and ``v:`` in managed fields)."""
     for step, below in mapping(owned).items():
         sign, _, name = step.partition(":")
         if sign == "k":
@@ -176,13 +168,7 @@ def _text(value: str, names: _Names) -> str:
 def differences(
     wanted: EndState, found: EndState, *, ignored: frozenset[Place] = frozenset()
 ) -> tuple[EndDifference, ...]:
-    """Return the sorted differences of two states.
-
-    Args:
-        wanted: State of the run without faults.
-        found: State of this run.
-        ignored: Places that may differ, including all fields below them.
-    """
+    """Return the sorted differences of two states, except at ignored places and below."""
     told: list[EndDifference] = []
     for kind, key in sorted({*wanted.objects, *found.objects}):
         one, other = wanted.objects.get((kind, key)), found.objects.get((kind, key))
@@ -199,14 +185,10 @@ def learnt(runs: Sequence[EndState]) -> frozenset[Place]:
 
 
 DrawnNames: TypeAlias = frozenset[tuple[str, str]]
-"""Kinds and key prefixes of objects with random names."""
 
 
 def drawn_names(runs: Sequence[EndState]) -> DrawnNames:
-    """Return the prefixes of random names, such as ``a-5efbde`` in one run without faults and ``a-a2d80b`` in another.
-
-    Random names without a common prefix are not detected.
-    """
+    """Return the common prefixes of random names, such as ``a-5efbde`` in one run and ``a-a2d80b`` in another."""
     first, *others = runs
     found: set[tuple[str, str]] = set()
     for other in others:

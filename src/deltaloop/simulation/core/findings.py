@@ -13,10 +13,7 @@ from deltaloop.testing.injected_faults.core.program_writes import FaultKind, Wri
 
 @final
 class Findings:
-    """Intermediate results of a search."""
-
     def __init__(self, reference: SimulationRun) -> None:
-        """Start with the run without faults."""
         self.reference: SimulationRun = reference
         self.writes: tuple[WriteName, ...] = names_of(reference.writes)
         self.failures: dict[tuple[object, ...], Failure] = {}
@@ -29,7 +26,6 @@ class Findings:
         self._nondeterminism = dict.fromkeys(reference.nondeterminism)
 
     def ran(self, schedule: Schedule, run: SimulationRun) -> None:
-        """Count the faults and writes of a run."""
         self._unused_faults += len(run.unused_faults)
         count_struck(self._counts, schedule, run)
         count_paths(self._paths, run)
@@ -40,7 +36,6 @@ class Findings:
         self.failures.setdefault(_signature(failure), failure)
 
     def report(self, runs: int) -> SimulationReport:
-        """Return a report after the given number of runs."""
         return SimulationReport(
             runs=runs,
             writes=self.writes,

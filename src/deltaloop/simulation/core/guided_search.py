@@ -4,10 +4,6 @@ A *state* is an object after a write, or a pair of consecutive writes of a progr
 state, the schedule is kept, and later another fault is added at a write after its last fault. Therefore, faults also
 strike writes that the run without faults never makes, for example during the recovery from a crash.
 
-    names ──▶ next() ──▶ schedule ──▶ a run ──▶ ran(schedule, run) ──▶ new states? ──▶ kept
-                ▲                                                                        │
-                └────────────────────────────────────────────────────────────────────────┘
-
 Source of the idea: coverage-guided fuzzing (AFL, "coverage as feedback").
 """
 
@@ -40,17 +36,12 @@ _encode: Final = msgspec.msgpack.Encoder(order="sorted").encode
 
 @final
 class GuidedSearch:
-    """Generator of schedules with several faults."""
-
     def __init__(
         self, names: Sequence[WriteName], draw: Callable[[], float], kinds: Sequence[Kind] = ALL_KINDS
     ) -> None:
-        """Create a search without runs.
+        """Create a search.
 
-        Args:
-            names: Writes of the run without faults, at least two.
-            draw: Function that returns random numbers in [0, 1).
-            kinds: Kinds of faults, including at least one that can be combined.
+        ``names`` are at least two writes of the run without faults, and one kind can be combined.
         """
         self._kinds = kinds
         self._names = names
@@ -60,17 +51,10 @@ class GuidedSearch:
 
     @property
     def states(self) -> int:
-        """Number of known states."""
         return len(self._seen)
 
     def ran(self, schedule: Schedule, run: SimulationRun, *, right: bool = True) -> None:
-        """Process the result of a schedule.
-
-        Args:
-            schedule: Faults of the run.
-            run: Result of the run.
-            right: Whether the run has no problems. Failing schedules are not extended.
-        """
+        """Process the result of a schedule; ``right`` False means that it fails and is not extended."""
         found = {*_states_of(run)}
         new = not found <= self._seen
         self._seen |= found
@@ -82,7 +66,6 @@ class GuidedSearch:
             self._kept.append((schedule, later))
 
     def next(self) -> Schedule:
-        """Return the next schedule."""
         if not self._kept or self._draw() >= _FROM_KEPT:
             return combined(self._names, self._draw, self._kinds)
         schedule, later = self._kept[int(self._draw() * len(self._kept))]

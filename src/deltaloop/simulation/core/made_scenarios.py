@@ -6,9 +6,7 @@
     a kind without a sample     ──▶ the smallest object that its schema allows
 
 Only fields that can be changed without knowing their meaning are changed: numbers by one, booleans, and values of
-enumerations. Existing fields come first, then optional fields of the schema. Strings are not changed, because they can
-be names or images. A required string gets a value that its pattern and format allow. A kind without such fields gets a
-label.
+enumerations. Strings are not changed, because they can be names or images. A kind without such fields gets a label.
 """
 
 from __future__ import annotations
@@ -38,7 +36,6 @@ class Edit(msgspec.Struct, frozen=True):
 
     @property
     def patch(self) -> dict[str, object]:
-        """Merge patch for the change."""
         patch: object = self.value
         for name in reversed(self.way):
             patch = {name: patch}
@@ -50,12 +47,7 @@ _A_LABEL: Final = Edit(("metadata", "labels", "edited"), "yes")
 
 @final
 class Sample(msgspec.Struct, frozen=True):
-    """Object that a scenario creates, changes and deletes.
-
-    Attributes:
-        kind: Kind with group and version, for example ``example.com/v1/Database``.
-        made: Whether the object was generated from the schema.
-    """
+    """Object that a scenario creates, changes and deletes; ``made`` means generated from the schema."""
 
     kind: str
     fields: Mapping[str, object]
@@ -64,7 +56,6 @@ class Sample(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Name of the object."""
         return text(mapping(self.fields.get("metadata")).get("name"))
 
     @property
@@ -75,23 +66,14 @@ class Sample(msgspec.Struct, frozen=True):
 
 @final
 class MadeScenario(msgspec.Struct, frozen=True):
-    """Plan of a scenario, in order.
-
-    Attributes:
-        installed: CRDs, then objects of other kinds.
-        samples: Objects to create after the controllers have started.
-    """
+    """Plan of a scenario: objects that are installed, CRDs first, and samples to create after the controllers start."""
 
     installed: tuple[Mapping[str, object], ...]
     samples: tuple[Sample, ...]
 
 
 def made_from(objects: Sequence[Mapping[str, object]]) -> MadeScenario:
-    """Create the plan of a scenario.
-
-    Raises:
-        InvalidArgumentError: If there is no CRD, or no object can be generated for a CRD.
-    """
+    """Create the plan of a scenario, or raise InvalidArgumentError without a CRD or an object for it."""
     definitions = [obj for obj in objects if obj.get("kind") == _CRD]
     if not definitions:
         raise InvalidArgumentError(

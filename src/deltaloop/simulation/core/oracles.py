@@ -105,14 +105,7 @@ def problems_of(
     ignored: frozenset[Place] = frozenset(),
     drawn: DrawnNames = frozenset(),
 ) -> tuple[Problem, ...]:
-    """Return the problems of a run.
-
-    Args:
-        reference: Run without faults.
-        found: Run to check.
-        ignored: Places in which end states may differ.
-        drawn: Random names.
-    """
+    """Return the problems of a run, compared with the reference except for ignored places and random names."""
     told: list[Problem] = []
     if found.violation:
         told.append(Problem(Oracle.INVARIANT, f"an invariant is violated: {found.violation}"))
@@ -144,8 +137,7 @@ def _known(reference: SimulationRun, found: SimulationRun, end: EndState) -> End
 def _remade(reference: SimulationRun, found: SimulationRun) -> list[Problem]:
     """Return problems of objects that were deleted or recreated more often than in the run without faults.
 
-    The runs are compared between the moments at which the programs have settled, or as a whole if the user did not
-    wait. Only objects that exist at the end of such a phase count.
+    Phases between the moments at which the programs have settled are compared, unless the user did not wait.
     """
     told: dict[tuple[str, str], Problem] = {}
     alive: set[tuple[str, str]] = set()

@@ -1,13 +1,4 @@
-"""Reports of a simulation, as text, JSON, HTML page, tests or CI annotations.
-
-    report ──▶ str               for a terminal: the faults, the problems, the writes
-           ──▶ report_fields     for programs (JSON)
-           ──▶ report_page       for a browser: all failures and the run without faults in one file
-           ──▶ annotation_lines  for GitHub's log: one line per failure, at the scenario
-           ──▶ replaying_test    for the project: a test for each failure, which repeats its run
-
-Reports contain names, codes and redacted fields, but no objects.
-"""
+"""Reports of a simulation as text, JSON, HTML page, tests or CI annotations, with names and redacted fields only."""
 
 from __future__ import annotations
 
@@ -168,14 +159,12 @@ def with_reasons(run: SimulationRun) -> Iterator[tuple[ProgramWrite | UserStep, 
 
 
 def because(reason: WriteReason) -> str:
-    """Return the reconcile and its triggers."""
     shown = [*reason.triggers[:_MOST_REASONS]]
     left = len(reason.triggers) - len(shown)
     return f"{reason.reconcile}: {', '.join([*shown, *([f'{left} more'] if left else [])]) or 'nobody knows why'}"
 
 
 def unseen(reason: WriteReason) -> str:
-    """Return the changes that the program's caches had not received."""
     shown = [*reason.unseen[:_MOST_REASONS]]
     left = len(reason.unseen) - len(shown)
     return ", ".join([*shown, *([f"{left} more"] if left else [])])
@@ -243,7 +232,6 @@ def no_op_lines(report: SimulationReport) -> list[str]:
 
 
 def report_fields(report: SimulationReport) -> dict[str, object]:
-    """Return the report as plain values in a stable order."""
     return {
         "runs": report.runs,
         "complete": report.complete,

@@ -1,7 +1,7 @@
 """Faults as values, for example "the program crashes after the 2nd create of secrets".
 
-A write is identified by its verb, its resource and its occurrence among the writes of that verb and resource.
-Therefore, a saved schedule stays valid after unrelated changes of the program, and with other Python versions.
+A write is identified by its verb, its resource and its occurrence among the writes of that verb and resource, so a
+saved schedule stays valid after unrelated changes of the program.
 
     crash-before         the program crashes before it sends the write, and restarts a second later
     crash-after          the server executes the write, and the program crashes before it gets the response
@@ -26,8 +26,7 @@ Therefore, a saved schedule stays valid after unrelated changes of the program, 
     restored             after the write, the server is restored from a backup made after the user's last change
     foreground           from the write on, the user deletes in the foreground, so dependents go during cleanups
 
-Tasks can also run their steps in a different order than that of the event loop: ``order:random:3``,
-``order:priorities:3``. The number is a seed.
+Tasks can also run their steps in a different order: ``order:random:3``, ``order:priorities:3`` with a seed.
 
 Source of the idea: Sieve (OSDI 2022): intermediate, stale and unobserved states.
 """
@@ -270,11 +269,7 @@ Kind: TypeAlias = FaultKind | OrderKind
 KNOWN_KINDS: Final[tuple[Kind, ...]] = (*FaultKind, *OrderKind)
 """All kinds of faults and orders."""
 ON_REQUEST: Final = frozenset({FaultKind.RESTORED, FaultKind.FOREGROUND})
-"""Kinds that are only tried if they are requested.
-
-A program that does not watch its objects cannot notice a restored server, and a program whose cleanup needs no children
-works with any deletion policy.
-"""
+"""Kinds that are only tried if they are requested, because many programs cannot notice them."""
 ALL_KINDS: Final[tuple[Kind, ...]] = tuple([kind for kind in KNOWN_KINDS if kind not in ON_REQUEST])
 """Kinds that are tried by default, in order."""
 
@@ -292,7 +287,6 @@ def parse_kinds(text: str) -> tuple[Kind, ...]:
 
 
 def in_question(kinds: Sequence[Kind], *, webhooks: bool) -> tuple[Kind, ...]:
-    """Return the kinds that can occur."""
     return tuple(kind for kind in kinds if webhooks or kind not in WEBHOOK_FAULTS)
 
 
@@ -305,12 +299,7 @@ class Pasts:
         self._shown: dict[WriteName, set[int]] = {}
 
     def ran(self, schedule: Schedule, pasts: Sequence[tuple[int, ...]]) -> None:
-        """Process the result of a schedule that consists of one stale restart. Other schedules are ignored.
-
-        Args:
-            schedule: Faults of the run.
-            pasts: Numbers of revisions at which the state observed by the restart changes.
-        """
+        """Process the result of a stale restart, with the numbers of revisions at which its state changes."""
         if len(schedule) != 1 or len(pasts) != 1:
             return
         (fault,) = schedule
@@ -332,15 +321,10 @@ def _last_up_to(most: int, numbers: Iterable[int]) -> int:
 
 
 def later_crashes(names: Sequence[WriteName], others: Sequence[int]) -> tuple[ScheduledFault, ...]:
-    """Return the crashes between writes that differ from crashes at writes.
+    """Return the crashes between writes that differ from crashes at writes, because others have changed the state.
 
-    A program loses its memory in a crash, so the result only depends on the state of the server. Between two writes of
-    programs, only others change this state. After the last of these changes, a crash equals a crash before the next
-    write.
-
-    Args:
-        names: Writes of the programs.
-        others: For each change by others, the number of earlier writes by programs.
+    After the last such change, a crash equals a crash before the next write. ``others`` has for each change by others
+    the number of earlier writes by programs.
     """
     found: list[ScheduledFault] = []
     for number, name in enumerate(names, start=1):
@@ -359,14 +343,7 @@ def systematic(
 ) -> Iterator[Schedule]:
     """Yield all schedules with one fault: each kind at each write, then task orders.
 
-    The remaining distances of stale restarts come last, because they rarely show new states.
-
-    Args:
-        names: Writes.
-        kinds: Kinds to try.
-        pasts: States that were shown, updated by the caller during the iteration. If it is None, no schedule is
-            omitted.
-        later: Crashes between the writes.
+    The remaining distances of stale restarts come last. The caller updates ``pasts`` during the iteration.
     """
     pasts = Pasts() if pasts is None else pasts
     first = [(behind, name) for behind in REVISIONS for name in names]
@@ -399,13 +376,7 @@ def combining(kinds: Sequence[Kind]) -> tuple[FaultKind, ...]:
 
 
 def drawn_fault(name: WriteName, kinds: Sequence[FaultKind], draw: Callable[[], float]) -> ScheduledFault:
-    """Return a random fault.
-
-    Args:
-        name: Write that it strikes.
-        kinds: Kinds, at least one.
-        draw: Function that returns random numbers in [0, 1).
-    """
+    """Return a random fault of at least one kind that strikes a write."""
     kind = kinds[int(draw() * len(kinds))]
     match kind:
         case FaultKind.STALE:
@@ -417,13 +388,7 @@ def drawn_fault(name: WriteName, kinds: Sequence[FaultKind], draw: Callable[[], 
 
 
 def combined(names: Sequence[WriteName], draw: Callable[[], float], kinds: Sequence[Kind] = ALL_KINDS) -> Schedule:
-    """Return a random schedule with two or three faults at different writes, a quarter of them with another task order.
-
-    Args:
-        names: Writes that can be struck, at least two.
-        draw: Function that returns random numbers in [0, 1).
-        kinds: Kinds to try, including at least one that can be combined.
-    """
+    """Return a random schedule with two or three faults at different writes, sometimes with a task order."""
     wanted = min(len(names), 2 + int(draw() * (MOST_AT_ONCE - 1)))
     places: set[int] = set()
     while len(places) < wanted:

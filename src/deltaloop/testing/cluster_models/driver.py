@@ -1,7 +1,4 @@
-"""Driver of the cluster models: watches the objects that they read, and sends their writes when these are due.
-
-Faults of a harness do not affect its client. It continues while programs crash, are paused or are disconnected.
-"""
+"""Driver of the cluster models, which faults of a harness do not affect, and which outlives crashes of programs."""
 
 from __future__ import annotations
 
@@ -85,7 +82,6 @@ class ClusterEnvironment:
             self._task = asyncio.create_task(work, name="environment", context=contextvars.Context())
 
     async def stop(self) -> None:
-        """Stop all models, and close the client."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})

@@ -1,8 +1,4 @@
-"""Repeated attempts of a check: when to stop, and the error if all fail.
-
-The first attempt is made at once, the others at fixed intervals, and the last when the time is over. The error reports
-the last attempt, even if it has not returned.
-"""
+"""Repeated attempts of a check: when to stop, and the error of the last attempt if all fail."""
 
 from __future__ import annotations
 
@@ -38,8 +34,6 @@ class EventuallyError(DeltaloopError, AssertionError):
 
 @final
 class Attempts:
-    """Attempts of one check."""
-
     def __init__(self, what: str, *, within: float, every: float, now: float) -> None:
         """Begin; raise ``ValueError`` if ``within`` is negative or ``every`` is not positive, both in seconds."""
         if not within >= 0 or not every > 0:
@@ -55,7 +49,6 @@ class Attempts:
         self._is_last = False
 
     def begin(self) -> None:
-        """Begin an attempt."""
         self._attempts += 1
         self._value, self._error = None, None
         self._last = "the last try has not returned"
@@ -71,7 +64,6 @@ class Attempts:
         return bool(value)
 
     def raised(self, error: Exception) -> None:
-        """Record the error of an attempt."""
         self._error = error
         text = str(redact(str(error))).strip()
         self._last = f"the last try raised {type(error).__name__}{': ' + text if text else ''}"

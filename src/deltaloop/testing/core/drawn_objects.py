@@ -1,8 +1,4 @@
-"""Random objects that match a schema, for property tests.
-
-Objects respect bounds, enumerations, lengths, formats and patterns, as far as the known texts match them. CEL rules are
-ignored.
-"""
+"""Random objects that match a schema, except for CEL rules, for property tests."""
 
 from __future__ import annotations
 

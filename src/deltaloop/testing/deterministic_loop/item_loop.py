@@ -1,8 +1,6 @@
 """Event loop of one async test, for its fixtures and its body, in virtual or real time.
 
-Fixtures enter async context managers here before the body runs. Each one runs in a separate task from start to end, and
-all are exited in reverse order after the body. Servers and clients of a test therefore share the test's loop and its
-virtual time.
+Context managers of fixtures each run in a separate task, and are exited in reverse order after the body.
 """
 
 from __future__ import annotations
@@ -35,8 +33,6 @@ class _Guest:
 
 @final
 class ItemLoop:
-    """Event loop for one test; close it afterwards."""
-
     def __init__(self, *, real: bool, in_memory: bool = False) -> None:
         """Make a loop on the real clock or in virtual time; ``in_memory`` applies only to virtual time."""
 
@@ -48,7 +44,6 @@ class ItemLoop:
         self._guests: list[_Guest] = []
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the loop, between fixtures."""
         return self._runner.run(coroutine)
 
     def enter(self, manager: AbstractAsyncContextManager[T]) -> T:
@@ -57,7 +52,6 @@ class ItemLoop:
         return found
 
     def leave(self, manager: AbstractAsyncContextManager[Any]) -> None:
-        """Exit a context manager, unless the test has exited it already."""
         guests = [guest for guest in self._guests if guest.manager is manager]
         if guests:
             self.run(self._leave(guests))

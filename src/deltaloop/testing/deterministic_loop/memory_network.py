@@ -1,10 +1,8 @@
 """In-memory connections between servers and clients on one event loop.
 
-A ``NetworkLoop`` with a network uses these connections for ``create_server``, ``create_connection``, and
-``sock_connect``, by which the client connects. Servers and clients need no changes, including HTTP and TLS. Written
-bytes arrive in order in the next turn of the loop, so a run does not depend on the kernel. A peer that does not read
-holds the writer back, like full buffers. An address without a listener on the loop refuses connections, even if the
-machine has one.
+Servers and clients need no changes, including HTTP and TLS. Written bytes arrive in order in the next turn of the loop,
+so a run does not depend on the kernel. A peer that does not read holds the writer back. An address without a listener
+on the loop refuses connections, even if the machine has one.
 
 Not supported: direct use of sockets (``sock_recv``, ``add_reader``, other libraries' loops and threads), other
 processes, datagrams, and socket options. Source: asyncio's documentation (transports and protocols).
@@ -76,11 +74,7 @@ class NetworkLoop(asyncio.SelectorEventLoop):
         server_hostname: str | None = None,
         **keywords: Any,
     ) -> Any:
-        """Connect in memory if there is a network.
-
-        Raises:
-            ConnectionRefusedError: If no server listens there.
-        """
+        """Connect in memory if there is a network, or raise ConnectionRefusedError."""
         network = self.network
         address = None if network is None else network.dialled(sock) if sock is not None else (host, port)
         if network is None or address is None:
@@ -253,7 +247,6 @@ class MemoryServer(asyncio.AbstractServer):
 
     @property
     def sockets(self) -> tuple[_Listening, ...]:
-        """Objects that provide the address of the server."""
         return (_Listening(self.address),) if self._serving else ()
 
     def accept(self, transport: MemoryTransport) -> None:
@@ -289,29 +282,21 @@ class MemoryServer(asyncio.AbstractServer):
             protocol.connection_made(encrypted)
 
     def close(self) -> None:
-        """Stop listening; connections stay open."""
         self._serving = False
         self._network.forget(self)
         if self._held is not None:
             self._held.close()
 
     def is_serving(self) -> bool:
-        """Return whether the server listens."""
         return self._serving
 
     def get_loop(self) -> asyncio.AbstractEventLoop:
-        """Return the loop."""
         return self._loop
 
     async def start_serving(self) -> None:
         """Return immediately, because the server listens from the start."""
 
     async def serve_forever(self) -> None:
-        """Serve until canceled.
-
-        Raises:
-            CancelledError: When canceled.
-        """
         try:
             await self._loop.create_future()
         finally:
@@ -323,12 +308,7 @@ class MemoryServer(asyncio.AbstractServer):
 
 @final
 class MemoryTransport(asyncio.Transport):
-    """One end of a connection in memory.
-
-    Attributes:
-        peer: Other end.
-        context: Context in which its protocol is called.
-    """
+    """One end of a connection in memory; its protocol is called in ``context``."""
 
     _start_tls_compatible: bool = True  # asyncio checks this private attribute
 
@@ -350,20 +330,16 @@ class MemoryTransport(asyncio.Transport):
     # -- asyncio.Transport
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Replace the protocol."""
         self._protocol = protocol
 
     def get_protocol(self) -> asyncio.BaseProtocol:
-        """Return the protocol."""
         assert self._protocol is not None
         return self._protocol
 
     def is_closing(self) -> bool:
-        """Return whether it is closed or closing."""
         return self._closing
 
     def is_reading(self) -> bool:
-        """Return whether the protocol receives data."""
         return self._reading and not self._closing
 
     def pause_reading(self) -> None:
@@ -371,16 +347,11 @@ class MemoryTransport(asyncio.Transport):
         self._reading = False
 
     def resume_reading(self) -> None:
-        """Deliver arriving data to the protocol."""
         self._reading = True
         self._schedule()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Set the buffer sizes at which the protocol must stop writing, and may continue.
-
-        Raises:
-            ValueError: If the high limit is less than the low one.
-        """
+        """Set the buffer sizes at which the protocol must stop writing, and may continue."""
         if high is None:
             high = _HIGH_WATER if low is None else 4 * low
         if low is None:
@@ -391,19 +362,13 @@ class MemoryTransport(asyncio.Transport):
         self._hold_back()
 
     def get_write_buffer_limits(self) -> tuple[int, int]:
-        """Return the low and the high limit."""
         return self._low, self._high
 
     def get_write_buffer_size(self) -> int:
-        """Return the number of bytes that the other end has not read."""
         return self.peer._waiting  # noqa: SLF001 - both are ends of one connection
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send bytes.
-
-        Raises:
-            RuntimeError: After ``write_eof``.
-        """
+        """Send bytes, or raise RuntimeError after ``write_eof``."""
         if self._sent_eof:
             raise RuntimeError("Cannot call write() after write_eof()")
         if not data or self._closing:
@@ -415,11 +380,9 @@ class MemoryTransport(asyncio.Transport):
         self._hold_back()
 
     def can_write_eof(self) -> bool:
-        """Return True."""
         return True
 
     def write_eof(self) -> None:
-        """End this direction after the written bytes."""
         if not (self._sent_eof or self._closing):
             self._sent_eof = True
             self.peer._end()  # noqa: SLF001

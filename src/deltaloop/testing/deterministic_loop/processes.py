@@ -1,19 +1,13 @@
 """Simulated processes on one event loop, whose crash takes away all that they started.
 
-A *process* is a marker in the context of its first task. Its tasks, timers, callbacks and connections inherit the
-marker, because asyncio copies the context. A crash cuts the connections, and the loop runs no marked callback any more.
-Tasks stay at their ``await``. Like in a killed process, no ``finally``, ``except CancelledError`` or ``__aexit__``
-runs.
+A *process* is a marker in the context of its first task, which tasks, timers, callbacks and connections inherit. A
+crash cuts the connections, and the loop runs no marked callback any more. Tasks stay at their ``await``. Like in a
+killed process, no ``finally``, ``except CancelledError`` or ``__aexit__`` runs.
 
-``dispose`` closes the remains later, when no program can notice. Their clean-up code runs then, but the loop rejects
-all its requests.
+``dispose`` closes the remains later. Their clean-up code runs then, but the loop rejects all its requests. ``pause``
+stops the steps of a process for a while, like SIGSTOP. ``slow_down`` makes its clock slower than the loop's.
 
-``pause`` stops the steps of a process for a while, like SIGSTOP or a long garbage collection, while time passes and
-data accumulates. ``slow_down`` makes its clock slower than the loop's, so it sees an earlier time and waits too long.
-The loop can also reorder steps that are ready at the same moment (``core/task_orders.py``).
-
-Unlike a real crash, a simulated one does not reset module state and does not end threads. A plain function in a thread
-continues until it calls the loop, which cancels the call or raises ``RuntimeError``.
+Unlike a real crash, a simulated one does not reset module state and does not end threads.
 """
 
 # ruff: noqa: SLF001 - asyncio has no public way to take back what is scheduled
@@ -330,14 +324,10 @@ class Process:
         self._frozen: list[asyncio.Task[Any]] = []
 
     def start(self, coroutine: Coroutine[Any, Any, T], *, name: str = "") -> asyncio.Task[T]:
-        """Run a coroutine as a task of this process."""
         return self._loop.create_task(coroutine, name=name or self.name, context=self._context)
 
     def crash(self) -> None:
-        """End the process now without clean-up, unless it has crashed already.
-
-        A caller inside the process continues to its next ``await``, and never returns from there.
-        """
+        """End the process now without clean-up; a caller inside continues to its next ``await``, and never returns."""
         if self.crashed:
             return
         self.crashed = True
@@ -363,10 +353,9 @@ class Process:
             self._loop.go_on([] if self.crashed else kept, -1)
 
     def slow_down(self, rate: float) -> None:
-        """Change the rate of its clock from now on, without a jump; timers that are already set keep their time.
+        """Change the rate of its clock from now on, for example to 0.5 for half the speed.
 
-        Args:
-            rate: Seconds of its clock for each second of the loop's, for example 0.5 for half the speed.
+        Set timers keep their time.
         """
         at = contextvars.Context().run(self._loop.time)
         self._showed, self._slowed_at, self._rate = self.seen(at), at, rate
@@ -413,11 +402,9 @@ class Process:
     # -- called by the loop
 
     def seen(self, at: float) -> float:
-        """Convert a time of the loop to this process's clock."""
         return at if self._rate == 1.0 else self._showed + (at - self._slowed_at) * self._rate
 
     def due(self, shown: float) -> float:
-        """Convert a time of this process's clock to the loop's."""
         if self._rate == 1.0:
             return shown
         # Round up: a task that wakes before its clock shows the time would wait again and again without progress.
@@ -437,13 +424,11 @@ class Process:
             self._end(task)
 
     def connected(self, connection: asyncio.BaseTransport | asyncio.AbstractServer) -> None:
-        """Register a connection or a listening server."""
         self._connections[connection] = None
         if self.crashed:
             contextvars.Context().run(_cut, connection)
 
     def iterates(self, generator: AsyncGenerator[Any, Any]) -> None:
-        """Register an asynchronous generator."""
         self._generators[generator] = None
 
     def _end(self, task: asyncio.Task[Any]) -> None:

@@ -4,15 +4,13 @@
     thread 1:                       └─▶ until it waits ──┤                         │
     thread 2:                          (ready)           └─▶ until it waits ──▶ …  │
 
-Ready threads run before the next turn of the loop, in the order in which they became ready. A thread yields its turn
-when it ends or waits: ``ctx.wait``, ``Future.result``, ``Event.wait``, ``Queue.get``, ``Condition.wait``, and in a
-simulation ``time.sleep``. The order of all interactions therefore depends only on the program, and virtual time passes
-while all threads wait.
+Ready threads run before the next turn of the loop, in order. A thread yields its turn when it ends or waits:
+``ctx.wait``, ``Future.result``, ``Event.wait``, ``Queue.get``, ``Condition.wait``, and in a simulation ``time.sleep``.
+Virtual time passes while all threads wait.
 
-Only threads that the loop starts take turns (``run_in_executor``, ``asyncio.to_thread``, plain reconcile functions).
-Each call gets a separate thread, limited to the size of its pool. Threads that a program starts itself run as usual. A
-thread that waits in another way (a lock, a socket, a process) keeps the turn. After some seconds of real time, the loop
-logs a warning and continues in parallel to it.
+Only threads that the loop starts take turns, each call in a separate thread. A thread that waits in another way (a
+lock, a socket, a process) keeps the turn. After some seconds of real time, the loop logs a warning and continues in
+parallel to it.
 """
 
 from __future__ import annotations
@@ -94,7 +92,6 @@ class _Turn:
         self.gate.acquire()
 
     def sleep(self, seconds: float) -> None:
-        """Wait for virtual time to pass."""
         condition = threading.Condition()
         with condition:
             self.wait(condition, seconds)
@@ -111,8 +108,6 @@ class _Turn:
 
 @final
 class _Pool:
-    """Calls for one pool of threads."""
-
     def __init__(self, executor: Executor | None) -> None:
         self.size: int = _DEFAULT_SIZE if executor is None else cast("int", vars(executor)["_max_workers"])
         self.running = 0
@@ -121,13 +116,7 @@ class _Pool:
 
 @final
 class ThreadTurns:
-    """Scheduler by which the threads of one event loop take turns.
-
-    Attributes:
-        loop: Event loop of the threads.
-        closed: Whether the loop has ended.
-        resting: Turns of waiting threads.
-    """
+    """Scheduler by which the threads of one event loop take turns."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, *, patience: float = _PATIENCE) -> None:
         """Make a scheduler; a thread may keep the turn for ``patience`` seconds of real time."""
@@ -231,7 +220,6 @@ class ThreadTurns:
         )
 
     def give_back(self, turn: _Turn) -> None:
-        """Yield the turn of a thread that waits."""
         self.resting.append(turn)
         self.hand_back(turn)
 
@@ -277,11 +265,7 @@ def current_turn() -> _Turn | None:
 
 
 def sleep(seconds: float, /) -> None:
-    """Replace ``time.sleep``: wait in virtual time in a thread that takes turns; elsewhere return immediately.
-
-    Raises:
-        ValueError: If the number is negative.
-    """
+    """Replace ``time.sleep``: wait in virtual time in a thread that takes turns; elsewhere return immediately."""
     if seconds < 0:
         raise ValueError("sleep length must be non-negative")
     turn = current_turn()
@@ -291,10 +275,7 @@ def sleep(seconds: float, /) -> None:
 
 @contextmanager
 def thread_turns(loop: asyncio.AbstractEventLoop, *, patience: float = _PATIENCE) -> Generator[ThreadTurns, None, None]:
-    """Make threads take turns in this block, by replacing ``Condition.wait`` and the clocks of timed waits.
-
-    The loop must call ``go_on``. A thread may keep the turn for ``patience`` seconds of real time.
-    """
+    """Make threads take turns, for at most ``patience`` seconds of real time, by replacing ``Condition.wait``."""
     turns = ThreadTurns(loop, patience=patience)
 
     def wait(condition: threading.Condition, timeout: float | None = None) -> bool:

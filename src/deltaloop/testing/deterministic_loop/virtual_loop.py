@@ -1,15 +1,10 @@
 """Event loop in virtual time: a sleep of an hour takes no real time, and ends after exactly one hour.
 
-The loop polls its selector without waiting. If I/O is ready, it is handled at the current time. Otherwise, time jumps
-to the next timer. Without timers and working threads, the program can never continue, so the loop raises
-``StalledError``, which names the waiting tasks, instead of hanging.
+The loop polls its selector without waiting. Without ready I/O, time jumps to the next timer. Without timers and working
+threads, the loop raises ``StalledError``, which names the waiting tasks, instead of hanging.
 
-Sockets work between peers on the same loop, because bytes sent on loopback are readable before the next poll. Only the
-buffer space for a blocked sender may arrive later on a busy machine, so the loop waits for it in real time. Peers in
-other threads or processes do not work, because time would jump while they compute. Use the real clock for them.
-
-The clock stops while threads work that the loop started (``run_in_executor``, ``asyncio.to_thread``), even if their
-callers were canceled. In a simulation, threads take turns instead (``thread_turns.py``).
+Sockets work between peers on the same loop. Peers in other threads or processes do not work, because time would jump
+while they compute. The clock stops while threads work that the loop started.
 """
 
 # ruff: noqa: SLF001 - asyncio has no public way to take a turn
@@ -350,8 +345,7 @@ class VirtualLoop(ProcessLoop):
 def _resolution(now: float) -> float:
     """Return the distance in seconds within which two times are equal.
 
-    The default of a real clock would merge different times. A value below the spacing of floats, which is 0.1 µs after
-    thirty years, would keep timers from ever becoming due.
+    Below the spacing of floats, timers never end.
     """
     return max(1e-9, 2 * math.ulp(now))
 

@@ -23,11 +23,7 @@ _WRONG: Final = "webhooks are wrong: they refuse everything for a while"
 
 @final
 class FailingWebhooks:
-    """Server on loopback that replaces a program with webhooks.
-
-    Attributes:
-        port: Port on which it listens; 0 before the start.
-    """
+    """Server on loopback that replaces a program with webhooks; its port is 0 before the start."""
 
     def __init__(self, how: FaultKind, context: ssl.SSLContext) -> None:
         """Fail by ``how``, ``WEBHOOK_TIMEOUT`` or ``WEBHOOK_REJECTS``, with the TLS context of the replaced program."""
@@ -37,12 +33,10 @@ class FailingWebhooks:
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        """Start to listen."""
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._context)
         self.port = int(self._server.sockets[0].getsockname()[1])
 
     def close(self) -> None:
-        """Stop listening."""
         if self._server is not None:
             self._server.close()
 

@@ -4,8 +4,8 @@
                                        relay.plan(Cut(after_bytes=100)) # the next connection, after 100 response bytes
                                        relay.refuse()                   # refuse new connections
 
-The relay works with any server and does not inspect bytes, so TLS passes through. It runs on the current event loop. On
-a ``VirtualLoop``, both peers must be on that loop, and a stall of an hour takes no real time.
+The relay works with any server and does not inspect bytes, so TLS passes through. On a ``VirtualLoop``, both peers must
+be on that loop, and a stall of an hour takes no real time.
 """
 
 from __future__ import annotations

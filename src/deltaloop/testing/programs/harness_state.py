@@ -52,7 +52,6 @@ class HarnessState:
         pasts: For each stale restart, the numbers of revisions behind at which its state differs, ascending.
         others: For each change of the user and the environment, the number of earlier writes of programs.
         early_steps: Number of times that the test continued before programs had settled, as planned.
-        random: Random function of the programs.
         webhook_service: Service of the programs' webhooks; None before the first.
         after_writes: Functions called after each successful write, before its program gets the response.
         checks: Invariants, checked at the same moment.
@@ -94,7 +93,6 @@ class HarnessState:
         self._paused_early: Process | None = None  # program that is paused until the test's next wait
 
     def open_transport(self, config: ClientConfig) -> Transport:
-        """Open a transport to the server."""
         if self.direct and self.server is not None:
             return DirectTransport(config, self.server)
         return HttpTransport(config)
@@ -113,7 +111,6 @@ class HarnessState:
         self._outside = outside(contextvars.copy_context())
 
     async def close(self) -> None:
-        """Cancel running checks, and dispose of crashed programs."""
         for checking in tuple(self._checking):
             checking.cancel()
         await asyncio.gather(*self._checking, return_exceptions=True)
@@ -194,11 +191,7 @@ class HarnessState:
         self._later.append((len(self.others) + changes, write.name, crash))
 
     def restore_backup(self) -> None:
-        """Restore the server from a backup made right after the last change by the user or the environment.
-
-        Raises:
-            InvalidArgumentError: If the harness has no embedded server of its own.
-        """
+        """Restore a backup made after the last change by others, or raise InvalidArgumentError without a server."""
         if self.server is None:
             raise InvalidArgumentError("a backup needs an embedded server of the harness's own")
         revision, written = self._others_wrote
@@ -206,7 +199,6 @@ class HarnessState:
         self.writes[written:] = [replace(write, undone=True) for write in self.writes[written:]]
 
     def delete_in_foreground(self) -> None:
-        """Make the test's client delete in the foreground by default."""
         self._foreground = True
 
     def lead_webhooks(self) -> None:

@@ -21,12 +21,7 @@ def _nothing(_: HttpRequest) -> None:
 
 @final
 class NotingTransport:
-    """Transport that passes requests on, and calls functions before and after those that may write.
-
-    Attributes:
-        writes: Function called before such a request; can return a request to send instead.
-        wrote: Function called after the request, whether or not it succeeded.
-    """
+    """Transport that calls ``writes``, which can replace a request, before a write, and ``wrote`` after it."""
 
     def __init__(self, inner: Transport, wrote: Callable[[HttpRequest], object] = _nothing) -> None:
         self.writes: Callable[[HttpRequest], HttpRequest | None] = _nothing
@@ -34,7 +29,6 @@ class NotingTransport:
         self._inner = inner
 
     async def request(self, request: HttpRequest) -> HttpResponse:
-        """Send a request and return the whole response."""
         if request.method in _READS:
             return await self._inner.request(request)
         request = self.writes(request) or request
@@ -44,11 +38,9 @@ class NotingTransport:
             self.wrote(request)
 
     def stream(self, request: HttpRequest) -> AbstractAsyncContextManager[StreamResponse]:
-        """Open a stream."""
         return self._inner.stream(request)
 
     async def close(self) -> None:
-        """Close all connections."""
         await self._inner.close()
 
 

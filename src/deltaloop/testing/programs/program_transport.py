@@ -88,7 +88,6 @@ class ProgramTransport:
 
     @property
     def disconnected(self) -> bool:
-        """Whether the program is disconnected from the server."""
         return not self._connected.is_set()
 
     def disconnect(self, *, refuse: bool = False) -> None:
@@ -103,7 +102,6 @@ class ProgramTransport:
         self._connected.set()
 
     async def request(self, request: HttpRequest) -> HttpResponse:
-        """Send a request and return the whole response."""
         await self._pass(request, sent=False)
         info = describe_request(request.method, request.path, request.query)
         write = self._begin(info, request)
@@ -167,7 +165,6 @@ class ProgramTransport:
             yield chunk
 
     async def close(self) -> None:
-        """Close all connections."""
         await self._inner.close()
 
     # -- effects of faults

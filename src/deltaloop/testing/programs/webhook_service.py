@@ -1,7 +1,4 @@
-"""Service of the webhooks of programs under test, which routes the embedded server to the first ready program.
-
-If no program is ready, the Service has no endpoints, so failure policies decide.
-"""
+"""Service of the webhooks of programs under test, which routes the embedded server to the first ready one."""
 
 from __future__ import annotations
 
@@ -25,20 +22,14 @@ LISTEN: Final = WebhookServerOptions(host="127.0.0.1", port=0, grace=0.0, stop_t
 
 @cache
 def authority() -> CertificateAuthority:
-    """Return the certificate authority that all harnesses of this process share.
+    """Return the certificate authority that all harnesses of this process share, or raise MissingExtraError.
 
-    A simulation calls it before it replaces the clock, because the certificate library keeps the first datetime class
-    that it meets.
-
-    Raises:
-        MissingExtraError: If the extra ``server`` is not installed.
+    A simulation calls it before it replaces the clock, because the certificate library keeps the first datetime class.
     """
     return CertificateAuthority.make()
 
 
 class WebhookProgram(Protocol):
-    """A program under test."""
-
     name: str
 
     @property
@@ -46,15 +37,11 @@ class WebhookProgram(Protocol):
         """Port on which its webhooks can be reached; 0 if they cannot."""
         ...
 
-    def pause(self) -> None:
-        """Pause the program."""
-        ...
+    def pause(self) -> None: ...
 
 
 @final
 class WebhookService:
-    """Service of all webhooks of one harness."""
-
     def __init__(self, server: ApiServer, client: Client) -> None:
         self._server = server
         self._client = client
@@ -104,7 +91,6 @@ class WebhookService:
         del self._failing[0]
 
     def close(self) -> None:
-        """Close the servers of failing webhooks."""
         for each in self._failures:
             each.close()
 

@@ -1,7 +1,4 @@
-"""Workloads of programs under test: controllers with their manager, or a function with a client.
-
-The queues and caches of controllers can be inspected. Other programs count as settled after a while without a write.
-"""
+"""Workloads of programs under test: controllers, or a function that settles after a while without writes."""
 
 from __future__ import annotations
 
@@ -35,8 +32,6 @@ _MISTAKES: Final = (InvalidArgumentError, InvalidResultError, NotAwaitedError, U
 
 @final
 class ManagedControllers:
-    """Controllers with their manager, for one life of a program."""
-
     def __init__(
         self, name: str, client: Client, recorder: EventRecorder, manager: Manager, *, server: ApiServer | None = None
     ) -> None:
@@ -59,7 +54,6 @@ class ManagedControllers:
 
     @property
     def cached(self) -> tuple[str, ...]:
-        """Resources of its informers."""
         return tuple(informer.resource_type.group_resource for informer in self.manager.informers)
 
     def reason(self, own: Sequence[ProgramWrite]) -> WriteReason | None:
@@ -121,7 +115,6 @@ class ManagedControllers:
         return (f"{self._name}: its cache of {informer.name} is behind: {', '.join(keys[:5])}",) if keys else ()
 
     async def run(self) -> None:
-        """Run the manager until ``stop``."""
         async with self._client, self._recorder:
             await self.manager.run()
 
@@ -132,8 +125,6 @@ class ManagedControllers:
 
 @final
 class OtherProgram:
-    """Function that uses a client, for one life of a program."""
-
     def __init__(
         self,
         name: str,
@@ -154,7 +145,6 @@ class OtherProgram:
 
     @property
     def is_up(self) -> bool:
-        """Whether it has started."""
         return self._task is not None
 
     @property
@@ -182,7 +172,6 @@ class OtherProgram:
         return (f"{self._name} has not been quiet for {self._quiet_after:g} s yet",) if left > 0 else ()
 
     async def run(self) -> None:
-        """Run the function until it ends, or until ``stop``."""
         self._task = asyncio.current_task()
         async with self._client:
             await self._main(self._client)
@@ -194,7 +183,6 @@ class OtherProgram:
 
 
 Workload: TypeAlias = ManagedControllers | OtherProgram
-"""Workload of a program's process."""
 
 
 def _queue_state(loop: ReconcileLoop) -> QueueState:
@@ -211,11 +199,7 @@ def _queue_state(loop: ReconcileLoop) -> QueueState:
 
 
 def _is_left(loop: ReconcileLoop, delayed: DelayedItem[str]) -> bool:
-    """Return whether a delayed key counts as pending work.
-
-    A key delayed by ``requeue_after`` does not count. A retry does not count either if a later reconcile of the key has
-    succeeded.
-    """
+    """Return whether a delayed key is pending work, unless ``requeue_after`` or a later success explains it."""
     if loop.queue.num_requeues(delayed.item) or loop.last_error(delayed.item):
         return True
     return not (delayed.rate_limited or _asked(delayed))

@@ -76,11 +76,7 @@ def default_server_options() -> ServerOptions:
 
 
 def real_cluster(path: str, context: str | None) -> Cluster:
-    """Read a kubeconfig file and choose a context.
-
-    Raises:
-        InvalidArgumentError: If the file cannot be read, or the context does not exist.
-    """
+    """Read a kubeconfig file and choose a context, or raise InvalidArgumentError."""
     file = Path(path).expanduser().absolute()
     try:
         content = read_yaml(file.read_text(encoding="utf-8"))
@@ -138,10 +134,7 @@ async def closing_in_time(client: Client) -> AsyncGenerator[Client, None]:
 
 
 async def close_in_time(closing: Coroutine[Any, Any, None], seconds: float) -> None:
-    """Wait until a resource is closed, at most for some seconds, and then cancel.
-
-    The connections of a crashed program were cut, but their protocols are not notified.
-    """
+    """Wait some seconds until a resource is closed, and then cancel; cut connections' protocols are not notified."""
     task = asyncio.ensure_future(closing)
     done, _ = await asyncio.wait({task}, timeout=seconds)
     if done:

@@ -1,7 +1,6 @@
 """Real kube-apiserver with etcd on loopback, for tests.
 
-Use it to verify tests against a real server. It starts in seconds, the embedded server in milliseconds. Nothing is
-downloaded: the binaries come from envtest's environment variables or from ``make -C lab kube``.
+It starts in seconds. The binaries come from envtest's environment variables or from ``make -C lab kube``.
 """
 
 from __future__ import annotations
@@ -46,18 +45,12 @@ class ControlPlaneError(DeltaloopError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlPlaneAssets:
-    """Paths of the binaries.
-
-    Attributes:
-        kube_apiserver: Path of kube-apiserver.
-        etcd: Path of etcd, version 3.5.13 or newer, which streaming lists require.
-    """
+    """Paths of the binaries; etcd must be 3.5.13 or newer, which streaming lists require."""
 
     kube_apiserver: Path
     etcd: Path
 
     def __post_init__(self) -> None:
-        """Reject files that are not executable."""
         for path in (self.kube_apiserver, self.etcd):
             if not os.access(path, os.X_OK):
                 raise ValueError(f"{path} is no program that can be run")
@@ -80,11 +73,7 @@ def cache_folder(version: str, environ: Mapping[str, str] | None = None) -> Path
 def find_assets(environ: Mapping[str, str] | None = None) -> ControlPlaneAssets | None:
     """Find both binaries; return None if they do not exist.
 
-    Args:
-        environ: Environment variables; None uses those of this process.
-
-    Raises:
-        ControlPlaneError: If a variable names a place without the binaries.
+    Raises ControlPlaneError if a variable of ``environ``, by default this process's, names a place without them.
 
     Source: controller-runtime's envtest, for the names of the variables.
     """
@@ -111,8 +100,8 @@ def find_assets(environ: Mapping[str, str] | None = None) -> ControlPlaneAssets 
 class ControlPlane:
     """etcd and kube-apiserver, which run while this is entered; a blocking context manager for fixtures.
 
-    Both end on exit, or when this process ends in any way, because supervisors watch a pipe. Their data is removed. The
-    server authenticates one administrator token and authorizes by RBAC. No controller manager runs.
+    Both end on exit, or when this process ends in any way. The server authenticates one administrator token and
+    authorizes by RBAC. No controller manager runs.
     """
 
     def __init__(
@@ -146,11 +135,7 @@ class ControlPlane:
 
     @property
     def url(self) -> str:
-        """URL of kube-apiserver.
-
-        Raises:
-            RuntimeError: If it does not run.
-        """
+        """URL of kube-apiserver; raises RuntimeError if it does not run."""
         if not self._port:
             raise RuntimeError("the server has no address before it is entered: use `with control_plane:`")
         return f"https://127.0.0.1:{self._port}"
@@ -162,12 +147,10 @@ class ControlPlane:
 
     @property
     def ca_pem(self) -> bytes:
-        """Certificate that verifies the server's certificate."""
         return self._ca_pem
 
     @property
     def token(self) -> SecretText:
-        """Bearer token of the administrator."""
         return self._token
 
     @property
@@ -181,12 +164,7 @@ class ControlPlane:
         return core.kubeconfig(url=self.url, ca_data=ca_data, token=self._token.reveal())
 
     def __enter__(self) -> Self:
-        """Start both processes, and wait until the server is ready.
-
-        Raises:
-            ControlPlaneError: If it is not ready in time.
-            MissingExtraError: If the extra ``server`` is not installed.
-        """
+        """Start both processes, and wait until the server is ready; raises ControlPlaneError or MissingExtraError."""
         until = time.monotonic() + self._start_timeout
         for attempt in range(1, _TRIES + 1):
             try:

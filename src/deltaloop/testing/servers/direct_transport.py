@@ -39,7 +39,6 @@ class DirectTransport:
             self._fixed += impersonation_headers(config.impersonate)
 
     async def request(self, request: HttpRequest) -> HttpResponse:
-        """Send a request and return the whole response."""
         pieces: list[bytes] = []
         connection = await self._opened(request, pieces)
         body = b"".join(pieces)
@@ -50,7 +49,6 @@ class DirectTransport:
 
     @asynccontextmanager
     async def stream(self, request: HttpRequest) -> AsyncGenerator[StreamResponse, None]:
-        """Open a stream; leaving the context ends it."""
         connection = await self._opened(request)
         try:
             chunks = _Chunks(connection, request, self._address, self._limit if request.bounded else math.inf)
@@ -59,7 +57,6 @@ class DirectTransport:
             connection.abort()
 
     async def close(self) -> None:
-        """Close all connections; active requests fail."""
         self._closed = True
         for connection in tuple(self._open_ones):
             connection.abort()
@@ -107,8 +104,6 @@ class DirectTransport:
 
 @final
 class _Chunks:
-    """Body of a stream."""
-
     __slots__ = ("_address", "_connection", "_left", "_request")
 
     def __init__(self, connection: DirectConnection, request: HttpRequest, address: str, limit: float) -> None:

@@ -2,14 +2,10 @@
 
     python -I -S supervise.py FOLDER PROGRAM ARGUMENT...
 
-Standard input is an unused pipe. Its end means that the caller has ended, even if it was killed. In that case, the
-supervisor kills the program and removes the folder with its data. The first line on standard output is the program's
-process ID, and its output goes to standard error. SIGTERM is passed on, and the program's exit code is returned.
-
-On Linux, the program is also killed if this process is killed. macOS does not support that.
-
-If the caller forks (without exec) while a server runs, the copies keep the pipe open, and the program lives as long as
-they do.
+Standard input is an unused pipe. Its end means that the caller has ended. The supervisor then kills the program and
+removes the folder. The first line on standard output is the program's process ID, and its output goes to standard
+error. SIGTERM is passed on, and the program's exit code is returned. On Linux, the program is also killed if this
+process is killed. Forks of the caller keep the pipe open.
 """
 
 from __future__ import annotations

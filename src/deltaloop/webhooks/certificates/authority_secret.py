@@ -21,7 +21,6 @@ from deltaloop.webhooks.core.certificates.server_clock import ServerClock
 _log: Final = logging.getLogger("deltaloop.webhooks")
 
 MANAGER: Final = "deltaloop-certificates"
-"""Field manager of the writes."""
 
 _CLOCK_EVERY: Final = 86400.0
 _CLOCK_ANNOTATION: Final = "webhooks.deltaloop.dev/clock"
@@ -62,7 +61,6 @@ class AuthoritySecret:
         return self._server_clock.now(self._clock())
 
     async def read(self) -> SecretSeen:
-        """Read the Secret, which may not exist."""
         if self._clock_seen_at is None or self._clock() - self._clock_seen_at >= _CLOCK_EVERY:
             await self._look_at_the_clock(await self._find())
         asked_at = self.now()
@@ -75,11 +73,9 @@ class AuthoritySecret:
         return SecretSeen(SecretState.UNUSABLE if secret_form.is_ours(fields) else SecretState.FOREIGN, asked_at)
 
     async def write(self, held: Authorities) -> None:
-        """Write authorities if the Secret has not changed since the last read.
+        """Write unchanged authorities.
 
-        Raises:
-            ConflictError: If it was changed or created since (``AlreadyExistsError``).
-            NotFoundError: If it was deleted.
+        Raises ConflictError (``AlreadyExistsError``) or NotFoundError after other writes.
         """
         data = secret_form.to_data(held)
         if self._read is None:

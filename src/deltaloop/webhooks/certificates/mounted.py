@@ -1,7 +1,7 @@
 """Certificates that another tool maintains in a folder, for example cert-manager.
 
-Kubernetes replaces a mounted Secret atomically by changing a link, but a file that is written in place can be read half
-written. If the files cannot be used, the previous certificate stays active and the files are read again later.
+Files that are written in place can be read half written, so the previous certificate stays active and they are read
+again.
 """
 
 from __future__ import annotations

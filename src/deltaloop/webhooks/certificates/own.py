@@ -1,7 +1,6 @@
 """Certificates with deltaloop's own authority in a Secret, and a separate certificate for each replica.
 
-A pass carries out the decision of ``core.certificates.rotation``. It runs after a change of the Secret or a
-configuration, at the time that the last decision requested, and at regular intervals.
+A pass carries out the decision of ``core.certificates.rotation`` after changes and at regular intervals.
 """
 
 from __future__ import annotations

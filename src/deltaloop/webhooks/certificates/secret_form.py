@@ -6,8 +6,6 @@
 | ``next.crt``, ``next.key`` | certificate and key of the successor, from its creation to its promotion |
 | ``ca.crt`` | content of ``caBundle``, for other tools that verify a certificate |
 | ``rotation.json`` | times of publication, and times until which former authorities are trusted |
-
-The program creates the Secret with the type ``kubernetes.io/tls``. It does not change the type of an existing Secret.
 """
 
 from __future__ import annotations
@@ -54,16 +52,12 @@ class _RotationForm(msgspec.Struct, rename="camel", omit_defaults=True):
 
 
 def empty_secret(name: str, *, namespace: str) -> dict[str, Any]:
-    """Return an empty Secret to apply before the program runs, so that the program need not create Secrets.
-
-    It has no ``data``, so applying it again preserves the content.
-    """
+    """Return an empty Secret for installations; without ``data``, applying it again preserves the content."""
     metadata = {"name": name, "namespace": namespace, "annotations": {MARK: "v1"}}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
 
 
 def to_data(held: Authorities) -> dict[str, str]:
-    """Return the ``data`` of the Secret."""
     signer, successor = held.signer, held.successor
     form = _RotationForm(
         authorities={

@@ -29,11 +29,7 @@ _LONGEST_COMMON_NAME: Final = 64
 
 
 def require_cryptography() -> None:
-    """Check that cryptography is installed.
-
-    Raises:
-        MissingExtraError: If the extra ``webhooks`` is not installed.
-    """
+    """Check that cryptography is installed, or raise MissingExtraError."""
     try:
         import cryptography.x509  # noqa: F401  # pyright: ignore[reportUnusedImport] - tests whether it is installed
     except ImportError:
@@ -57,11 +53,7 @@ def make_authority(effect: MakeAuthority, *, name: str, serving_lifetime: float)
 
 
 def read_authority(certificate: str, key: str) -> tuple[Certificate, SecretText]:
-    """Read the certificate and the unencrypted key of an authority from PEM.
-
-    Raises:
-        ValueError: If one of them is invalid, they do not match, or the certificate is not an authority.
-    """
+    """Read the certificate and the unencrypted key of an authority from PEM, or raise ValueError."""
     from cryptography import x509
 
     with _unreadable():
@@ -74,11 +66,7 @@ def read_authority(certificate: str, key: str) -> tuple[Certificate, SecretText]
 
 
 def read_certificate(pem: str) -> Certificate:
-    """Read a certificate.
-
-    Raises:
-        ValueError: If it is invalid.
-    """
+    """Read a certificate, or raise ValueError."""
     from cryptography import x509
     from cryptography.hazmat.primitives import serialization
 

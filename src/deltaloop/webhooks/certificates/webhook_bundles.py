@@ -31,7 +31,6 @@ class WebhookBundles:
         self._read: dict[WebhookTarget, Mapping[str, Any]] = {}
 
     async def read(self) -> list[TargetSeen]:
-        """Read all configurations, which may not exist."""
         found: list[TargetSeen] = []
         for target in self._targets:
             obj = await self._client.find(TARGET_KINDS[target.kind], target.name)
@@ -42,11 +41,7 @@ class WebhookBundles:
         return found
 
     async def write(self, write: WriteBundle) -> None:
-        """Write certificates into a configuration if it has not changed since the last read.
-
-        Raises:
-            InvalidError: If it has changed, so that a test operation of the patch failed.
-        """
+        """Write certificates into an unchanged configuration, or raise InvalidError from the patch's test operation."""
         patch = bundle_patch(write.target, self._read[write.target], [each.pem for each in write.certificates])
         await self._client.patch(TARGET_KINDS[write.target.kind], write.target.name, patch, type=PatchType.JSON)
         _log.info("wrote caBundle", extra={"target": str(write.target), "certificates": len(write.certificates)})

@@ -1,7 +1,7 @@
 """AdmissionReview of ``admission.k8s.io/v1``.
 
-An invalid review is rejected in a form that the server understands: with a review if the uid is known, otherwise with a
-Status. No input may cause an internal error.
+An invalid review is rejected with a review if the uid is known, otherwise with a Status. No input may cause an internal
+error.
 
 Source: https://pkg.go.dev/k8s.io/api/admission/v1; apiserver pkg/admission/plugin/webhook/request/admissionreview.go.
 """
@@ -28,7 +28,6 @@ _MOST_WARNINGS: Final = 100
 _NULL: Final = b"null"
 
 ReviewOperation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
-"""Operation of a reviewed request."""
 
 
 @final
@@ -48,8 +47,6 @@ class InvalidReviewError(DeltaloopError):
 
 @final
 class ReviewedKind(msgspec.Struct, frozen=True):
-    """Kind of the reviewed object."""
-
     group: str = ""
     version: str = ""
     kind: str = ""
@@ -93,12 +90,10 @@ class ReviewedRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
     @property
     def new(self) -> bytes | None:
-        """New object, or None."""
         return _present(self.object)
 
     @property
     def old(self) -> bytes | None:
-        """Stored object, or None."""
         return _present(self.old_object)
 
 
@@ -124,11 +119,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def read_admission_review(body: bytes | bytearray) -> ReviewedRequest:
-    """Return the request of a review.
-
-    Raises:
-        InvalidReviewError: If the review is invalid or has a different version.
-    """
+    """Return the request of a review, or raise InvalidReviewError."""
     try:
         review = _decode(body)
     except DECODE_ERRORS as error:

@@ -12,8 +12,6 @@ class TooManyBytesError(Exception):
 
 @final
 class BytesInFlight:
-    """Total bytes of all requests."""
-
     def __init__(self, most: int) -> None:
         self.most = most
         self.held = 0
@@ -41,5 +39,4 @@ class HeldBytes:
         self._bytes = to
 
     def release(self) -> None:
-        """Release all bytes of the request."""
         self.change(0)

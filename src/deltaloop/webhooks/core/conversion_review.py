@@ -21,13 +21,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 @final
 class ConversionRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Request of a conversion review.
-
-    Attributes:
-        uid: Identifier of the request.
-        desired: Target API version, for example ``example.com/v1``.
-        objects: Decoded objects.
-    """
+    """Request of a conversion review; ``desired`` is the target API version."""
 
     uid: str
     desired: str = msgspec.field(name="desiredAPIVersion")
@@ -45,11 +39,7 @@ _decode_loose: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def read_conversion_review(body: bytes | bytearray) -> ConversionRequest:
-    """Return the request of a review.
-
-    Raises:
-        InvalidReviewError: If the review is invalid or has a different version.
-    """
+    """Return the request of a review, or raise InvalidReviewError."""
     try:
         review = _decode(body)
     except DECODE_ERRORS as error:

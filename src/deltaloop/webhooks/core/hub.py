@@ -27,17 +27,9 @@ class HubError(ValueError):
 
 @final
 class Hub(Generic[F]):
-    """Conversion functions of one kind.
+    """Conversion functions of one kind, as tuples of source version, target version and function.
 
-    Args:
-        functions: Tuples of source version, target version and function.
-
-    Attributes:
-        version: Hub version.
-        spokes: The other versions.
-
-    Raises:
-        HubError: If the functions do not form a hub and spokes.
+    Raises HubError if the functions do not form a hub and spokes.
     """
 
     def __init__(self, functions: Iterable[tuple[str, str, F]]) -> None:
@@ -71,11 +63,7 @@ class Hub(Generic[F]):
         return found
 
     def way(self, source: str, target: str) -> tuple[F, ...]:
-        """Return the functions between two versions in call order, or none for the same version.
-
-        Raises:
-            NoConversionError: If a version is unknown.
-        """
+        """Return the functions between two versions in call order, or raise NoConversionError."""
         for version in (source, target):
             if version != self.version and version not in self.spokes:
                 known = ", ".join((self.version, *self.spokes))

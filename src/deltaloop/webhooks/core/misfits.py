@@ -63,7 +63,6 @@ class Misfit(msgspec.Struct, frozen=True):
     Attributes:
         path: Steps from the object to the value, empty for the whole object.
         absent: Whether a required field is absent.
-        hint: Annotation of the field.
     """
 
     path: tuple[Step, ...]
@@ -108,10 +107,7 @@ class MisfitDecision(msgspec.Struct, frozen=True):
 def decide_misfit(
     operation: ReviewOperation, cls: Any, new: object, old: object, *, subresource: str = "", problem: str = ""
 ) -> MisfitDecision:
-    """Decide about a request whose object does not fit its class.
-
-    ``problem`` describes an object that cannot be read at all. ``cls`` is None for kinds without a class.
-    """
+    """Decide about a request; ``problem`` describes an object that cannot be read at all, and ``cls`` can be None."""
     judged = old if operation == "DELETE" else new
     found = ([] if cls is None else misfits(cls, judged)) or [Misfit((), problem)]
     first = found[0]

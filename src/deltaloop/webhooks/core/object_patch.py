@@ -1,7 +1,7 @@
 """Compute a JSON patch (RFC 6902) between two objects.
 
-Objects are compared recursively. For lists, equal items at the start and the end are skipped, the items in between are
-compared by index, and surplus items are added or removed after them. ``1``, ``1.0`` and ``true`` are different values.
+In lists, equal items at the start and the end are skipped, and items in between are compared by index. ``1``, ``1.0``
+and ``true`` are different values.
 
 Source: https://www.rfc-editor.org/rfc/rfc6902, https://www.rfc-editor.org/rfc/rfc6901 (pointers).
 """

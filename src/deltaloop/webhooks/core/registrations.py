@@ -1,8 +1,8 @@
 """Build the configurations that register webhooks, and the conversion part of a CRD.
 
 The program's own namespace is excluded, so that its Pods and Secrets can be created before the webhook responds. Dry
-runs are reviewed as well (``sideEffects: None``), and requests for other versions are converted to the declared version
-(``matchPolicy: Equivalent``).
+runs are reviewed as well (``sideEffects: None``), and requests for other versions are converted (``matchPolicy:
+Equivalent``).
 
 Source: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers.
 """
@@ -47,8 +47,6 @@ class WebhookAddress(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class RegisteredWebhook(msgspec.Struct, frozen=True, kw_only=True):
-    """Webhook in a configuration. The timeout is in seconds."""
-
     name: str
     path: str
     group: str

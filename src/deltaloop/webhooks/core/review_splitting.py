@@ -1,8 +1,7 @@
 """Find the objects of a large conversion review without decoding it.
 
-A decoder in C blocks the program until it ends, and needs many times the memory of the body. Large bodies are therefore
-scanned in small parts, and their objects are decoded one by one. The scan enforces the limits for each object before
-any object is decoded. It does not validate the JSON, because the decoders do.
+A decoder in C blocks the program until it ends, and needs many times the memory of the body. The scan enforces the
+limits for each object before any object is decoded. It does not validate the JSON, because the decoders do.
 """
 
 from __future__ import annotations
@@ -55,7 +54,6 @@ class ValueCount(msgspec.Struct):
     containers: int = 0
 
     def add(self, body: bytes | bytearray, begin: int, end: int) -> Self:
-        """Count a part of a body."""
         containers = body.count(b"{", begin, end) + body.count(b"[", begin, end)
         self.containers += containers
         self.values += containers + body.count(b",", begin, end)
@@ -80,9 +78,7 @@ def split_review(
 ) -> Generator[None, None, SplitReview]:
     """Find the objects of a review in steps of about a millisecond.
 
-    Raises:
-        InvalidReviewError: If the body is not a review.
-        ReviewTooLargeError: If the review exceeds a limit.
+    Raises InvalidReviewError or ReviewTooLargeError.
     """
     splitter = _Splitter(body, max_objects, most_object_bytes)
     while splitter.scan():
@@ -106,7 +102,6 @@ class _Splitter:
         self._spans: list[tuple[int, int]] = []
 
     def scan(self) -> bool:
-        """Scan some tokens. Return whether the body continues."""
         body, size = self._body, len(self._body)
         for _ in range(_TOKENS):
             if self._string >= 0:

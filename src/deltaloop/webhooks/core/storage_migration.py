@@ -1,12 +1,11 @@
 """Migrate the objects of a definition to a new storage version.
 
-``status.storedVersions`` of a definition lists every version in which an object may be stored, and the definition must
-keep these versions. A version can leave the list once a server with the new storage version has rewritten all objects.
+``status.storedVersions`` of a definition lists every version in which an object may be stored. A version can leave the
+list once a server with the new storage version has rewritten all objects.
 
 1. Each object is written without a change. The server stores it in the new version, unless it already is.
 2. The progress is the token of the next page, in an annotation of the definition. The error for an expired token
-   contains a new token that continues at the same place in the current list. Objects that were created in the meantime
-   are stored in the new version.
+   contains a new token that continues at the same place in the current list.
 3. ``metadata.managedFields`` entries that name a version which is no longer stored or served are changed to the new
    version. A server rejects every apply to an object whose entries name a removed version.
 4. At the end, the other versions are removed from ``status.storedVersions``, if the storage version is unchanged.
@@ -41,8 +40,6 @@ class StoredVersions:
 
     Attributes:
         kind: Kind for requests, in the new version if it is served.
-        wanted: Current storage version.
-        others: Other versions in which objects may be stored.
         kept: Versions that ``managedFields`` entries may name.
     """
 
@@ -68,11 +65,7 @@ class MigrationProgress:
 
 
 def stored_versions(definition: Mapping[str, Any]) -> StoredVersions:
-    """Read the versions of a definition.
-
-    Raises:
-        MalformedObjectError: If no version is stored or served.
-    """
+    """Read the versions of a definition, or raise MalformedObjectError if no version is stored or served."""
     spec = mapping(definition.get("spec"))
     versions = [mapping(each) for each in items(spec.get("versions"))]
     wanted = next((text(each.get("name")) for each in versions if each.get("storage") is True), "")

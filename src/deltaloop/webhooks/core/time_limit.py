@@ -13,12 +13,7 @@ CONVERSION_SECONDS: Final = 30.0
 
 
 def time_limit(asked: str, declared: float) -> float:
-    """Return the time in seconds in which a request must be completed.
-
-    ``asked`` is the value of ``timeout`` in the request's URL, for example ``10s``. Invalid values are ignored.
-
-    Source: apiserver pkg/admission/plugin/webhook/mutating/dispatcher.go (``Timeout`` of the request).
-    """
+    """Return the seconds in which a request must be completed; invalid ``timeout`` values of the URL are ignored."""
     found = _SECONDS.fullmatch(asked)
     waits = min(declared, float(found[1])) if found and int(found[1]) else declared
     return waits - min(_MOST, waits * _SHARE)

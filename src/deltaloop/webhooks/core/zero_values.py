@@ -1,8 +1,7 @@
 """Fill in absent required fields, so that one old object does not fail the conversion of a list.
 
-An absent field gets the zero value of its type, like in Go: ``""``, ``0``, ``False``, an empty list or object, or None
-if the type allows it. A choice (``Literal``, ``Enum``) has no zero value. It reads as ``msgspec.UNSET``, and is omitted
-if a function copies it to its result.
+An absent field gets the zero value of its type, like in Go, or None if the type allows it. A choice (``Literal``,
+``Enum``) reads as ``msgspec.UNSET``, and is omitted if a function copies it to its result.
 """
 
 from __future__ import annotations
@@ -28,10 +27,7 @@ Path = tuple[Step, ...]
 
 @final
 class FilledObject(msgspec.Struct, frozen=True):
-    """Object whose absent required fields are filled in, with at least one misfit of the original object.
-
-    ``choices`` are the paths of absent choices, which have a placeholder in ``fields``.
-    """
+    """Object whose absent required fields are filled in; ``choices`` are the paths of absent choices."""
 
     fields: dict[str, Any]
     found: list[Misfit]

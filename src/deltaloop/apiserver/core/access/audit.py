@@ -1,7 +1,6 @@
 """Audit log lines: ``audit.k8s.io/v1`` Events at the level Metadata, which contain neither bodies nor secrets.
 
-The format is that of the real server's ``--audit-log-path``. A watch is logged when it starts, other requests when they
-end.
+The format is that of ``--audit-log-path``. A watch is logged when it starts, other requests when they end.
 
 Source: apiserver pkg/audit; pkg/apis/audit/v1.
 """
@@ -22,20 +21,12 @@ _LONGEST_ANNOTATION: Final = 10 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited:
-    """Facts about one request for the audit log.
+    """Facts about one request for the audit log; times are in seconds since 1970.
 
     Attributes:
-        identity: Audit ID, unique per request.
-        info: Parsed request.
-        user: User of the request. None if authentication failed.
-        uri: Path and query as sent.
-        source: IP address of the client.
-        user_agent: ``User-Agent`` header as sent.
+        user: None if authentication failed.
         code: HTTP status of the response. 0 if the server sent no response.
-        began: Time of arrival in seconds since 1970.
-        ended: Time of the response in seconds since 1970.
         fault: Injected fault, or an empty string.
-        annotations: Annotations from admission.
     """
 
     identity: str

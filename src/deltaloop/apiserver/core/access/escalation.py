@@ -4,10 +4,8 @@
     ... with an aggregationRule   needs all permissions, or ``escalate`` on clusterroles
     create or update a binding    needs every rule of the bound role, or ``bind`` on that role
 
-The rules must apply in the namespace of the written object, or at the cluster scope if it has no namespace. Each rule
-is split into its smallest parts (one verb, group, resource and name), and one rule of the user must cover each part.
-Very large roles are an exception, see ``missing_rules``. Members of ``system:masters`` have all permissions. Changes to
-owners and finalizers only are exempt, because garbage collection needs them.
+Each rule is split into its smallest parts, and one rule of the user must cover each part. Changes to owners and
+finalizers only are exempt, because garbage collection needs them.
 
 Source: Kubernetes pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased; component-helpers
 auth/rbac/validation/policy_comparator.go; pkg/registry/rbac/validation/policy_compact.go.
@@ -49,9 +47,9 @@ def check_escalation(
 ) -> None:
     """Raise an error if a role or binding grants permissions that its author lacks.
 
-    ``namespace`` is empty at the cluster scope, and ``before`` is None for a new object. Raises ForbiddenError with the
-    missing rules, NotFoundError if the bound role does not exist and the user cannot ``bind`` it, BadRequestError for a
-    ClusterRoleBinding to a Role, and InternalServerError for an unknown role kind. Other kinds always pass.
+    ``before`` is None for a new object. Raises ForbiddenError with the missing rules, NotFoundError for a missing role
+    that the user cannot ``bind``, BadRequestError for a ClusterRoleBinding to a Role, and InternalServerError for an
+    unknown role kind.
     """
     if served.type.group != RBAC_GROUP or MASTERS in user.groups:
         return
@@ -138,8 +136,8 @@ def _check_held(
 def missing_rules(held: Iterable[Rule], granted: Iterable[Rule]) -> tuple[Rule, ...]:
     """Return the parts of ``granted`` that no single held rule covers.
 
-    A part is one path, or one combination of group, resource and name, with the missing verbs. After
-    ``_MOST_COMPARISONS`` comparisons, whole rules count as missing, so that a huge role cannot keep the server busy.
+    After ``_MOST_COMPARISONS`` comparisons, whole rules count as missing, so that a huge role cannot keep the server
+    busy.
     """
     owned = _Held(held)
     missing: list[Rule] = []
@@ -239,7 +237,6 @@ def compact_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
 
 
 def describe_rule(rule: Rule) -> str:
-    """Format a rule like the real server."""
     shown = (
         ("APIGroups", rule.groups),
         ("Resources", rule.resources),

@@ -4,12 +4,8 @@
     ClusterRoleBinding → ClusterRole                       all namespaces
     RoleBinding → Role of its namespace, or ClusterRole    its namespace only
 
-Rules only allow. A binding to a missing role grants nothing, and the error mentions the role. A ClusterRole with an
-``aggregationRule`` also has the rules of the selected ClusterRoles. They are looked up for each request instead of
-being copied by a controller, so the stored ``rules`` are unchanged.
-
-Parsed roles and bindings are cached with the object that they were parsed from. Resource versions are not suitable as
-cache keys, because ``RevisionStore.renumber`` can reuse them.
+A ClusterRole with an ``aggregationRule`` also has the rules of the selected ClusterRoles, which are looked up for each
+request. Parsed roles are cached with their object, because ``RevisionStore.renumber`` can reuse resource versions.
 
 Source: Kubernetes plugin/pkg/auth/authorizer/rbac; pkg/apis/rbac/v1/evaluation_helpers.go; pkg/registry/rbac.
 """
@@ -39,19 +35,11 @@ _PUBLIC: Final = (["healthz"], ["livez"], ["readyz"], ["version"])
 
 
 class Authorizer(Protocol):
-    """Authorization decisions."""
+    def decide(self, wanted: Attributes) -> Decision: ...
 
-    def decide(self, wanted: Attributes) -> Decision:
-        """Return whether the request is allowed, and the reason."""
-        ...
+    def allows(self, wanted: Attributes) -> bool: ...
 
-    def allows(self, wanted: Attributes) -> bool:
-        """Return whether the request is allowed."""
-        ...
-
-    def rules_for(self, user: User, namespace: str) -> tuple[Rule, ...]:
-        """Return the rules that apply to the user in a namespace."""
-        ...
+    def rules_for(self, user: User, namespace: str) -> tuple[Rule, ...]: ...
 
     def missing_roles(self, user: User, namespace: str) -> tuple[tuple[str, str], ...]:
         """Return kind and name of each missing role that is bound to the user in a namespace."""
@@ -64,8 +52,6 @@ class Authorizer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Rule of a role."""
-
     verbs: tuple[str, ...]
     groups: tuple[str, ...] = ()
     resources: tuple[str, ...] = ()
@@ -73,7 +59,6 @@ class Rule:
     paths: tuple[str, ...] = ()
 
     def allows(self, wanted: Attributes) -> bool:
-        """Return whether the rule allows the request."""
         if not _has(self.verbs, wanted.verb):
             return False
         if not wanted.resource:
@@ -98,23 +83,18 @@ class AlwaysAllow:
     """Allow all requests of authenticated users; anonymous users can read only health and version."""
 
     def decide(self, wanted: Attributes) -> Decision:
-        """Return whether the request is allowed, without a reason."""
         return Decision(self.allows(wanted))
 
     def allows(self, wanted: Attributes) -> bool:
-        """Return whether the request is allowed."""
         return not wanted.user.anonymous or (not wanted.resource and wanted.path.split("/")[1:2] in _PUBLIC)
 
     def rules_for(self, user: User, namespace: str) -> tuple[Rule, ...]:  # noqa: ARG002 - the same everywhere
-        """Return all rules, or none for the anonymous user."""
         return () if user.anonymous else EVERYTHING
 
     def missing_roles(self, user: User, namespace: str) -> tuple[tuple[str, str], ...]:  # noqa: ARG002 - roles do not count
-        """Return an empty tuple, because roles are ignored."""
         return ()
 
     def rules_of_role(self, kind: str, name: str, namespace: str) -> tuple[Rule, ...] | None:  # noqa: ARG002 - same
-        """Return an empty tuple, because roles are ignored."""
         return ()
 
 
@@ -166,21 +146,17 @@ class _Binding:
 
 @final
 class RbacAuthorizer:
-    """Authorizer that evaluates the roles and bindings of one store."""
-
     def __init__(self, store: RevisionStore) -> None:
         self._store = store
         self._roles: dict[tuple[str, str], tuple[Resource, _Role]] = {}
         self._bindings: dict[tuple[str, str], tuple[Resource, _Binding]] = {}
 
     def allows(self, wanted: Attributes) -> bool:
-        """Return whether the request is allowed."""
         if MASTERS in wanted.user.groups:
             return True
         return any(rule.allows(wanted) for _, _, rule in self._granted(wanted.user, wanted.namespace))
 
     def decide(self, wanted: Attributes) -> Decision:
-        """Return whether the request is allowed, with the responsible binding or the missing roles as the reason."""
         if MASTERS in wanted.user.groups:
             return Decision(allowed=True)
         for binding, subject, rule in self._granted(wanted.user, wanted.namespace):
@@ -190,11 +166,9 @@ class RbacAuthorizer:
         return Decision(allowed=False, reason=f"rbac: RBAC: {not_found(missing)}" if missing else "")
 
     def rules_for(self, user: User, namespace: str) -> tuple[Rule, ...]:
-        """Return the rules that apply to the user in a namespace, or at the cluster scope if it is empty."""
         return tuple(rule for _, _, rule in self._granted(user, namespace))
 
     def missing_roles(self, user: User, namespace: str) -> tuple[tuple[str, str], ...]:
-        """Return kind and name of each missing role that is bound to the user in a namespace."""
         named = ((binding.role_kind, binding.role_name) for binding, _ in self._bound(user, namespace))
         return tuple(
             (kind, name)
@@ -203,7 +177,6 @@ class RbacAuthorizer:
         )
 
     def rules_of_role(self, kind: str, name: str, namespace: str) -> tuple[Rule, ...] | None:
-        """Return the rules of a Role or ClusterRole, or None if it does not exist."""
         if self._store.get(*_place(kind, name, namespace)) is None:
             return None
         return tuple(self._rules_of(kind, name, namespace))

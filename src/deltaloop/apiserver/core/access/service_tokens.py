@@ -1,10 +1,7 @@
 """Service account tokens: claims and validity. The caller signs tokens and verifies signatures.
 
-A token is a JSON Web Token with the subject ``system:serviceaccount:NAMESPACE:NAME``. It is valid as long as its
-service account exists with the same UID, and its bound object, if any.
-
-Legacy tokens from Secrets of type ``kubernetes.io/service-account-token`` do not expire. They are valid as long as the
-Secret contains them and the account exists. A label on the Secret records the day of the last use.
+A token is valid as long as its service account exists with the same UID, and its bound object, if any. Legacy tokens
+from Secrets do not expire while the Secret contains them; a label records the day of the last use.
 
 Source: Kubernetes pkg/serviceaccount/claims.go, legacy.go; pkg/registry/core/serviceaccount/storage/token.go.
 """
@@ -20,7 +17,6 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import status_errors
-from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.user import User, account_groups, account_name
 from deltaloop.apiserver.core.wire.request_info import authenticated
@@ -53,16 +49,16 @@ class TokenWish:
 
 
 def parse_token_request(fields: Fields, *, namespace: str, name: str, issuer: str) -> TokenWish:
-    """Parse a TokenRequest for the service account ``namespace``/``name``; ``issuer`` is the default audience.
+    """Parse a TokenRequest; ``issuer`` is the default audience.
 
-    Raises InvalidError if the request names another account or its duration is out of bounds, and BadRequestError if it
-    is bound to a kind other than Node, Pod or Secret.
+    Raises InvalidError for another account or a duration out of bounds, and BadRequestError if it is bound to a kind
+    other than Node, Pod or Secret.
     """
     for field, found, wanted in (("name", "name", name), ("namespace", "namespace", namespace)):
         sent = text(at(fields, "metadata", found))
         if sent and sent != wanted:
             why = f"must match the service account {field} if specified"
-            error = invalid_value(f"metadata.{field}", encode_json(sent[:253]).decode(), why)
+            error = invalid_value(f"metadata.{field}", sent[:253], why)
             raise status_errors.invalid(_REQUEST, name, [error])
     spec = mapping(fields.get("spec"))
     seconds = spec.get("expirationSeconds")
@@ -70,11 +66,11 @@ def parse_token_request(fields: Fields, *, namespace: str, name: str, issuer: st
     errors: list[SchemaError] = []
     if seconds < _SHORTEST:
         errors.append(
-            invalid_value("spec.expirationSeconds", str(seconds), "may not specify a duration less than 10 minutes")
+            invalid_value("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
         )
     if seconds > _LONGEST:
         errors.append(
-            invalid_value("spec.expirationSeconds", str(seconds), "may not specify a duration larger than 2^32 seconds")
+            invalid_value("spec.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
         )
     bound = mapping(spec.get("boundObjectRef"))
     kind = text(bound.get("kind"))
@@ -91,8 +87,8 @@ def parse_token_request(fields: Fields, *, namespace: str, name: str, issuer: st
 def bound_object(store: RevisionStore, wish: TokenWish, *, namespace: str, account: str) -> Resource | None:
     """Return the object for the token to be bound to, or None for an unbound token.
 
-    Raises NotFoundError if the object does not exist, BadRequestError for a Pod of another account, and ConflictError
-    if its UID differs.
+    Raises NotFoundError without the object, BadRequestError for a Pod of another account, and ConflictError for another
+    UID.
     """
     if not wish.bound_kind:
         return None
@@ -139,7 +135,6 @@ def claims(
 
 
 def request_answer(fields: Fields, wish: TokenWish, account: Resource, *, token: str, now: float) -> Fields:
-    """Return the TokenRequest with the issued token."""
     spec: Fields = {"audiences": list(wish.audiences), "expirationSeconds": wish.seconds}
     spec["boundObjectRef"] = at(fields, "spec", "boundObjectRef")
     return {
@@ -157,10 +152,7 @@ def request_answer(fields: Fields, wish: TokenWish, account: Resource, *, token:
 
 
 def user_of_claims(store: RevisionStore, said: Fields, *, issuer: str, now: float) -> User | None:
-    """Return the user of verified claims with any audience, or None if the token is not valid.
-
-    ``now`` is in seconds since 1970.
-    """
+    """Return the user of verified claims, or None if the token is not valid; ``now`` is in seconds since 1970."""
     if said.get("iss") != issuer:
         return None
     if not integer(said.get("nbf")) <= now + 1 or now >= integer(said.get("exp")):

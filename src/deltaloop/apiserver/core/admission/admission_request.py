@@ -1,10 +1,7 @@
 """Admission requests for webhooks and CEL expressions, and reading the objects that they return.
 
-An expression's authorizer acts for the request's user or for a service account that the expression names. It uses
-``WriteContext.decide``.
-
 Source: apiserver pkg/admission/plugin/webhook/request/admissionreview.go, pkg/admission/plugin/cel/condition.go
-(``CreateAdmissionRequest``), activation.go; pkg/cel/library/authz.go; apiserver
+(``CreateAdmissionRequest``), activation.go; pkg/cel/library/authz.go;
 pkg/admission/plugin/webhook/mutating/dispatcher.go, plugin/policy/mutating/dispatcher.go.
 """
 
@@ -42,10 +39,7 @@ Fields = dict[str, object]
 
 
 def as_sent(attributes: AdmissionAttributes) -> AdmissionAttributes:
-    """Return the request as mutating plugins see it: a new object without the fields that only the server sets.
-
-    Its managed fields cover the request's fields but not those that admission adds.
-    """
+    """Return the request as mutating plugins see it: a new object without the fields that only the server sets."""
     if attributes.after is None or attributes.operation not in ("CREATE", "UPDATE"):
         return attributes
     if attributes.reinvocation.shows_managers:
@@ -185,10 +179,9 @@ def has_own_kind(attributes: AdmissionAttributes) -> bool:
 def read_anew(
     attributes: AdmissionAttributes, served: ServedResource, result: dict[str, object], as_sent: AsSent = "patched"
 ) -> tuple[dict[str, object], tuple[str, ...]]:
-    """Return an object in the requested version, with a message for each unknown field.
+    """Return an object in the requested version, with a message for each unknown field; ``result`` is modified.
 
-    ``served`` is the version of ``result``, which is modified. Raises ApiError if the object cannot be read, and
-    GrowthError if it exceeds the work budget.
+    Raises ApiError if the object cannot be read, and GrowthError if it exceeds the work budget.
     """
     if not has_own_kind(attributes):
         return result, ()

@@ -1,11 +1,10 @@
 """Request attributes for admission plugins, and the state of reinvocation.
 
-After a webhook or policy changed the object, all mutating plugins run again. Webhooks and policies run a second time
-only if their reinvocation policy is ``IfNeeded`` and another plugin changed the object after them.
+After a webhook or policy changed the object, all mutating plugins run again; webhooks and policies only with the
+reinvocation policy ``IfNeeded``, and if another plugin changed the object after them.
 
-Source: apiserver pkg/admission/attributes.go; apiserver pkg/admission/reinvocation.go,
-pkg/admission/plugin/webhook/mutating/reinvocationcontext.go,
-pkg/admission/plugin/policy/mutating/reinvocationcontext.go.
+Source: apiserver pkg/admission/attributes.go, reinvocation.go, plugin/webhook/mutating/reinvocationcontext.go,
+plugin/policy/mutating/reinvocationcontext.go.
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ class Askable:
         self._left: object = None
 
     def is_due(self, key: Hashable) -> bool:
-        """Return whether the call must be repeated."""
         return key in self._due
 
     def note(self, key: Hashable) -> None:
@@ -61,8 +59,6 @@ class Reinvocation:
     """Reinvocation state of one request.
 
     Attributes:
-        is_second: Whether this is the second round.
-        is_wanted: Whether a second round is necessary.
         shows_managers: Whether the object already has the managed fields that webhooks and policies see.
     """
 
@@ -73,7 +69,6 @@ class Reinvocation:
         self._asked: dict[str, Askable] = {}
 
     def of(self, plugin: str) -> Askable:
-        """Return the calls of a plugin."""
         return self._asked.setdefault(plugin, Askable())
 
 
@@ -86,15 +81,11 @@ class AdmissionAttributes:
 
     Attributes:
         operation: Operation. Patch and apply count as create or update.
-        served: Requested resource.
-        subresource: Subresource, for example ``status``. Empty for the object itself.
         namespace: Namespace of the object. A Namespace's own name if it is one.
         name: Name of the object. Empty if the server will generate it.
-        after: New object in the requested version, or the sent object if the subresource has another kind (``Scale``,
-            ``Binding``, ``Eviction``). None for a delete. It is shared, so plugins must copy before they change it.
+        after: New object in the requested version, or the sent object if the subresource has another kind. None for a
+            delete. It is shared, so plugins must copy before they change it.
         before: Old object. None for a create and for subresources that are not part of the object.
-        dry_run: Whether the request is a dry run.
-        objects: Stored objects.
         entries: Function that computes ``metadata.managedFields`` of the object as sent.
     """
 
@@ -113,12 +104,10 @@ class AdmissionAttributes:
     reinvocation: Reinvocation = field(default_factory=Reinvocation)
 
     def equivalents(self) -> tuple[ServedResource, ...]:
-        """Return all versions of the resource, including the requested version."""
         return self.registry.sharing(self.served.storage)
 
     @property
     def user(self) -> User:
-        """The user of the request."""
         return self.context.user
 
     @property

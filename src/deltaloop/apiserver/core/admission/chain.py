@@ -1,10 +1,7 @@
 """Admission chain: first the mutating plugins, then the validating plugins.
 
-    mutate      runs before the object is prepared and validated; managed fields are those of the object as sent
-    validate    runs on the object to be stored, also in dry runs
-
-A request runs only the plugins for its operation and resource. The selection is cached. Plugins reject requests by
-raising exceptions. After a webhook or policy changed the object, the mutating plugins run again (see ``Reinvocation``).
+Mutation precedes preparation and validation. Validation sees the object to be stored, also in dry runs. Plugins reject
+requests by raising exceptions.
 
 Source: apiserver pkg/admission/{chain,reinvocation}.go, pkg/endpoints/handlers/{create,update,delete}.go.
 """
@@ -25,7 +22,6 @@ class Plugin:
     """Admission plugin.
 
     Attributes:
-        operations: Operations that it handles.
         resources: Resources and subresources in the format of ``AdmissionAttributes.resource``. None for all.
         mutate: Function that returns a changed copy of the object, or None if it is unchanged.
         validate: Function that checks the object to be stored and returns additional writes, if any.
@@ -65,7 +61,6 @@ class Chain:
         return changed
 
     def validate(self, attributes: AdmissionAttributes) -> tuple[Effect, ...]:
-        """Run the validating plugins and return the additional writes."""
         effects: list[Effect] = []
         for plugin in self._of(attributes)[1]:
             assert plugin.validate is not None

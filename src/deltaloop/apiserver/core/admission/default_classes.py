@@ -19,15 +19,6 @@ from deltaloop.apiserver.core.admission.pod_scheduling import CREATE, with_spec
 def _default_of(
     plural: str, field: str, *, marks: tuple[str, ...], annotation: str
 ) -> Callable[[AdmissionAttributes], dict[str, object] | None]:
-    """Return a mutating function that sets a default class.
-
-    Args:
-        plural: Plural and group of the classes.
-        field: Field of the spec that names a class.
-        marks: Annotations that make a class the default.
-        annotation: Legacy annotation that names a class.
-    """
-
     def is_default(item: Resource) -> bool:
         return any(item.annotations.get(mark) == "true" for mark in marks)
 

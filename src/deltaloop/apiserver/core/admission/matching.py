@@ -1,12 +1,7 @@
 """Matching of requests with webhooks and policies.
 
-    rules              operation, group, version, resource, scope and names; with the match policy ``Equivalent`` also
-                       the other versions of the resource, to which the object is then converted; policies can also
-                       exclude resources or have no rules
-    selectors          labels of the namespace, and of the old or the new object
-    match conditions   CEL expressions, evaluated last
-
-Webhooks and policies do not apply to their own configurations, so they cannot prevent their own repair. Policies do
+Rules with the match policy ``Equivalent`` also match the other versions of the resource. Match conditions are evaluated
+last. Webhooks and policies do not apply to their own configurations, so they cannot prevent their repair; policies do
 apply to webhook configurations.
 
 Source: apiserver pkg/admission/plugin/webhook/generic/webhook.go, predicates/; pkg/admission/plugin/policy/matching,
@@ -33,32 +28,25 @@ _VIRTUAL: Final = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 
 
 def is_exempt(attributes: AdmissionAttributes) -> bool:
-    """Return whether webhooks do not apply to the resource."""
     group = attributes.served.type.group
     return group == _GROUP or group in _VIRTUAL
 
 
 def is_exempt_from_policies(attributes: AdmissionAttributes) -> bool:
-    """Return whether policies do not apply to the resource."""
     kind = attributes.served.type
     return kind.group in _VIRTUAL or (kind.group == _GROUP and "admissionpolic" in kind.plural)
 
 
 def matched_resource(hook: Mapping[str, object], attributes: AdmissionAttributes) -> ServedResource | None:
-    """Return the version of the resource for a call of the webhook, or None if it does not match.
+    """Return the version of the resource for a call of the webhook, or None; match conditions are not evaluated here.
 
-    Match conditions are not evaluated here. Raises ApiError if a namespace selector applies but the namespace does not
-    exist.
+    Raises ApiError if a namespace selector applies but the namespace does not exist.
     """
     return _matched(hook, attributes, "rules")
 
 
 def matched_by_policy(resources: Mapping[str, object], attributes: AdmissionAttributes) -> ServedResource | None:
-    """Return the version of the resource for a policy, or None if it does not match.
-
-    ``resources`` are the ``matchConstraints`` of a policy or the ``matchResources`` of a binding. Raises ApiError if a
-    namespace selector applies but the namespace does not exist.
-    """
+    """Return the version of the resource for a policy, or None if it does not match; raises ApiError like above."""
     if _by_rules(resources, attributes, "excludeResourceRules") is not None:
         return None
     return _matched(resources, attributes, "resourceRules" if resources.get("resourceRules") else "")

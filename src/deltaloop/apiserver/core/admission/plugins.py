@@ -68,13 +68,9 @@ DEFAULT_ON: Final[Mapping[str, tuple[Plugin, ...] | str]] = {
 """Plugins by name, or the reason why a plugin is not implemented."""
 
 NAMES: Final = frozenset(name for name, plugin in DEFAULT_ON.items() if not isinstance(plugin, str))
-"""Names of the implemented plugins."""
 
 OFF_HERE: Final = frozenset({"ServiceAccount"})
-"""Plugins that a real server enables by default but this server only on request.
-
-No controller creates service accounts here, like in envtest.
-"""
+"""Plugins that a real server enables by default but this server only on request, because it lacks their controllers."""
 
 
 @lru_cache(maxsize=16)

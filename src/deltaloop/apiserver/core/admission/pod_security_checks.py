@@ -1,7 +1,4 @@
-"""Checks of the Pod Security Standards; each returns a violation or None.
-
-Baseline forbids access outside of the pod. Restricted also requires minimal privileges, and replaces some baseline
-checks by stricter checks. Each check applies from a certain minor version.
+"""Checks of the Pod Security Standards; each returns a violation or None, and applies from a certain minor version.
 
 Source: k8s.io/pod-security-admission/policy; Kubernetes documentation, "Pod Security Standards".
 """
@@ -63,7 +60,6 @@ class CheckedPod:
     version: int
 
     def containers(self) -> Iterator[Mapping[str, object]]:
-        """Yield all containers in the order of the messages."""
         for group in _GROUPS:
             yield from map(mapping, items(self.spec.get(group)))
 
@@ -181,8 +177,7 @@ def _probe_hosts(pod: CheckedPod) -> Wrong | None:
         return None
     found = sorted({host for listed in hosts.values() for host in listed})
     reason = "probe or lifecycle host"
-    words = f"{_counted('container', named)} {_use(named)} {_plural(reason, len(found))} {_quoted(found)}"
-    return Wrong(reason, words)
+    return Wrong(reason, f"{_counted('container', named)} {_use(named)} {_plural(reason, len(found))} {_quoted(found)}")
 
 
 def _hosts_of(container: Mapping[str, object]) -> Iterator[str]:
@@ -345,10 +340,7 @@ _RESTRICTED: Final[tuple[tuple[int, _Check, str], ...]] = (
 
 
 def violations(level: str, version: int, metadata: Mapping[str, object], spec: Mapping[str, object]) -> list[Wrong]:
-    """Return the violations of a pod at a level (``privileged``, ``baseline`` or ``restricted``).
-
-    ``version`` is the minor version of the standards, or ``LATEST``.
-    """
+    """Return the violations of a level such as ``restricted`` in a minor version, or ``LATEST``."""
     if level == "privileged":
         return []
     stricter = [check for check in _RESTRICTED if level == "restricted" and check[0] <= version]

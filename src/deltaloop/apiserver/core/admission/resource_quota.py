@@ -1,7 +1,6 @@
 """ResourceQuota: limit the usage of a namespace, and update the quotas' status with each write.
 
-Quotas are checked with ``status.hard`` and ``status.used``. In a cluster, a controller initializes them and subtracts
-deleted objects, but no such controller runs here. A quota without a status has no effect.
+No controller initializes ``status.hard`` and ``status.used`` here. A quota without a status has no effect.
 
 Source: apiserver pkg/admission/plugin/resourcequota; Kubernetes pkg/quota/v1/evaluator/core.
 """

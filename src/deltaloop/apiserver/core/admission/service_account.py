@@ -70,7 +70,6 @@ def _fill(attributes: AdmissionAttributes) -> dict[str, object] | None:
 
 
 def _with_token(spec: Mapping[str, object], *, random: float) -> dict[str, object]:
-    """Return the changed containers and volumes that mount a token."""
     volumes = items(spec.get("volumes"))
     names = [text(at(volume, "name")) for volume in volumes]
     present = next((name for name in names if name.startswith(_VOLUME)), None)

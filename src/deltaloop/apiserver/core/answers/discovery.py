@@ -1,8 +1,6 @@
-"""Discovery documents, legacy and aggregated.
+"""Discovery documents: one per group version (legacy), or aggregated if the Accept header requests it.
 
-The legacy form has one document per group version (``/api/v1``, ``/apis/apps/v1``). The aggregated form, which clients
-request in the Accept header, combines all of ``/api`` or ``/apis``. Clients recognize it by the content type, and then
-expect it for both paths.
+Clients recognize the aggregated form by the content type, and then expect it for ``/api`` and ``/apis``.
 
 Source: apimachinery pkg/apis/meta/v1 (``APIGroupList``, ``APIResourceList``), api/apidiscovery/v2; apiserver
 pkg/endpoints/discovery; client-go discovery/discovery_client.go.
@@ -27,17 +25,12 @@ _AGGREGATED_VERSIONS: Final = ("v2", "v2beta1")
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryForm:
-    """Response format of ``/api`` and ``/apis``.
-
-    Attributes:
-        version: Version of ``apidiscovery.k8s.io``. Empty for the legacy form.
-    """
+    """Response format of ``/api`` and ``/apis``; the version is empty for the legacy form."""
 
     version: str = ""
 
     @property
     def aggregated(self) -> bool:
-        """Whether the form is aggregated."""
         return bool(self.version)
 
     @property

@@ -1,8 +1,7 @@
 """OpenAPI v3 documents for kubectl, for server-side validation and ``kubectl explain``.
 
-kubectl sends ``fieldValidation=Strict`` and skips its own checks if the PATCH operation of the kind has this parameter,
-so each kind has a PATCH operation. Custom resources have the schemas of their CRDs. Built-in kinds have the published
-definitions if the extra ``schemas`` is installed. Otherwise they are plain objects.
+Each kind has a PATCH operation, because kubectl looks there whether the server validates fields. Built-in kinds are
+plain objects without the extra ``schemas``.
 
 Source: kube-openapi pkg/handler3; kubectl pkg/util/openapi and pkg/cmd/util (``query_param_verifier_v3.go``).
 """
@@ -121,7 +120,6 @@ def _gvk(resource: ServedResource) -> dict[str, str]:
 
 
 def patch_types(resource: ServedResource, published: PublishedSchemas | None) -> tuple[str, ...]:
-    """Return the patch content types of a resource."""
     return _WITH_STRATEGIC if published_name(published, resource) is not None else _WITHOUT_STRATEGIC
 
 
@@ -177,10 +175,7 @@ def _add_list(schemas: Schema, resource: ServedResource, name: str, published: P
 
 
 def _described(schema: object, identity: Schema) -> Schema:
-    """Return a CRD schema in standard OpenAPI.
-
-    Int-or-string values become alternatives, and embedded resources get apiVersion, kind and metadata.
-    """
+    """Return a CRD schema in standard OpenAPI, with alternatives for int-or-string values."""
     result = dict(mapping(schema))
     for name in _ONE_SCHEMA:
         if isinstance(result.get(name), dict):

@@ -1,7 +1,7 @@
 """OpenAPI v2 document of all kinds, for clients without support for v3.
 
-The definitions are converted from ``openapi``. Alternatives, null and defaults are omitted, like on a real server.
-client-go requests the protobuf form, see ``openapi_v2_protobuf``.
+Alternatives, null and defaults are omitted, like on a real server. client-go requests protobuf, see
+``openapi_v2_protobuf``.
 
 Source: apiextensions-apiserver pkg/controller/openapi/v2/conversion.go; kube-openapi pkg/handler.
 """
@@ -61,7 +61,6 @@ def content_type(clauses: Iterable[AcceptClause]) -> str | None:
 
 
 def document(resources: Iterable[ServedResource], published: PublishedSchemas | None = None) -> dict[str, Any]:
-    """Return the document."""
     schemas: dict[str, object] = {}
     paths: dict[str, Any] = {}
     for resource in resources:
@@ -123,10 +122,7 @@ def _parameters(action: str) -> Iterator[dict[str, Any]]:
 
 
 def _definition(schema: object) -> Schema:
-    """Convert a definition to version 2.
-
-    Values that are either number or string, such as quantities, become strings.
-    """
+    """Convert a definition to version 2, in which quantities and other number-or-string values become strings."""
     either = "oneOf" in mapping(schema) and "type" not in mapping(schema)
     return {**({"type": "string"} if either else {}), **mapping(_converted(schema))}
 

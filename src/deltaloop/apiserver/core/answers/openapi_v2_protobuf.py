@@ -78,7 +78,6 @@ _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
 def to_protobuf(document: Mapping[str, object]) -> bytes:
-    """Encode an OpenAPI v2 document."""
     return _message("Document", document)
 
 

@@ -40,7 +40,6 @@ class PublishedSchemas:
         return self._names.get((group, version, kind))
 
     def add_to(self, schemas: dict[str, object], name: str) -> None:
-        """Add a schema and its references to ``schemas``."""
         waiting = [name]
         while waiting:
             current = waiting.pop()
@@ -58,7 +57,7 @@ class PublishedSchemas:
 
 
 def identity_fields(published: PublishedSchemas | None, schemas: dict[str, object], *, of_list: bool = False) -> Schema:
-    """Return apiVersion, kind and metadata of objects or lists, and add their references to ``schemas``.
+    """Return apiVersion, kind and metadata of objects or lists.
 
     Without published schemas, metadata is a plain object.
     """

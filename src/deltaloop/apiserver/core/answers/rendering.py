@@ -45,15 +45,12 @@ _STREAMED: Final = ("application/json;stream=watch",)
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """Encoder for the objects of one resource in one request."""
-
     served: ServedResource
     output: Output
     include: IncludeObject
     now: float
 
     def object(self, obj: Resource) -> bytes:
-        """Encode one object."""
         obj = self.shown(obj)
         if self.output.form == "object":
             return whole_object(self.served, obj)
@@ -65,10 +62,10 @@ class Rendering:
         return strip_managed_fields(obj) if self.output.drop_managed_fields else obj
 
     def list(self, listed: Listed) -> bytes:
-        """Encode a list."""
         if self.output.form == "object":
             return object_list(self.served, map(self.shown, listed.items), listed.metadata)
         # Decoded objects need several times the memory of their JSON, so decode them in chunks.
+        metadata = {name: value for name, value in listed.metadata.items() if name != "shardInfo"}
         items, default, row_order = listed.items, None, self.served.strategy.row_order
         if self.output.form == "table" and row_order is not None:
             items = tuple(sorted(items, key=lambda obj: row_order(self._decoded(obj))))
@@ -83,10 +80,10 @@ class Rendering:
         for start in range(0, len(items), _DECODED_AT_ONCE) or (0,):
             objects = map(self._decoded, items[start : start + _DECODED_AT_ONCE])
             if self.output.form == "table":
-                page = self.table(objects, metadata=listed.metadata, default=default)
+                page = self.table(objects, metadata=metadata, default=default)
                 rows = page.pop("rows")
             else:
-                page = partial_list(objects, metadata=listed.metadata, output=self.output)
+                page = partial_list(objects, metadata=metadata, output=self.output)
                 rows = page.pop("items")
             whole = whole or encode_json(page)
             if rows:
@@ -121,10 +118,9 @@ class Rendering:
 def choose_rendering(
     served: ServedResource, *, accept: str, include_object: str, shape: Shape, now: float
 ) -> Rendering:
-    """Choose the response form.
+    """Choose the response form; ``now`` is in seconds since 1970.
 
-    ``now`` is in seconds since 1970, for ages. Raises NotAcceptableError if no requested form is available, and
-    BadRequestError if ``includeObject`` is unknown.
+    Raises NotAcceptableError if no requested form is available, and BadRequestError for an unknown ``includeObject``.
     """
     output = negotiate(accept, shape=shape)
     if output is None:
@@ -153,9 +149,8 @@ class WatchForm:
 class LineCache:
     """Cache of encoded watch lines that several watches share; it drops the oldest lines.
 
-    A line depends only on its form, the event type and the object's bytes. Revisions are not part of the key, because
-    ``RevisionStore.renumber`` can reuse them. Tables depend on the time and on their position in the stream, so they
-    are not cached, nor are bookmarks and errors.
+    Revisions are not in the key, because ``RevisionStore.renumber`` can reuse them. Tables depend on their position in
+    the stream, so they are not cached.
     """
 
     def __init__(self, *, size: int = 4 * 1024 * 1024) -> None:
@@ -173,11 +168,9 @@ class LineCache:
         return self._forms.setdefault((rendering.served, rendering.output), WatchForm())
 
     def find(self, form: WatchForm, event_type: str, raw: bytes) -> bytes | None:
-        """Return the cached line of an object, or None."""
         return self._lines.get((form, event_type, raw))
 
     def keep(self, form: WatchForm, event_type: str, raw: bytes, line: bytes) -> None:
-        """Add a line to the cache."""
         self._lines[form, event_type, raw] = line
         self._kept += len(line)
         while self._kept > self._size:
@@ -198,10 +191,7 @@ class WatchRendering:
         self.shows_ages: bool = rendering.output.form == "table"
 
     def lines(self, sightings: tuple[Sighting, ...], *, now: float, size: int) -> tuple[bytes, int]:
-        """Encode the next events up to about ``size`` bytes, but at least one event.
-
-        ``now`` is in seconds since 1970, for ages. Returns the lines and the number of encoded events.
-        """
+        """Encode about ``size`` bytes of the next events but at least one; return the lines and their number."""
         form = self._form
         if sightings and sightings is form.sightings:
             return form.lines, len(sightings)
@@ -220,7 +210,7 @@ class WatchRendering:
         return joined, len(lines)
 
     def line(self, sighting: Sighting, *, now: float) -> bytes:
-        """Encode one event with its newline. ``now`` is in seconds since 1970, for ages."""
+        """Encode one event with its newline."""
         if sighting.status is not None:
             return watch_line("ERROR", sighting.status.to_json())
         event_type = sighting.type or EventType.BOOKMARK

@@ -15,7 +15,6 @@ METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def paths_document(registry: Registry) -> dict[str, object]:
-    """Return the served paths, except those of resources and objects."""
     paths = {*_PATHS, *_MORE_PATHS}
     for served in registry.resources():
         group, version = served.type.group, served.type.version

@@ -1,11 +1,7 @@
-"""Response forms: object, Table or metadata only.
+"""Response forms: object, Table or metadata only; the first supported form of the Accept header wins.
 
-The client lists forms in the Accept header, and the first supported form wins. The server computes the cells of a
-Table, including ages. Each row contains the object's metadata by default (``includeObject``). Each watch event is a
-Table with one row, and only the first has column definitions.
-
-The clause parameter ``drop`` lists fields to omit, separated by ``+``. Only ``metadata.managedFields`` is supported,
-and other fields are ignored.
+The server computes the cells of a Table, including ages. The clause parameter ``drop`` lists fields to omit, of which
+only ``metadata.managedFields`` is supported.
 
 Source: apiserver pkg/endpoints/handlers/response.go; apiextensions-apiserver
 pkg/registry/customresource/tableconvertor; KEP-5958.
@@ -47,14 +43,7 @@ _IN_JSON: Final = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2
 @final
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Response form that a client requests.
-
-    Attributes:
-        form: Object, Table or metadata only.
-        version: Version of ``meta.k8s.io`` for Tables and metadata.
-        yaml: Whether the response is YAML instead of JSON.
-        drop_managed_fields: Whether ``metadata.managedFields`` is omitted. Always False for Tables and YAML.
-    """
+    """Response form that a client requests; ``drop_managed_fields`` is always False for Tables and YAML."""
 
     form: Form = "object"
     version: str = "v1"
@@ -63,16 +52,12 @@ class Output:
 
     @property
     def api_version(self) -> str:
-        """``apiVersion`` of a Table or of metadata only."""
         return f"meta.k8s.io/{self.version}"
 
 
 @lru_cache(maxsize=256)
 def negotiate(accept: str, *, shape: Shape = "object") -> Output | None:
-    """Choose the form from the Accept header; an empty header accepts all forms.
-
-    Returns None for a 406 response, if no form fits or if the metadata form does not match the shape.
-    """
+    """Choose the form from the Accept header, or return None for a 406 response."""
     for clause in parse_accept(accept):
         output = _servable(clause)
         if output is not None:
@@ -120,15 +105,9 @@ def to_table(
 ) -> dict[str, Any]:
     """Create a Table.
 
-    Args:
-        resource: Resource of the objects. It determines the columns.
-        objects: Objects with their metadata.
-        now: Time in seconds since 1970, for ages.
-        output: Output that determines the Table's version. v1 by default.
-        metadata: Metadata of the list. None for a single object, whose resource version is used.
-        include_object: Content of the rows' objects.
-        with_columns: Whether to include the column definitions. Only the first Table of a watch has them.
-        default: Name of the object to mark as default. None to find it in a list.
+    ``now`` is in seconds since 1970, for ages. ``output`` determines the version. ``metadata`` is None for a single
+    object, whose resource version is used. Only the first Table of a watch has column definitions. ``default`` is the
+    object to mark as default, or None to find it in a list.
     """
     chosen = output or Output("table")
     listed, columns = list(objects), _readable(resource.columns)
@@ -157,7 +136,6 @@ def to_table(
 
 
 def partial_object(obj: Mapping[str, Any], output: Output | None = None) -> dict[str, Any]:
-    """Return the ``PartialObjectMetadata`` of an object."""
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": (output or Output("partial")).api_version,
@@ -168,7 +146,6 @@ def partial_object(obj: Mapping[str, Any], output: Output | None = None) -> dict
 def partial_list(
     objects: Iterable[Mapping[str, Any]], *, metadata: Mapping[str, Any], output: Output | None = None
 ) -> dict[str, Any]:
-    """Return the ``PartialObjectMetadataList`` of a list."""
     chosen = output or Output("partial_list")
     return {
         "kind": "PartialObjectMetadataList",

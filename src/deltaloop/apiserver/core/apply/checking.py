@@ -30,10 +30,7 @@ _TEXTS: Final = ("string", "scalar", "")  # kinds that accept strings
 
 
 def merging_faults(kind: TypeNode, value: object, *, unlike: bool = True) -> list[MergingFault]:
-    """Return the type errors of an object.
-
-    ``unlike`` specifies whether duplicate items of keyed lists and sets are errors, like in applied objects.
-    """
+    """Return the type errors of an object; ``unlike`` makes duplicates in keyed lists and sets errors."""
     look = _Look(unlike)
     look.at(kind, value, ())
     return look.faults

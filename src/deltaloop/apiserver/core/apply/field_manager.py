@@ -1,6 +1,5 @@
 """Updates of ``metadata.managedFields`` for each kind of write.
 
-    create        the writer owns all sent fields
     update        ``managedFields: []`` or ``[{}]`` stops tracking until the next apply; other valid entries replace the
                   stored entries, and invalid entries are ignored
     subresource   the stored entries are used, and sent entries are ignored
@@ -50,13 +49,7 @@ _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Field manager of a write.
-
-    Attributes:
-        manager: Name of the field manager.
-        time: Timestamp in the format of objects.
-        subresource: Subresource. Empty for the object itself.
-    """
+    """Field manager of a write; the time is a timestamp, and the subresource is empty for the object itself."""
 
     manager: str
     time: str
@@ -64,15 +57,11 @@ class Writer:
 
 
 def created_entries(target: Target, created: Fields, writer: Writer) -> list[Fields]:
-    """Return the entries of a new object."""
     return write_owners(new_owners(_bare(created), _updater(target, writer), target, time=writer.time))
 
 
 def updated_entries(target: Target, live: Fields, new: Fields, sent: object, writer: Writer) -> list[Fields]:
-    """Return the entries after an update.
-
-    ``live`` has its entries, and those of ``new`` are ignored. ``sent`` is ``managedFields`` of the request, or None.
-    """
+    """Return the entries after an update; ``sent`` is ``managedFields`` of the request, or None."""
     owners = _owners_before(live, None if writer.subresource else sent)
     if not owners:
         return []
@@ -107,10 +96,9 @@ def _bare(fields: Fields) -> Fields:
 
 
 def applied_object(target: Target, live: Fields | None, applied: Fields, writer: Writer, *, force: bool) -> Fields:
-    """Return the applied object with its entries, or the live object if it does not change.
+    """Return the applied object with its entries, or the live object (None for a create) if it does not change.
 
-    ``live`` has its entries, or is None for a create. ``force`` takes over fields from other managers. Otherwise raises
-    ConflictsError if other managers own fields that would change.
+    Raises ConflictsError if other managers own fields that would change, unless ``force`` is set.
     """
     applier = FieldManager(writer.manager, APPLY, subresource=writer.subresource)
     owners: Owners = {}
@@ -168,10 +156,7 @@ def _with_last_applied(fields: Fields, applied: Fields) -> Fields:
 
 
 def conflict_message(conflicts: tuple[Conflict, ...]) -> str:
-    """Return the message of the 409 error.
-
-    Source: apimachinery pkg/util/managedfields/internal/conflict.go.
-    """
+    """Return the message of the 409 error (apimachinery pkg/util/managedfields/internal/conflict.go)."""
     if len(conflicts) == 1:
         only = conflicts[0]
         return f"Apply failed with 1 conflict: conflict with {only.manager.shown}: {field_set.shown(only.path)}"

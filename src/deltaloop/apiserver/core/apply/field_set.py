@@ -7,11 +7,9 @@ A set is a tree of dicts. Each key is a step of a path:
     v:"x"             item of a set list
     .                 the path to this dict is in the set
 
-An empty dict also means that its path is in the set. For example, ``{"f:spec": {"f:size": {}}}`` contains
-``.spec.size`` but not ``.spec``, and ``{"f:spec": {".": {}, "f:size": {}}}`` contains both. At the top level, an empty
-dict is the empty set.
-
-The functions do not change their arguments. Results can share parts with them.
+An empty dict also means that its path is in the set: ``{"f:spec": {"f:size": {}}}`` contains ``.spec.size`` but not
+``.spec``. At the top level, an empty dict is the empty set. Functions do not change their arguments but can share parts
+with them.
 
 Source: structured-merge-diff fieldpath/set.go, serialize.go, element.go.
 """
@@ -37,17 +35,14 @@ _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 def field_step(name: str) -> str:
-    """Return the step to a field."""
     return "f:" + name
 
 
 def key_step(keys: dict[str, Any]) -> str:
-    """Return the step to the list item with these keys."""
     return "k:" + escape_html(_encode({name: _key(value) for name, value in keys.items()}).decode())
 
 
 def value_step(value: Any) -> str:
-    """Return the step to an item of a set list."""
     return "v:" + escape_html(_encode(_key(value)).decode())
 
 
@@ -57,7 +52,6 @@ def _key(value: Any) -> Any:
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return the union of two sets."""
     if not left:
         return right
     if not right or right is left:
@@ -73,7 +67,6 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return the intersection of two sets."""
     return _combined(left, right, both=True, left_only=False, right_only=False)
 
 
@@ -117,7 +110,6 @@ def difference_below(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def has(fields: FieldSet, path: tuple[str, ...]) -> bool:
-    """Return whether a path is in the set."""
     for step in path:
         if step not in fields:
             return False

@@ -2,12 +2,11 @@
 
     update     the writer owns the fields that it added or changed, and other managers lose them; removed fields have no
                owner
-    apply      the applied object is merged into the live object; changes to fields of other managers are conflicts;
-               fields that the manager applied before but not now are removed unless another manager owns them; the
-               manager owns exactly the applied fields
+    apply      changes to fields of other managers are conflicts; fields that the manager applied before but not now
+               are removed unless another manager owns them; the manager owns exactly the applied fields
 
-A manager is identified by name, operation, subresource and, for updates, API version. Entries are replaced and never
-changed in place.
+A manager is identified by name, operation, subresource and, for updates, API version. Entries are never changed in
+place.
 
 Source: structured-merge-diff merge/update.go; apimachinery pkg/util/managedfields/internal.
 """
@@ -51,11 +50,9 @@ class Target:
     """Object kind and endpoint of a write.
 
     Attributes:
-        api_version: API version of the request and its objects.
         type_of: Function that returns the type of an API version's objects, or None if the version is not served.
         ignored: Fields that this endpoint does not write.
         only: Step to the single field that this endpoint writes. Empty for all fields.
-        in_version: Function that converts an object to another served API version.
     """
 
     api_version: str
@@ -66,7 +63,6 @@ class Target:
 
     @property
     def type(self) -> TypeNode:
-        """Type of the sent and returned objects."""
         kind = self.type_of(self.api_version)
         if kind is None:
             raise ValueError(f"{self.api_version} is not served")
@@ -74,11 +70,9 @@ class Target:
 
     @property
     def counts_all(self) -> bool:
-        """Whether this endpoint writes all fields."""
         return not (self.only or self.ignored)
 
     def counted(self, fields: FieldSet) -> FieldSet:
-        """Return the fields that this endpoint writes."""
         if self.only:
             return {step: below for step, below in fields.items() if step == self.only}
         return field_set.difference_below(fields, self.ignored) if self.ignored else fields
@@ -93,8 +87,6 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class FieldManager:
-    """Identity of a field manager."""
-
     name: str
     operation: str
     api_version: str = ""
@@ -102,7 +94,6 @@ class FieldManager:
 
     @property
     def shown(self) -> str:
-        """Text for conflict messages."""
         result = f'"{self.name}"'
         if self.subresource:
             result += f' with subresource "{self.subresource}"'
@@ -111,8 +102,6 @@ class FieldManager:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """Fields of a manager, with their API version and the time of the last change."""
-
     fields: FieldSet
     api_version: str
     time: str = ""
@@ -130,17 +119,12 @@ class Conflict:
 
     @property
     def place(self) -> str:
-        """Path for messages."""
         return field_set.shown(self.path)
 
 
 @final
 class ConflictsError(Exception):
-    """Rejected apply.
-
-    Attributes:
-        conflicts: Conflicts, sorted by manager and path.
-    """
+    """Rejected apply, with its conflicts sorted by manager and path."""
 
     def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
         super().__init__(f"{len(conflicts)} conflicts")
@@ -197,7 +181,6 @@ def _manager_of(entry: dict[str, Any], api_version: str) -> FieldManager:
 
 
 def write_owners(owners: Owners) -> list[Fields]:
-    """Return ``managedFields``: appliers first, then by time, name, API version and subresource."""
     ordered = sorted(
         owners.items(),
         key=lambda item: (item[0].operation, item[1].time, item[0].name, item[1].api_version, item[0].subresource),
@@ -232,7 +215,6 @@ def update_owners(
 
 
 def new_owners(new: Fields, writer: FieldManager, target: Target, *, time: str) -> Owners:
-    """Return the owners of a new object, in which the writer owns all fields."""
     kind = target.type
     mine = strip(target.counted(additions(kind, kind.zero or {}, new)))
     return {writer: Owned(mine, target.api_version, time)} if mine else {}
@@ -281,7 +263,7 @@ def apply_owners(
     """Merge an applied object into the live object.
 
     Returns the object, its owners (the applier keeps its old time), and whether the object changed. Raises
-    ConflictsError if other managers own fields that would change, unless ``force`` is set.
+    ConflictsError unless ``force`` is set.
     """
     merged = cast("Fields", merge(target.type, live, applied))
     last = owners.get(applier)
@@ -321,8 +303,8 @@ def _check_conflicts(owners: Owners, live: Fields, merged: Fields, applier: Fiel
 def _prune(merged: Fields, owners: Owners, last: Owned, target: Target) -> Fields:
     """Remove the fields that the applier applied before, unless any manager still owns them.
 
-    A declared field is removed together with its last owned child, and with all unowned children. For example, a
-    probe's defaults are removed with the probe.
+    A declared field goes with its last owned child and with all unowned children, for example a probe with its
+    defaults.
     """
     kind = target.type_of(last.api_version)
     if kind is None:
@@ -377,15 +359,11 @@ _STRIPPED: Final[FieldSet] = {
 
 
 def strip(fields: FieldSet) -> FieldSet:
-    """Remove the fields without owners, which identify the object or are set by the server."""
     return field_set.difference(fields, _STRIPPED)
 
 
 def cap_updaters(owners: Owners) -> Owners:
-    """Merge the oldest updates of each version into one entry, so that at most ten updates are left.
-
-    Source: apimachinery pkg/util/managedfields/internal/capmanagers.go.
-    """
+    """Merge the oldest updates of each version into one entry, so that at most ten updates are left."""
     updaters = [manager for manager in owners if manager.operation == UPDATE]
     excess = len(updaters) - MAX_UPDATERS
     if excess <= 0:

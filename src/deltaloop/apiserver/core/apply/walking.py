@@ -24,20 +24,16 @@ _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Fields that differ between two objects."""
-
     added: FieldSet
     modified: FieldSet
     removed: FieldSet
 
     @property
     def all(self) -> FieldSet:
-        """All fields that differ."""
         return union(union(self.modified, self.added), self.removed)
 
     @property
     def same(self) -> bool:
-        """Whether the objects are equal."""
         return not (self.added or self.modified or self.removed)
 
 
@@ -53,7 +49,6 @@ _FREE_MAP: Final = TypeNode(form="object", merging="map", element=FREE)
 
 
 def item_step(kind: TypeNode, item: object) -> str:
-    """Return the step to an item of a keyed list or a set."""
     if kind.merging == "set":
         return value_step(item)
     fields = mapping(item)
@@ -78,10 +73,7 @@ def equal(left: object, right: object) -> bool:
 
 
 def additions(kind: TypeNode, zero: Mapping[str, object], new: dict[str, object]) -> FieldSet:
-    """Return the fields of a new object that differ from its type's zero value, which its creator owns.
-
-    The result equals the added and modified fields of ``compare``, but needs only one direction.
-    """
+    """Return the fields of a new object that differ from its type's zero value, which its creator owns."""
     result: FieldSet = {}
     fields, element = kind.merge_fields, kind.element or FREE
     for name, value in new.items():
@@ -100,7 +92,6 @@ def additions(kind: TypeNode, zero: Mapping[str, object], new: dict[str, object]
 
 
 def compare(kind: TypeNode, old: object, new: object) -> Comparison:
-    """Return the added, modified and removed fields."""
     found = _compare(kind, old, new)
     return Comparison(*found) if found is not None else Comparison({}, {}, {})
 
@@ -275,10 +266,7 @@ def _fields_of(kind: TypeNode, value: object) -> FieldSet | None:
 
 
 def with_declared(kind: TypeNode, fields: FieldSet) -> FieldSet:
-    """Add the declared parents of a set's fields to the set.
-
-    Source: structured-merge-diff fieldpath/set.go (``EnsureNamedFieldsAreMembers``).
-    """
+    """Add the declared parents of a set's fields to the set, like upstream's ``EnsureNamedFieldsAreMembers``."""
     result: FieldSet = {}
     for step, below in fields.items():
         declared = kind.merge_fields.get(step[2:]) if step[:2] == "f:" else None

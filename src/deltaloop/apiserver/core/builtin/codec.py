@@ -32,8 +32,6 @@ _MOST_FIELDS: Final = 100  # unknown or duplicate fields in a message, like on t
 @final
 @dataclass(frozen=True, slots=True)
 class BuiltInCodec:
-    """``Codec`` for one version of a built-in kind."""
-
     kind: ResourceType[Resource]
     schema: Schema = UNTYPED
     known: AbstractSet[tuple[str, str]] = frozenset()
@@ -43,11 +41,9 @@ class BuiltInCodec:
 
     @property
     def serves_as_stored(self) -> bool:
-        """Whether this version is the stored version."""
         return self.conversion is None
 
     def asking(self, answers: ExternalAnswers | None) -> BuiltInCodec:
-        """Return itself, because no webhook is necessary."""
         del answers
         return self
 
@@ -95,7 +91,6 @@ class BuiltInCodec:
         return kind == self.kind.kind and (not api_version or (api_version, kind) in self.known)
 
     def read(self, fields: dict[str, object], as_sent: AsSent) -> Mapping[str, str]:
-        """Check the types, drop empty fields and set defaults."""
         if as_sent == "patched" and not fields.get("apiVersion"):
             return {}  # an object without version after a patch is read as empty, and rejected later
         tree = self.schema.tree
@@ -120,7 +115,6 @@ class BuiltInCodec:
         return (*duplicate_field_texts(body), *(f'unknown field "{path}"' for path in dropped))[:_MOST_FIELDS]
 
     def in_version(self, fields: dict[str, object], api_version: str) -> dict[str, object]:
-        """Return the object unchanged."""
         del api_version
         return fields
 
@@ -128,9 +122,7 @@ class BuiltInCodec:
         """Do nothing."""
 
     def stored(self, fields: dict[str, object]) -> dict[str, object]:
-        """Return the object in the stored version."""
         return fields if self.conversion is None else self.conversion.to_stored(fields)
 
     def load(self, fields: dict[str, object]) -> dict[str, object] | None:
-        """Return the object in this version."""
         return None if self.conversion is None else self.conversion.from_stored(fields)

@@ -1,15 +1,13 @@
-"""Tables of the built-in kinds.
+"""Tables of the built-in kinds, which ``tools/builtin_tables`` generates from published schemas and a real server.
 
-``tools/builtin_tables`` generates the data file from published schemas and the discovery of a real server. It is JSON:
-
-    kinds        group, version, kind, plural, namespaced, verbs, type; subresources with verbs; table columns;
-                 optional: short_names, categories, field_labels, label_refusal (error text for other labels), selector
-                 (path of the pods' selector for ``scale``: pkg/registry/apps/*/storage), stored_in (resource whose
-                 storage is shared), etcd_prefix (prefix in etcd if it is not the plural), deprecation (warning of each
-                 response: pkg/apis), flags (``strategy.Flags``), cells (table cells in the words of ``kinds.cells``)
-    priorities   group and version priority of the APIServices, by group version
-    bodies       types of other request bodies by API version and kind, for example ``v1 DeleteOptions``
-    types        types by name, see ``schemas.type_table``
+kinds        group, version, kind, plural, namespaced, verbs, type; subresources with verbs; table columns;
+             optional: short_names, categories, field_labels, label_refusal (error text for other labels), selector
+             (path of the pods' selector for ``scale``), stored_in (resource whose storage is shared), etcd_prefix
+             (if it is not the plural), deprecation (warning of each response), flags (``strategy.Flags``), cells
+             (table cells in the words of ``kinds.cells``)
+priorities   group and version priority of the APIServices, by group version
+bodies       types of other request bodies by API version and kind, for example ``v1 DeleteOptions``
+types        types by name, see ``schemas.type_table``
 """
 
 from __future__ import annotations
@@ -23,8 +21,6 @@ from deltaloop.schemas.type_table import StructType
 
 
 class Column(msgspec.Struct, frozen=True):
-    """Column of a kind's table."""
-
     name: str
     type: str
     format: str = ""
@@ -32,8 +28,6 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class KindEntry(msgspec.Struct, frozen=True):
-    """Served version of a kind."""
-
     group: str
     version: str
     kind: str
@@ -79,7 +73,6 @@ class BuiltInTables(msgspec.Struct, frozen=True):
     types: dict[str, StructType]
 
     def priority_of(self, api_version: str) -> tuple[int, int]:
-        """Return the priorities of a group version."""
         return self.priorities.get(api_version, _OWN_GROUP)
 
 

@@ -1,15 +1,13 @@
 """Coordinated leader election (KEP-4355): the server selects the holder of a Lease from its LeaseCandidates.
 
-Steps for each Lease with candidates:
-
     1. If the Lease is valid and its holder is the best candidate, do nothing.
     2. If a candidate has not renewed for 5 s, ping all candidates (``pingTime``) and wait 5 s.
     3. Select the best of the alive candidates. If the Lease is missing or expired, set ``holderIdentity``. Otherwise
       set ``preferredHolder``, which asks the holder to release it.
 
 The best candidate has the oldest emulation version, then the oldest binary version, then the oldest object. Candidates
-that have not renewed for 30 minutes are deleted. Only the strategy ``OldestEmulationVersion`` is supported. For other
-strategies, the Lease gets its ``strategy``, and another program decides.
+that have not renewed for 30 minutes are deleted. Other strategies than ``OldestEmulationVersion`` are left to other
+programs.
 
 Source: KEP-4355; Kubernetes pkg/controlplane/controller/leaderelection (election.go, leaderelection_controller.go,
 leasecandidategc_controller.go).
@@ -60,12 +58,7 @@ Fields = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Result of one pass over all elections.
-
-    Attributes:
-        wrote: Whether the pass wrote any object.
-        next_due: Time of the next pass if no object changes. None for never.
-    """
+    """Result of a pass over all elections; ``next_due`` None means not before a change."""
 
     wrote: bool
     next_due: float | None
@@ -97,13 +90,10 @@ class _Candidate:
 
 @final
 class LeaseElections:
-    """Elections of one server."""
-
     def __init__(self, state: ServerState) -> None:
         self._state = state
 
     def run(self, *, moment: Moment) -> Decided:
-        """Take the next step of each election."""
         store = self._state.store
         before = store.revision
         due: list[float] = []

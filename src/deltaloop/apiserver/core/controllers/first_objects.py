@@ -1,8 +1,5 @@
 """Objects that exist after the start, like on the real server.
 
-These are namespaces, priority classes, the Service IP range, the server's Service, APIServices, and recorded objects of
-a real server. The endpoints of the Service contain the server's own address, usually loopback.
-
 Source: Kubernetes pkg/controlplane/controller/{systemnamespaces,kubernetesservice,defaultservicecidr};
 pkg/controlplane/reconcilers; pkg/apis/scheduling/types.go.
 """
@@ -17,8 +14,8 @@ from deltaloop.api import kinds
 from deltaloop.api.json_values import at, items, mapping
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.apiserver.core.kinds.api_service import ON_START, own_service, service_name
-from deltaloop.apiserver.core.kinds.priority_class import SYSTEM_CLASSES
+from deltaloop.apiserver.core.kinds.cluster import SYSTEM_CLASSES
+from deltaloop.apiserver.core.kinds.extensions import ON_START, own_service, service_name
 from deltaloop.apiserver.core.kinds.service_allocation import FIRST_ADDRESS, SERVICE_RANGE
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import decode_object
@@ -46,7 +43,6 @@ Fields = dict[str, Any]
 
 
 def make_namespaces(state: ServerState, moments: Moments) -> None:
-    """Create the missing initial namespaces."""
     for name in FIRST_NAMESPACES:
         _ensure(state, kinds.NAMESPACE, "", {"metadata": {"name": name}}, moments)
 
@@ -62,10 +58,7 @@ def make_first_objects(state: ServerState, moments: Moments) -> None:
 
 
 def make_observed(state: ServerState, observed: Iterable[tuple[str, Fields]], moments: Moments) -> None:
-    """Create missing objects that were recorded from a real server; ``observed`` has paths of collections.
-
-    They are stored with their managed fields and without defaulting and validation.
-    """
+    """Create missing objects that were recorded from a real server, without defaulting and validation."""
     for path, fields in observed:
         group, version, plural = path.split("/")
         served = state.registry.find(group, version, plural)
@@ -142,7 +135,6 @@ def _make_range(state: ServerState, moments: Moments) -> None:
 def _ensure(
     state: ServerState, kind: ResourceType[Resource], namespace: str, fields: Fields, moments: Moments
 ) -> ServedResource | None:
-    """Create a missing object and return its resource, or return None if it exists."""
     served = state.registry.resource(kind)
     if served is None or state.objects.get(served.storage, served.key(namespace, fields["metadata"]["name"])):
         return None

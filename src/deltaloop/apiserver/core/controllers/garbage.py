@@ -1,8 +1,8 @@
 """Garbage collection by owner references, and completion of cascading deletes.
 
-The collector looks up each owner by API version, kind and name in the dependent's namespace. An owner is *absent* if no
-object with its UID is found, *waiting* if it is being deleted in the foreground, and *solid* otherwise. For each object
-with owners:
+An owner is *absent* if no object with its UID is found, *waiting* if it is being deleted in the foreground, *unknown*
+if its API version is not served or it is namespaced and its dependent is not, and *solid* otherwise. For objects with
+owners:
 
     some solid                  remove the references to absent and waiting owners
     none solid                  delete it (in the foreground if an owner waits for it and it has dependents)
@@ -13,10 +13,8 @@ For each object that is being deleted with one of these finalizers:
     foregroundDeletion          remove the finalizer when no blocking dependent (blockOwnerDeletion) is left
     orphan                      remove the references of the dependents, then the finalizer
 
-An owner is *unknown* if its API version is not served, unless the collector has seen the deletion of the owner in that
-version. A namespaced owner of a cluster-scoped dependent is also unknown. Events are never collected.
-
-The graph follows the changes of the store. If it falls behind the retained changes, it is rebuilt from the store.
+An owner is also absent if the collector has seen its deletion in an API version that is no longer served. Events are
+never collected. The graph follows the changes of the store, and is rebuilt if it falls behind the retained changes.
 
 Source: Kubernetes pkg/controller/garbagecollector.
 """
@@ -67,7 +65,6 @@ class _Ended(NamedTuple):
     versions: frozenset[str]
 
     def is_named_by(self, owner: OwnerReference, namespace: str) -> bool:
-        """Return whether a reference from the namespace refers to this owner."""
         group = owner.api_version.rpartition("/")[0]
         served = owner.api_version in self.versions if self.versions else group == self.group
         return served and self.namespace in ("", namespace)
@@ -80,8 +77,6 @@ _SMALL: Final = 1000
 
 
 class StoreKey(NamedTuple):
-    """Location of an object in the store."""
-
     resource: str
     key: str
 
@@ -97,10 +92,7 @@ class Collected:
 
 @final
 class GarbageCollector:
-    """Graph of owners and dependents, with the objects to examine."""
-
     def __init__(self, state: ServerState) -> None:
-        """Build the graph from the store."""
         self._server = state
         self._store = state.store
         self._places: dict[str, StoreKey] = {}

@@ -1,8 +1,4 @@
-"""Loading of manifests at start.
-
-Namespaces are loaded first, then CRDs, then other objects in file order, so that dependencies exist. Existing objects
-are merged (RFC 7386), so you can load manifests repeatedly.
-"""
+"""Loading of manifests at start: namespaces, then CRDs, then other objects; existing objects are merged (RFC 7386)."""
 
 from __future__ import annotations
 
@@ -62,10 +58,7 @@ class Manifest:
 
 
 def manifests_of(documents: Iterable[object], *, source: str) -> Iterator[Manifest]:
-    """Yield the manifests in the documents of a file, including the items of a ``List``.
-
-    Raises ManifestError if a document is not an object or has no kind or apiVersion.
-    """
+    """Yield the manifests in the documents of a file, including the items of a ``List``, or raise ManifestError."""
     for number, document in enumerate(documents, start=1):
         if not is_mapping(document):
             raise ManifestError("it is no object", source=source, number=number)
@@ -77,15 +70,11 @@ def manifests_of(documents: Iterable[object], *, source: str) -> Iterator[Manife
 
 
 def in_order(manifests: Iterable[Manifest]) -> list[Manifest]:
-    """Sort manifests so that dependencies come first."""
     return sorted(manifests, key=lambda manifest: _FIRST.get(text(manifest.fields["kind"]), 2))
 
 
 def load_manifest(state: ServerState, manifest: Manifest, *, moment: Moment) -> None:
-    """Create the object, or merge it into the existing object.
-
-    Raises ManifestError if its kind is not served, if the server rejects it, or if a CRD cannot be served.
-    """
+    """Create or merge the object; raises ManifestError if the server rejects it or cannot serve it."""
     fields = manifest.fields
     group, _, version = text(fields["apiVersion"]).rpartition("/")
     kind = text(fields["kind"])

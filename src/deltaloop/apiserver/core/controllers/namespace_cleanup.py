@@ -1,8 +1,4 @@
-"""Deletion of namespaces' contents, and release of protected storage objects.
-
-When a terminating namespace is empty, its finalizer ``kubernetes`` is removed, and usually the namespace with it.
-Claims, volumes and VolumeAttributesClasses that are being deleted lose their protection finalizer when they are not in
-use (``strategy.Protection``).
+"""Deletion of namespaces' contents, and release of protected storage objects (``strategy.Protection``).
 
 Source: Kubernetes pkg/controller/namespace/deletion; Kubernetes
 pkg/controller/volume/{pvcprotection,pvprotection,vacprotection}.
@@ -14,7 +10,7 @@ from typing import Final
 
 from deltaloop.api import kinds
 from deltaloop.api.json_values import at, mapping, texts
-from deltaloop.apiserver.core.kinds.namespace import NAMESPACE_FINALIZER
+from deltaloop.apiserver.core.kinds.cluster import NAMESPACE_FINALIZER
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.write_context import Moments
 from deltaloop.apiserver.core.write_options import DeleteOptions
@@ -28,9 +24,9 @@ _NAMESPACES: Final = kinds.NAMESPACE.group_resource
 
 
 def clean_up(state: ServerState, *, moments: Moments, most: int = MOST) -> bool:
-    """Continue the deletion of all terminating namespaces, and return whether an object was written.
+    """Continue the deletion of terminating namespaces, at most ``most`` objects each.
 
-    ``most`` limits the deleted objects per namespace. Call again while the result is True.
+    Call again while it returns True.
     """
     before = state.store.revision
     for namespace in state.store.being_deleted(_NAMESPACES):

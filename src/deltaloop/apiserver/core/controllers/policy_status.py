@@ -1,6 +1,4 @@
-"""Status controller for ValidatingAdmissionPolicies, which reports type errors of expressions.
-
-Each generation of a policy is checked once, so kinds that are added later have no effect, like in a cluster.
+"""Status controller for ValidatingAdmissionPolicies, which checks the types of each generation once.
 
 Source: Kubernetes pkg/controller/validatingadmissionpolicystatus/controller.go.
 """
@@ -61,8 +59,6 @@ def write_statuses(state: ServerState, *, moments: Moments) -> bool:
 
 @final
 class ServedKinds:
-    """Lookup of the served kinds."""
-
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
 
@@ -75,6 +71,5 @@ class ServedKinds:
                 yield KindName(kind.group, kind.version, kind.kind)
 
     def declare(self, kind: KindName) -> Declared | None:
-        """Return the declaration of a kind's objects, or None if it is not served."""
         served = self._registry.find_kind(kind.group, kind.version, kind.kind)
         return None if served is None else declared_kind(served)

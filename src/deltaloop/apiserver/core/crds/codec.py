@@ -1,16 +1,11 @@
-"""Codec for custom resources, which uses the schema of their version.
+"""Codec for custom resources, which uses the schema of their version. Whole floats are stored as integers.
 
-Embedded objects (``x-kubernetes-embedded-resource``) have a kind and metadata like other objects:
-
-    read       a wrong type rejects the whole object; metadata is normalized like in Go
-    unknown    unknown metadata fields are dropped, and reported on request
-    errors     names, labels and other metadata are validated
-
-Whole floats are stored as integers.
+In embedded objects (``x-kubernetes-embedded-resource``), a wrong type rejects the whole object, and unknown metadata
+fields are dropped.
 
 Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go (``schemaCoercingDecoder``,
-``schemaCoercingConverter``); apiextensions-apiserver pkg/apiserver/schema/objectmeta (coerce.go, validation.go);
-apimachinery pkg/util/json; encoding/json.
+``schemaCoercingConverter``); pkg/apiserver/schema/objectmeta (coerce.go, validation.go); apimachinery pkg/util/json;
+encoding/json.
 """
 
 from __future__ import annotations
@@ -69,14 +64,10 @@ def settle_numbers(fields: dict[str, Any]) -> None:
 
 
 def stored_number(value: Number) -> Number:
-    """Return a number as it is stored: a whole float becomes an integer.
-
-    Raises BadRequestError if it exceeds the float range.
-    """
+    """Return a number as it is stored, or raise BadRequestError if it exceeds the float range."""
     number = float(as_sent(value)) if isinstance(value, int) else value
     if math.isinf(number):
-        words = "json: cannot unmarshal number into Go value of type float64"
-        raise status_errors.bad_request(words)
+        raise status_errors.bad_request("json: cannot unmarshal number into Go value of type float64")
     if number.is_integer() and abs(number) < _WRITTEN_OUT:
         return int(Decimal(repr(number)))
     return number
@@ -125,8 +116,6 @@ class CustomCodec:
     """``Codec`` for one version of a CRD.
 
     Attributes:
-        kind: Kind of the objects.
-        schema: Compiled schema of this version.
         storage_schema: Schema of the stored version if it differs. Fields that it does not contain are lost.
         storage_version: API version of stored objects.
         webhook: Conversion webhook. None if only the API version changes in conversions.
@@ -147,7 +136,6 @@ class CustomCodec:
         return not self.schema.source and self.webhook is None
 
     def asking(self, answers: ExternalAnswers | None) -> CustomCodec:
-        """Return a codec that can call the webhook."""
         return self if self.webhook is None else replace(self, answers=answers)
 
     def check_kind(self, fields: dict[str, object]) -> None:
@@ -158,7 +146,6 @@ class CustomCodec:
             raise status_errors.unrecognized(self.kind.kind, why)
 
     def check_made_kind(self, fields: dict[str, object]) -> None:
-        """Reject a missing or different kind or version."""
         check_readable_type(fields)
         api_version, kind = text(fields.get("apiVersion")), text(fields.get("kind"))
         if not kind:
@@ -168,11 +155,10 @@ class CustomCodec:
             shown = f"{group}/{version}, Kind={kind} is unstructured and is not suitable for converting"
             raise status_errors.unexplained(f'{shown} to "{self.kind.api_version}"')
         if kind != self.kind.kind:
-            error = invalid_value("kind", f'"{kind}"', f"must be {self.kind.kind}")
+            error = invalid_value("kind", kind, f"must be {self.kind.kind}")
             raise status_errors.another_kind(self.kind.group, kind, str(at(fields, "metadata", "name") or ""), [error])
 
     def is_read(self, fields: dict[str, object]) -> bool:
-        """Return whether the object has this kind and version."""
         said = fields.get("apiVersion"), fields.get("kind") or self.kind.kind
         return said == (self.kind.api_version, self.kind.kind)
 
@@ -198,18 +184,15 @@ class CustomCodec:
         return (*duplicate_field_texts(body), *(f'unknown field "{path}"' for path in unknown))
 
     def in_version(self, fields: dict[str, object], api_version: str) -> dict[str, object]:
-        """Return the object as the webhook converts it."""
         if self.webhook is None or self.answers is None:
             return fields
         named: dict[str, object] = {"kind": self.kind.kind, "apiVersion": self.kind.api_version}
         return self.webhook.ask(self.answers, named | fields, api_version)
 
     def settle(self, fields: dict[str, object]) -> None:
-        """Store whole floats as integers."""
         settle_numbers(fields)
 
     def stored(self, fields: dict[str, object]) -> dict[str, object]:
-        """Return the object in the stored version."""
         stored_in = self.storage_version
         if self.webhook is not None:
             stored_in = text(fields.get("apiVersion")) or self.kind.api_version

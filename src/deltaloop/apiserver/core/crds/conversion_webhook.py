@@ -51,11 +51,8 @@ class ConversionWebhook:
     """Conversion webhook of one CRD. A change of the CRD's conversion or versions creates another one.
 
     Attributes:
-        kind: Kind of the objects.
-        endpoint: Address of the webhook.
         review_version: Version of the reviews, ``v1`` or ``v1beta1``.
         schemas: Schemas of all versions by API version.
-        stored: API version of stored objects.
         oldest: API version of stored objects that do not specify a version.
         definition: Digest of the CRD's versions and conversion, which identifies the webhook.
     """
@@ -69,7 +66,6 @@ class ConversionWebhook:
     definition: str
 
     def complete(self, stored: Fields) -> Fields:
-        """Return a stored object in its own version, pruned and defaulted."""
         api_version = text(stored.pop("apiVersion", "")) or self.oldest
         schema = self.schemas.get(api_version)
         if schema is not None:
@@ -77,10 +73,7 @@ class ConversionWebhook:
         return {"kind": self.kind, "apiVersion": api_version, **stored}
 
     def review(self, objects: Iterable[Fields], api_version: str) -> WebhookCall:
-        """Return the call that converts objects of a single other version.
-
-        Raises ConversionError if the CRD does not define one of the versions.
-        """
+        """Return the call that converts objects of one other version, or raise ConversionError if it is undefined."""
         objects = list(objects)
         for direction, version in (("to", api_version), ("from", text(objects[0].get("apiVersion")))):
             if version not in self.schemas:
@@ -98,10 +91,6 @@ class ConversionWebhook:
     def answered(
         self, objects: Sequence[Fields], api_version: str, call: WebhookCall, called: Called
     ) -> list[Fields | ConversionError]:
-        """Return the converted object or an error for each object.
-
-        Raises ConversionError if the response is missing or does not match the objects.
-        """
         source = f"conversion webhook for {shown_kind(text(objects[0].get('apiVersion')), self.kind)}"
         try:
             found = _objects_of(read_answer(call, called), called.uid, self.review_version)
@@ -122,10 +111,6 @@ class ConversionWebhook:
         return result
 
     def ask(self, answers: ExternalAnswers, obj: Fields, api_version: str) -> Fields:
-        """Convert an object during a write.
-
-        Raises QuestionError if the webhook must be called first, and ConversionError if the conversion fails.
-        """
         if obj.get("apiVersion") == api_version:
             return obj
         question = WebhookCalls((self.review((obj,), api_version),))
@@ -160,10 +145,7 @@ def _objects_of(answer: object, uid: str, review_version: str) -> list[object]:
 
 
 def _check_said(said: tuple[str, str], review_version: str) -> None:
-    """Reject a response of another kind; v1beta1 accepts a response without a kind.
-
-    Raises FailedCallError with the message of Go's decoder.
-    """
+    """Reject a response of another kind with Go's message; v1beta1 accepts a response without a kind."""
     api_version, kind = said
     versions = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1")
     if not api_version and not kind:
@@ -221,8 +203,7 @@ def _restored(source: str, before: Fields, after: Fields) -> Fields:
             result.pop(name, None)
             continue
         if not is_mapping(value):
-            words = f"invalid metadata.{name} of type {go_type(value)} in converted object"
-            raise ConversionError(source + words)
+            raise ConversionError(source + f"invalid metadata.{name} of type {go_type(value)} in converted object")
         texts: dict[str, str] = {}
         for key, inner in value.items():
             if not isinstance(inner, str):

@@ -1,17 +1,9 @@
 """CustomResourceDefinitions: defaults, names, conditions and served resources.
 
-A CRD passes through four functions:
-
-    default_crd     sets singular, listKind and conversion
-    validate_crd    returns the errors (``crds.validation``)
-    crd_status      accepts the names unless another resource of the group has them: NamesAccepted, Established
-    crd_resources   returns one ServedResource for each served version of an established CRD
-
 If a name is already in use, the CRD serves its previously accepted names, or nothing if it is new. Established never
-becomes false again. CRDs in protected Kubernetes groups need an approval annotation, which a condition reports. The
-module also orders API versions by preference.
+becomes false again. CRDs in protected Kubernetes groups need an approval annotation, which a condition reports.
 
-Source: apiextensions-apiserver pkg/controller/status, pkg/controller/establish; apiextensions-apiserver pkg/apihelpers
+Source: apiextensions-apiserver pkg/controller/status, pkg/controller/establish; pkg/apihelpers
 (``GetAPIApprovalState``), pkg/controller/apiapproval; apimachinery pkg/version/helpers.go
 (``CompareKubeAwareVersionStrings``).
 """
@@ -46,8 +38,6 @@ _SOURCE: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
 
 
 class Approval(NamedTuple):
-    """Status, reason and message of the approval condition of a CRD."""
-
     status: str
     reason: str
     message: str
@@ -126,11 +116,7 @@ def is_established(crd: dict[str, Any]) -> bool:
 
 
 def crd_status(crd: dict[str, Any], others: Iterable[ServedResource], *, now: float) -> dict[str, Any]:
-    """Return the new status of a CRD after defaulting and validation.
-
-    ``others`` are the served resources of other CRDs and of built-in kinds, of which only the same group matters.
-    ``now`` is in seconds since 1970.
-    """
+    """Return the new status of a CRD; ``others`` are the other resources, and ``now`` is in seconds since 1970."""
     wanted = mapping(at(crd, "spec", "names"))
     accepted = dict(mapping(at(crd, "status", "acceptedNames")))
     reason, message = "NoConflicts", "no conflicts found"
@@ -193,12 +179,10 @@ def crd_warnings(crd: dict[str, Any]) -> tuple[str, ...]:
 
 
 def storage_version(crd: dict[str, Any]) -> str:
-    """Return the name of the stored version."""
     return next(iter(storage_versions(crd)), "")
 
 
 def _conversion_webhook(crd: dict[str, Any], schemas: Mapping[str, Schema]) -> ConversionWebhook | None:
-    """Return the conversion webhook of a CRD, or None."""
     conversion = mapping(at(crd, "spec", "conversion"))
     if conversion.get("strategy") != "Webhook":
         return None
@@ -265,10 +249,7 @@ def _served_version(
 
 
 def _deprecation(crd: dict[str, Any], version: dict[str, Any]) -> str:
-    """Return the warning about a deprecated version: the author's, or a default that names the replacement.
-
-    Source: apiextensions-apiserver pkg/apiserver/customresource_handler.go (``defaultDeprecationWarning``).
-    """
+    """Return the warning about a deprecated version: the author's, or a default that names the replacement."""
     if version.get("deprecated") is not True:
         return ""
     own = text(version.get("deprecationWarning"))

@@ -15,8 +15,6 @@ The tables of the kinds describe most cells with a form, a path, and an optional
     condition Dangling or ?                 status of a condition
     state Issued,Failed or Pending          first of these conditions that is true
 
-Ages have kubectl's format (``22s``, ``3m5s``, ``4h10m``, ``2d``, ``3y45d``) and are never rounded up.
-
 Source: Kubernetes pkg/printers/internalversion/printers.go; apimachinery pkg/util/duration ``HumanDuration``.
 """
 
@@ -42,7 +40,10 @@ _YEAR = 365 * _DAY
 
 
 def human_duration(seconds: float) -> str:
-    """Format a duration. Up to two seconds in the future count as zero, and more is ``<invalid>``."""
+    """Format a duration like ``3m5s`` or ``3y45d``, never rounded up.
+
+    More than two seconds in the future is ``<invalid>``.
+    """
     whole = int(seconds)
     if whole < -1:
         return INVALID
@@ -66,10 +67,7 @@ def human_duration(seconds: float) -> str:
 
 
 def age(timestamp: object, now: float, *, missing: str = UNKNOWN) -> str:
-    """Format the time since an RFC 3339 timestamp. ``now`` is in seconds since 1970.
-
-    ``missing`` is the text for a value that is not a string or is empty.
-    """
+    """Format the time since an RFC 3339 timestamp, or return ``missing``; ``now`` is in seconds since 1970."""
     written = text(timestamp)
     if not written:
         return missing
@@ -166,7 +164,6 @@ def since(start: object, end: object, now: float) -> str:
 
 
 def condition(obj: Mapping[str, object], kind: str) -> str | None:
-    """Return the status of a condition, or None if it is missing."""
     conditions = items(at(obj, "status", "conditions"))
     return next((text(at(item, "status")) for item in conditions if at(item, "type") == kind), None)
 

@@ -26,8 +26,6 @@ _PROXY = ("create", "delete", "get", "patch", "update")
 
 
 def proxy_of(kind: ResourceType[Resource]) -> Subresource:
-    """Return the ``proxy`` subresource of a kind."""
-
     def answer(asked: Asked, writes: Writes, _given: Given) -> None:
         writes.fields_of(kind, asked.namespace, asked.name)
         raise _without_kubelet(kind, "proxy")

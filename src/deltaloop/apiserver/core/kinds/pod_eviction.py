@@ -8,8 +8,8 @@
     budget that was not processed               429 with a retry after 10 seconds
     several budgets                             500
 
-In a cluster, a controller computes ``disruptionsAllowed``. No such controller runs here, so the value comes from writes
-to the status. A budget is not processed if its ``observedGeneration`` is less than its generation.
+No controller computes ``disruptionsAllowed`` here, so it comes from writes to the status. A budget is not processed if
+its ``observedGeneration`` is less than its generation.
 
 Source: Kubernetes pkg/registry/core/pod/storage/eviction.go; Kubernetes pkg/apis/policy/validation.
 """
@@ -29,8 +29,8 @@ from deltaloop.apiserver.core.kinds.field_checks import shown_selector
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.strategy import Asked, Given, Stored, Strategy, Writes
 from deltaloop.apiserver.core.write_options import check_dry_run, parse_delete_options
-from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.field_errors import SchemaError, invalid_value
+from deltaloop.schemas.checking import Place
+from deltaloop.schemas.field_errors import SchemaError, invalid_text, shown
 
 _PDBS: Final = kinds.POD_DISRUPTION_BUDGET.group_resource
 _ALLOWED: Final = "DisruptionAllowed"
@@ -39,10 +39,7 @@ _FREE_PHASES: Final = ("Succeeded", "Failed", "Pending")
 
 
 def evict(asked: Asked, writes: Writes, given: Given) -> None:
-    """Delete a pod and update its budget.
-
-    Raises ApiError: 400 or 422 for an invalid eviction, 404 for a missing pod, and errors from the table above.
-    """
+    """Delete a pod and update its budget; raises ApiError 400 or 422, 404 for a missing pod, and those above."""
     options = parse_delete_options(check_eviction(asked.fields, namespace=asked.namespace, name=asked.name))
     dry_run = check_dry_run(options.dry_run or ()) or asked.dry_run
     pod = Resource.from_dict(writes.fields_of(kinds.POD, asked.namespace, asked.name))
@@ -68,7 +65,7 @@ def check_eviction(eviction: dict[str, object], *, namespace: str, name: str) ->
 def budget_to_spend(store: Stored, pod: Resource, *, now: float) -> dict[str, object] | None:
     """Return the updated budget of an eviction, or None if no budget applies.
 
-    Raises TooManyRequestsError if the budget is exhausted, and InternalServerError for several budgets.
+    Raises TooManyRequestsError if it is exhausted.
     """
     fields = pod.to_dict()
     if pod.deletion_timestamp is not None or text(at(fields, "status", "phase")) in _FREE_PHASES:
@@ -162,7 +159,7 @@ def _either_errors(place: Place) -> Iterator[SchemaError]:
             f'"MaxUnavailable":{shown(spec["maxUnavailable"])},'
             f'"UnhealthyPodEvictionPolicy":{shown(spec.get("unhealthyPodEvictionPolicy"))}}}'
         )
-        yield invalid_value(place.path, in_go, "minAvailable and maxUnavailable cannot be both set")
+        yield invalid_text(place.path, in_go, "minAvailable and maxUnavailable cannot be both set")
 
 
 STRATEGY: Final = Strategy(

@@ -11,21 +11,21 @@ from deltaloop.api.json_values import at, integer, mapping, string_map, text
 from deltaloop.apiserver.core.kinds.field_checks import immutable, selector_errors, shown_selector
 from deltaloop.apiserver.core.kinds.pod_warnings import pod_warnings
 from deltaloop.apiserver.core.metadata.label_match import selects
-from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.checking import Check, Place
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required, shown
 
 
 def selector_check(kind: str, words: str = "") -> Check:
     """Return a check that compares a spec's selector with the labels of its pod template.
 
-    ``kind`` is the name of the workload in messages, and ``words`` is appended to the error for an invalid selector.
+    ``words`` extends its error.
     """
 
     def check(place: Place) -> Iterator[SchemaError]:
         selector, path = place.fields.get("selector"), place.below("selector")
         wrong = any(selector_errors(selector, path))
         if selector == {}:
-            yield invalid_value(path, "{}", f"empty selector is invalid for {kind}")
+            yield invalid_value(path, {}, f"empty selector is invalid for {kind}")
         elif selector is None and kind != "daemonset":
             yield required(path)
         elif wrong and kind != "daemonset":
@@ -37,15 +37,13 @@ def selector_check(kind: str, words: str = "") -> Check:
 
 
 def selected_errors(place: Place, selector: object) -> Iterator[SchemaError]:
-    """Yield an error unless the selector matches the labels of the pod template."""
     labels = at(place.fields, "template", "metadata", "labels")
     if selector is None or not selects(mapping(selector), string_map(labels)):
         text_ = "`selector` does not match template `labels`"
-        yield invalid_value(place.below("template.metadata.labels"), shown(labels), text_)
+        yield invalid_value(place.below("template.metadata.labels"), labels, text_)
 
 
 def template_check(owner: str) -> Check:
-    """Return a check that pods restart forever; ``owner`` is the name of the workload in messages."""
     return lambda place: ending_errors(place, owner)
 
 
@@ -59,7 +57,6 @@ def ending_errors(place: Place, owner: str) -> Iterator[SchemaError]:
 
 
 def selector_update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error if an update changes the selector."""
     return immutable(at(before, "spec"), at(after, "spec"), "selector", path="spec")
 
 
@@ -97,7 +94,6 @@ def labels_of_template(owner: dict[str, object]) -> dict[str, object]:
 
 
 def template_warnings(owner: Mapping[str, object]) -> Iterator[str]:
-    """Yield warnings about the pod template."""
     return pod_warnings(at(owner, "spec", "template"), "spec.template.")
 
 
@@ -108,5 +104,4 @@ def replicas(owner: Mapping[str, object]) -> int:
 
 
 def ready_of_replicas(owner: Mapping[str, object]) -> str:
-    """Cell with the ready and the desired replicas."""
     return f"{integer(at(owner, 'status', 'readyReplicas'))}/{replicas(owner)}"

@@ -1,7 +1,6 @@
 """Warnings about pods and pod templates, and the conversion of deprecated AppArmor annotations to fields.
 
-Source: Kubernetes pkg/api/pod/warnings.go; Kubernetes pkg/registry/core/pod/strategy.go (``applyAppArmorVersionSkew``),
-pkg/api/pod/util.go, warnings.go.
+Source: Kubernetes pkg/api/pod/warnings.go, util.go; pkg/registry/core/pod/strategy.go (``applyAppArmorVersionSkew``).
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from typing import Final, TypeAlias
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text, texts
 from deltaloop.apiserver.core.kinds.addresses import address_warnings
 from deltaloop.apiserver.core.kinds.claim_spec import claim_spec_warnings, fraction_warnings
+from deltaloop.apiserver.core.kinds.cluster import DEPRECATED_LABELS, node_term_warnings
 from deltaloop.apiserver.core.kinds.field_checks import each
-from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS, node_term_warnings
 from deltaloop.apiserver.core.kinds.pod_volumes import overlapping_path_warnings
 from deltaloop.apiserver.core.metadata.rules import label_name_problems
-from deltaloop.schemas.checking import shown
+from deltaloop.schemas.field_errors import shown
 
 _PREFIX: Final = "container.apparmor.security.beta.kubernetes.io/"
 _TYPES: Final = {"unconfined": "Unconfined", "runtime/default": "RuntimeDefault"}
@@ -25,10 +24,7 @@ _LONGEST_PROFILE: Final = 4095
 
 
 def app_armor_warnings(pod: object, path: str = "") -> Iterator[str]:
-    """Yield a warning for each AppArmor annotation without an equal field.
-
-    ``path`` is the path of a template with a trailing dot, or empty for a Pod.
-    """
+    """Yield a warning for each AppArmor annotation without an equal field; a template's ``path`` has a trailing dot."""
     for name, _container, profile in _annotated(pod):
         if profile is None or profile != at(pod, "spec", "securityContext", "appArmorProfile"):
             key = f"{path}metadata.annotations[{_PREFIX}{name}]"
@@ -103,7 +99,6 @@ def name_warnings(fields: Mapping[str, object], used: str = "in Pod names and ho
 
 
 def pod_warnings(pod: object, path: str = "") -> Iterator[str]:
-    """Yield warnings about a pod, or about a template whose ``path`` has a trailing dot."""
     spec, where = mapping(at(pod, "spec")), f"{path}spec"
     annotations = mapping(at(pod, "metadata", "annotations"))
     selected = DEPRECATED_LABELS.keys() & mapping(spec.get("nodeSelector"))

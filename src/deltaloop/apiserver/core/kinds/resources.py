@@ -1,9 +1,6 @@
 """Built-in kinds as served resources, their types, and reviews, which are answered but not stored.
 
-The data comes from the tables (``builtin.tables``).
-
-Source: Kubernetes, ``api/discovery`` for names and verbs; the ``strategy.go`` of each kind in ``pkg/registry`` for the
-flags; Kubernetes, api/discovery.
+Source: Kubernetes api/discovery for names and verbs; the ``strategy.go`` of each kind in pkg/registry for the flags.
 """
 
 from __future__ import annotations
@@ -31,11 +28,7 @@ from deltaloop.schemas.types import Schema, TypeNode
 
 @final
 class BuiltInTypes:
-    """Types of all built-in kinds, compiled on demand.
-
-    Attributes:
-        checks: Checks of the validation rules by name.
-    """
+    """Types of all built-in kinds, compiled on demand."""
 
     def __init__(self, tables: BuiltInTables) -> None:
         self._names = {(entry.api_version, entry.kind): entry.type for entry in tables.kinds}
@@ -48,11 +41,9 @@ class BuiltInTypes:
 
     @property
     def kinds(self) -> AbstractSet[tuple[str, str]]:
-        """API version and kind of all built-in kinds."""
         return self._names.keys()
 
     def rules(self, type_: str) -> ObjectRules:
-        """Return the rules of a type."""
         rules = self._rules.rules
         return ObjectRules(lambda: (rules(type_, tagged=False), rules(type_, tagged=True)))
 
@@ -83,7 +74,6 @@ _KINDS_OF_REVIEWS: Final = (
 
 
 def reviews(tables: BuiltInTables, types: BuiltInTypes) -> tuple[ServedResource, ...]:
-    """Return the reviews as served resources."""
     return tuple(_served_review(kind, tables, types) for kind in _KINDS_OF_REVIEWS)
 
 
@@ -101,7 +91,6 @@ def _served_review(kind: ResourceType[Resource], tables: BuiltInTables, types: B
 
 
 def is_review(served: ServedResource) -> bool:
-    """Return whether a resource is a review."""
     return served.type in _KINDS_OF_REVIEWS
 
 
@@ -119,10 +108,7 @@ def _type(entry: KindEntry) -> ResourceType[Resource]:
 
 
 def _columns(entry: KindEntry) -> tuple[TableColumn, ...]:
-    """Return the columns of a kind's table with the types that the real server declares, even if they are wrong.
-
-    ``kubectl get -o wide`` adds the columns of priority 1.
-    """
+    """Return the columns with the types that the real server declares, even if they are wrong."""
     found = tuple(
         TableColumn(column.name, column.type, "", format=column.format, priority=column.priority)
         for column in entry.columns
@@ -166,5 +152,4 @@ def _served(entry: KindEntry, tables: BuiltInTables, types: BuiltInTypes) -> Ser
 
 
 def built_in_resources(tables: BuiltInTables, types: BuiltInTypes) -> tuple[ServedResource, ...]:
-    """Return all built-in kinds except reviews as served resources."""
     return tuple(_served(entry, tables, types) for entry in tables.kinds if entry.group not in _REVIEWS)

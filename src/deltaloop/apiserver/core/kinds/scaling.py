@@ -13,7 +13,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.kinds.cells import format_selector
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
-from deltaloop.schemas.field_errors import invalid_value
+from deltaloop.schemas.field_errors import invalid_text, invalid_value
 
 _SCALE: Final = ResourceType[Resource]("autoscaling", "v1", "Scale", "scales", True)
 _MOST_REPLICAS: Final = 2**31 - 1
@@ -24,10 +24,9 @@ _COPIED: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimest
 
 
 def scale_of(served: ServedResource, fields: dict[str, object], *, may_be_unset: bool = False) -> dict[str, object]:
-    """Return the ``Scale`` of an object.
+    """Return the ``Scale`` of an object; ``may_be_unset`` accepts missing replicas, because a patch can set them.
 
-    ``may_be_unset`` accepts a custom resource without replicas, because a patch can set them. Raises NotFoundError if
-    the resource has no such subresource, and InternalServerError if the replicas are missing.
+    Raises NotFoundError without such a subresource, and InternalServerError if the replicas are missing.
     """
     paths = _paths(served)
     wanted = _first(paths.spec_replicas, fields)
@@ -51,13 +50,10 @@ def scale_of(served: ServedResource, fields: dict[str, object], *, may_be_unset:
 
 
 def check_scale(scale: dict[str, object], *, patched: bool) -> None:
-    """Reject a ``Scale`` with wrong types. ``patched`` specifies whether it is the result of a patch.
-
-    Raises ApiError, 422 for a patch and 400 otherwise, with the field and both types but without the value.
-    """
+    """Reject a ``Scale`` with wrong types by ApiError, 422 for a patch and 400 otherwise, without the value."""
     why = _unreadable(scale)
     if why and patched:
-        raise status_errors.invalid_patch(invalid_value("patch", "the object that results", why))
+        raise status_errors.invalid_patch(invalid_text("patch", "the object that results", why))
     if why:
         raise status_errors.unreadable("Scale", why, version="v1")
 
@@ -81,9 +77,8 @@ def _unreadable(scale: dict[str, object]) -> str:
 def apply_scale(served: ServedResource, current: dict[str, object], scale: dict[str, object]) -> dict[str, object]:
     """Return the object with the replicas of a ``Scale``; its resource version and UID become preconditions.
 
-    Raises NotFoundError if the resource has no such subresource, BadRequestError if a patch does not set missing
-    replicas of a custom resource, and InvalidError for negative replicas of a built-in kind. Custom resources are
-    validated later.
+    Raises NotFoundError, BadRequestError if a patch leaves the replicas missing, and InvalidError for negative replicas
+    of a built-in kind. Custom resources are validated later.
     """
     paths = _paths(served)
     replicas = integer(at(scale, "spec", "replicas"))
@@ -94,7 +89,7 @@ def apply_scale(served: ServedResource, current: dict[str, object], scale: dict[
     # The update rejects a different UID earlier.
     another = text(at(scale, "metadata", "uid")) not in ("", metadata.get("uid"))
     if replicas < 0 and not (paths.default is None or another):
-        error = invalid_value("spec.replicas", str(replicas), "must be greater than or equal to 0")
+        error = invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
         raise status_errors.invalid(_SCALE, name, [error])
     for name in ("name", "namespace", "uid", "resourceVersion"):
         sent = at(scale, "metadata", name)
@@ -104,10 +99,7 @@ def apply_scale(served: ServedResource, current: dict[str, object], scale: dict[
 
 
 def scale_config(served: ServedResource, name: str, namespace: str, scale: dict[str, object]) -> dict[str, object]:
-    """Return the configuration to apply to the object for an applied ``Scale``.
-
-    Raises NotFoundError if the resource has no such subresource.
-    """
+    """Return the configuration to apply for an applied ``Scale``, or raise NotFoundError."""
     metadata = {**mapping(scale.get("metadata")), "name": name, **({"namespace": namespace} if namespace else {})}
     result: dict[str, object] = {"apiVersion": served.type.api_version, "kind": served.type.kind, "metadata": metadata}
     replicas = at(scale, "spec", "replicas")

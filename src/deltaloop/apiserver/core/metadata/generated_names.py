@@ -13,12 +13,7 @@ _NEXT_SUFFIX: Final = 8_867_117  # shares no factor with _SUFFIXES, so that atte
 
 
 def generated_name(base: str, *, random: float, attempt: int) -> str:
-    """Return the base with a suffix of five characters that differs for each attempt.
-
-    ``random`` is in [0, 1).
-
-    Source: apiserver pkg/storage/names/generate.go.
-    """
+    """Return the base with five more characters (``pkg/storage/names/generate.go``); ``random`` is in [0, 1)."""
     number = (int(random * _SUFFIXES) + attempt * _NEXT_SUFFIX) % _SUFFIXES
     suffix = ""
     for _ in range(_SUFFIX_LENGTH):

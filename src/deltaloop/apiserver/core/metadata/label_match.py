@@ -1,6 +1,4 @@
-"""Matching of label selectors with ``matchLabels`` and ``matchExpressions``.
-
-An empty selector matches all objects. The caller decides about missing selectors.
+"""Matching of label selectors; an empty selector matches all objects.
 
 Source: apimachinery pkg/apis/meta/v1 ``LabelSelectorAsSelector``.
 """

@@ -1,8 +1,7 @@
 """Decoding of type and metadata like in Go, and Go's error messages for decoding faults.
 
-Source: apimachinery pkg/apis/meta/v1/types.go (``TypeMeta``, ``ObjectMeta``); pkg/runtime/serializer/json/meta.go;
-encoding/json (``UnmarshalTypeError``); apimachinery pkg/runtime/converter.go (``FromUnstructured``);
-structured-merge-diff typed/validate.go, typed/helpers.go.
+Source: apimachinery pkg/apis/meta/v1/types.go (``TypeMeta``, ``ObjectMeta``), pkg/runtime/serializer/json/meta.go,
+pkg/runtime/converter.go (``FromUnstructured``); encoding/json; structured-merge-diff typed/validate.go, helpers.go.
 """
 
 from __future__ import annotations
@@ -54,7 +53,6 @@ _UNMERGED: Final[Mapping[str, str]] = {
 
 
 def json_words(fault: DecodingFault) -> str:
-    """Return the message of Go's JSON decoder."""
     if fault.why:
         return fault.why
     found = _FOUND.get(fault.found, fault.found)
@@ -138,10 +136,7 @@ def check_readable_type(fields: dict[str, Any]) -> None:
 
 
 def check_metadata_types(kind: ResourceType[Resource], fields: dict[str, Any]) -> None:
-    """Reject a custom resource with unreadable metadata.
-
-    Raises UnreadableObjectError with the field and both types but without the data.
-    """
+    """Reject a custom resource with unreadable metadata by UnreadableObjectError, without the data."""
     fault = check_value(METADATA, fields.get("metadata"), whole=True)
     if fault is not None:
         # The first part is the kind that the object specifies.

@@ -1,10 +1,7 @@
 """View of the store in one version of a resource whose objects a webhook converts.
 
-Reads use previously converted objects. If some are missing, the read raises a question, and the reader repeats the read
-after the answer.
-
-A real server converts each change once per version for its watch cache. ``ConvertedObjects`` is the equivalent here.
-Its keys are the object's bytes and the webhook, whose identity includes the CRD's definition.
+If converted objects are missing, a read raises a question, and the reader repeats the read after the answer. The
+cache's keys are the object's bytes and the webhook, whose identity includes the CRD's definition.
 """
 
 from __future__ import annotations
@@ -31,19 +28,13 @@ class Timeline(Protocol):
     """Interface for lists and watches, implemented by ``RevisionStore`` and ``ConvertedStore``."""
 
     @property
-    def revision(self) -> int:
-        """Revision of the last write."""
-        ...
+    def revision(self) -> int: ...
 
     @property
-    def compacted(self) -> int:
-        """The oldest revision for exact reads and watches."""
-        ...
+    def compacted(self) -> int: ...
 
     @property
-    def renumberings(self) -> int:
-        """Number of times that revisions were renumbered."""
-        ...
+    def renumberings(self) -> int: ...
 
     def list(
         self,
@@ -54,17 +45,11 @@ class Timeline(Protocol):
         limit: int = 0,
         start: str = "",
         at: int | None = None,
-    ) -> Page:
-        """Return one page of a resource's objects."""
-        ...
+    ) -> Page: ...
 
-    def changes_after(self, revision: int, *, limit: int = 1000) -> tuple[StoredChange, ...]:
-        """Return the changes after a revision, oldest first."""
-        ...
+    def changes_after(self, revision: int, *, limit: int = 1000) -> tuple[StoredChange, ...]: ...
 
-    def has_dropped(self, resource: str, *, after: int) -> bool:
-        """Return whether the history of a resource after a revision is incomplete."""
-        ...
+    def has_dropped(self, resource: str, *, after: int) -> bool: ...
 
 
 @final
@@ -82,7 +67,6 @@ class ConvertedObjects:
     """Cache of converted objects of all resources; it drops the oldest objects."""
 
     def __init__(self, *, size: int = _MOST_BYTES) -> None:
-        """Set the maximum size in bytes."""
         self._size = size
         self._kept = 0
         self._objects: dict[tuple[WebhookConversion, str, bytes], Resource] = {}
@@ -91,11 +75,9 @@ class ConvertedObjects:
         return f"<ConvertedObjects {len(self._objects)}, {self._kept} bytes>"
 
     def find(self, webhook: WebhookConversion, api_version: str, obj: Resource) -> Resource | None:
-        """Return a converted object from the cache, or None."""
         return self._objects.get((webhook, api_version, obj.raw))
 
     def keep(self, webhook: WebhookConversion, api_version: str, raw: bytes, converted: Resource) -> None:
-        """Add a converted object to the cache."""
         key = webhook, api_version, raw
         if key in self._objects:
             return
@@ -108,8 +90,6 @@ class ConvertedObjects:
 
 @final
 class ConvertedStore:
-    """``Timeline`` of one resource in one version, for one reader."""
-
     def __init__(
         self,
         store: RevisionStore,
@@ -122,8 +102,7 @@ class ConvertedStore:
     ) -> None:
         """Create a view of a store in one version; only changes of ``resource`` are converted.
 
-        ``common`` is the cache of converted objects. ``compares`` specifies whether the reader needs the old objects of
-        changes.
+        ``compares`` specifies whether the reader needs the old objects of changes.
         """
         self._store = store
         self._resource = resource
@@ -135,17 +114,14 @@ class ConvertedStore:
 
     @property
     def revision(self) -> int:
-        """Revision of the last write."""
         return self._store.revision
 
     @property
     def compacted(self) -> int:
-        """The oldest revision for exact reads and watches."""
         return self._store.compacted
 
     @property
     def renumberings(self) -> int:
-        """Number of times that revisions were renumbered."""
         return self._store.renumberings
 
     def hold(self, found: Found) -> None:
@@ -166,10 +142,7 @@ class ConvertedStore:
         start: str = "",
         at: int | None = None,
     ) -> Page:
-        """Return one page of a resource's objects; selectors apply to the converted objects.
-
-        Raises QuestionError if objects must be converted first, and CompactedError if ``at`` is too old.
-        """
+        """Return one page, with selectors applied to the converted objects; raises QuestionError and CompactedError."""
         shown: Callable[[Resource], bool] | None = None
         if matches is not None:
             self._converted(self._store.list(resource, prefix=prefix, start=start, at=at).items)
@@ -178,17 +151,13 @@ class ConvertedStore:
         return replace(page, items=self._converted(page.items))
 
     def changes_after(self, revision: int, *, limit: int = 1000) -> tuple[StoredChange, ...]:
-        """Return the changes after a revision, oldest first.
-
-        Raises QuestionError if objects must be converted first, and CompactedError if the revision is too old.
-        """
+        """Return the changes after a revision, or raise QuestionError or CompactedError."""
         changes = self._store.changes_after(revision, limit=limit)
         wanted = [obj for change in changes if change.resource == self._resource for obj in self._seen(change)]
         self._converted(wanted)
         return tuple([self._shown(change) if change.resource == self._resource else change for change in changes])
 
     def has_dropped(self, resource: str, *, after: int) -> bool:
-        """Return whether the history of a resource after a revision is incomplete."""
         return self._store.has_dropped(resource, after=after)
 
     def _matching(self, matches: Callable[[Resource], bool]) -> Callable[[Resource], bool]:

@@ -1,16 +1,14 @@
 """Optimistic transaction: a write in a separate thread that is committed if its reads are still current.
 
-Checking a large object takes seconds, and the event loop must stay responsive. Such a write therefore runs in a thread
-on a draft, which records its reads and buffers its writes. Afterwards, one step on the event loop validates and commits
-the draft:
+Checking a large object takes seconds, and the event loop must stay responsive. The draft records its reads, which
+``ask`` runs on the event loop, and buffers its writes. Then one step on the event loop commits:
 
     is_current   each object that was read is unchanged (or still missing), and each resource that was listed or counted
                  has no changes
     commit       all buffered writes are applied to the store
 
-A draft that is not current is discarded, and the write is repeated. The draft reads through ``ask``, which runs the
-read on the event loop, so the store is never used by two threads. Repeated reads return the same object, and the draft
-sees its own writes. Its revisions are provisional, far above those of the store. ``Commit.final`` replaces them.
+A draft that is not current is discarded, and the write is repeated. Repeated reads return the same object. Revisions of
+a draft are provisional, far above those of the store, until ``Commit.final`` replaces them.
 
 Source: apiserver pkg/storage/etcd3/store.go (``GuaranteedUpdate``).
 """
@@ -46,9 +44,7 @@ _PROVISIONAL: Final = 1 << 60
 class Ask(Protocol):
     """Function that runs a question in the store's thread."""
 
-    def __call__(self, question: Callable[[], T], /) -> T:
-        """Return the answer, or raise the exception of the question."""
-        ...
+    def __call__(self, question: Callable[[], T], /) -> T: ...
 
 
 def ask_at_once(question: Callable[[], T], /) -> T:
@@ -89,7 +85,6 @@ class Draft(Objects):
     """Snapshot and write buffer of one write. One thread uses it, except for ``is_current`` and ``commit``."""
 
     def __init__(self, store: RevisionStore, *, ask: Ask) -> None:
-        """Start on the event loop."""
         self._store = store
         self._ask = ask
         self._renumberings = store.renumberings
@@ -107,14 +102,10 @@ class Draft(Objects):
 
     @property
     def size(self) -> int:
-        """Total size of the stored objects in bytes."""
         return self._store.size
 
     def get(self, resource: str, key: str, *, at: int | None = None) -> Resource | None:
-        """Return the current object or the object at a revision, or None if it does not exist.
-
-        Raises CompactedError if ``at`` is too old.
-        """
+        """Return the object, currently or at a revision, or None; raises CompactedError if ``at`` is too old."""
         if at is not None:
             return self._ask(lambda: self._store.get(resource, key, at=at))
         place = resource, key
@@ -125,7 +116,6 @@ class Draft(Objects):
         return self._read[place]
 
     def list(self, resource: str, *, prefix: str = "", matches: Callable[[Resource], bool] | None = None) -> Page:
-        """Return a resource's objects in key order, including the draft's own writes."""
         page = self._scan(resource, lambda: self._store.list(resource, prefix=prefix))
         found = {obj.key: obj for obj in page.items}
         for (of, key), obj in self._written.items():
@@ -138,11 +128,9 @@ class Draft(Objects):
         return Page(tuple(obj for obj in items if matches is None or matches(obj)), self.revision)
 
     def count(self, resource: str) -> int:
-        """Return the number of a resource's objects."""
         return len(self.list(resource).items) if self._has_written(resource) else self._count(resource)
 
     def delete(self, resource: str, key: str) -> None:
-        """Delete an object, or raise KeyMissingError if it does not exist."""
         self._expect(resource, key)
 
         def remove() -> None:
@@ -154,7 +142,6 @@ class Draft(Objects):
     # -- on the event loop
 
     def is_current(self) -> bool:
-        """Return whether all reads are still current."""
         if self._store.renumberings != self._renumberings:
             return False
         if any(self._store.get(*place) is not seen for place, seen in self._read.items()):

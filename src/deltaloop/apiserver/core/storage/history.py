@@ -1,8 +1,7 @@
 """Changes of a store, and the journal that makes them durable.
 
-The store reports each change, and each change that leaves the window, to its ``Journal``. The journal keeps the last
-change of each existing object and all changes in the window, which is sufficient to restore the store. Watches and
-continue tokens are therefore valid across a restart, like those of etcd.
+The journal keeps the last change of each existing object and all changes in the window, so that watches and continue
+tokens are valid across a restart, like those of etcd.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ class StoredChange:
 
     @property
     def size(self) -> int:
-        """Bytes of the referenced objects."""
         return sum(len(obj.raw) for obj in (self.old, self.new) if obj is not None)
 
 

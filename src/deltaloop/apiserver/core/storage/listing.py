@@ -8,12 +8,10 @@ r"""Lists: revisions, pages and continue tokens.
     N                 NotOlderThan  any     the current revision, when it is at least N
     N                 Exact         any     exactly N
 
-A continue token contains the revision and the start of the next page. It is the base64url form, without padding, of
-``{"v":"meta.k8s.io/v1","rv":209,"start":"c1\u0000"}``. ``start`` is relative to the listed range. A revision of -1
-means the current revision, regardless of changes since the first page ("inconsistent continue").
+A continue token is the base64url form, without padding, of ``{"v":"meta.k8s.io/v1","rv":209,"start":"c1\u0000"}``.
+``start`` is relative to the listed range. Revision -1 means the current revision ("inconsistent continue").
 
-Source: apiserver pkg/storage/cacher/delegator, pkg/storage/etcd3/store.go and errors.go; apiserver
-pkg/storage/continue.go.
+Source: apiserver pkg/storage/cacher/delegator, pkg/storage/etcd3/{store,errors}.go, pkg/storage/continue.go.
 """
 
 from __future__ import annotations
@@ -49,14 +47,11 @@ class _Token(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """Decoded continue token."""
-
     revision: int
     start: str
 
 
 def encode_continue(revision: int, start: str) -> str:
-    """Create a continue token."""
     raw = msgspec.json.encode(_Token(_VERSION, revision, f"/{start}"))
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
@@ -92,7 +87,6 @@ class ListPlan:
         not_older_than: Revision that must be reached first, also for an exact revision.
         limit: Maximum number of objects. 0 for all.
         start: First key, relative to the listed range.
-        continued: Whether the plan comes from a continue token.
     """
 
     at: int | None = None
@@ -104,8 +98,6 @@ class ListPlan:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Objects and metadata of a list."""
-
     items: tuple[Resource, ...]
     metadata: dict[str, object]
 
@@ -136,21 +128,18 @@ def plan_list(query: ListQuery) -> ListPlan:
 
 
 def lagging(plan: ListPlan, revision: int | None) -> ListPlan:
-    """Return a plan that reads at an older revision, like a server with a slow cache.
-
-    None, and plans for exact or newer revisions, return the plan unchanged.
-    """
+    """Return a plan that reads at an older revision, like a server with a slow cache, unless it needs a newer state."""
     if revision is None or plan.at is not None or plan.continued or plan.not_older_than > revision:
         return plan
     return replace(plan, at=revision)
 
 
 def run_list(
-    store: Timeline, plan: ListPlan, *, resource: str, prefix: str, selection: Selection, always_continue: bool
+    store: Timeline, plan: ListPlan, *, resource: str, prefix: str, selection: Selection, self_described: bool
 ) -> Listed:
     """Read a list after the store has reached ``not_older_than``.
 
-    Raises ExpiredError if the revision is too old, and ServerTimeoutError if a token's revision is in the future.
+    Raises ExpiredError for an old revision, and ServerTimeoutError if a token's revision is in the future.
     """
     if plan.at is not None and plan.at > store.revision:
         raise status_errors.too_large_resource_version(plan.at, store.revision)
@@ -163,5 +152,7 @@ def run_list(
         raise status_errors.expired_list() from None
     token = encode_continue(page.revision, page.next_start) if page.next_start else ""
     remaining = page.remaining if selection.everything else None
-    metadata = list_metadata(page.revision, continue_=token, remaining=remaining, always_continue=always_continue)
+    metadata = list_metadata(
+        page.revision, continue_=token, remaining=remaining, shard=selection.shard, self_described=self_described
+    )
     return Listed(page.items, metadata)

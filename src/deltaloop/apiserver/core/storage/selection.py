@@ -1,7 +1,6 @@
 """Label and field selectors of lists and watches.
 
-Terms about the same label or field are merged once. The cost per object therefore depends on the number of its labels
-and selected fields but not on the number of terms, so a request with hundreds of terms does not slow down others.
+Terms about the same label or field are merged, so that hundreds of terms do not make each object slow.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ from deltaloop.api.errors import InvalidSelectorError, MalformedObjectError
 from deltaloop.api.path import Path, field_path
 from deltaloop.api.resource import Resource
 from deltaloop.api.selectors import FieldSelector, LabelSelector, Requirement, label_integer
+from deltaloop.api.shard_selector import ShardSelector
+from deltaloop.apiserver.core.wire.shard_selectors import parse_shard_selector
 
 ALWAYS_SELECTABLE: Final = ("metadata.name", "metadata.namespace")
 
@@ -65,7 +66,6 @@ class LabelTest:
                 self._compared[key] = (max(more, bound), less) if term.operator == ">" else (more, min(less, bound))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether labels satisfy all terms."""
         if len(self._required) > len(labels):
             return False
         for key, wanted in self._required.items():
@@ -91,14 +91,13 @@ def _is_between(label: str, more: int, less: int) -> bool:
 
 @final
 class Selection:
-    """Predicate with a label and a field selector."""
+    __slots__ = ("_else", "_label_test", "_paths", "_wanted", "fields", "labels", "shard")
 
-    __slots__ = ("_else", "_label_test", "_paths", "_wanted", "fields", "labels")
-
-    def __init__(self, labels: LabelSelector, fields: FieldSelector) -> None:
+    def __init__(self, labels: LabelSelector, fields: FieldSelector, shard: ShardSelector | None = None) -> None:
         """Keep selectors whose fields were validated (``FieldSelector.check_supported``)."""
         self.labels: LabelSelector = labels
         self.fields: FieldSelector = fields
+        self.shard: ShardSelector | None = shard
         self._paths: dict[str, Path] = {
             name: field_path(_stored_path(name)) for name in fields.fields if name not in ALWAYS_SELECTABLE
         }
@@ -110,12 +109,18 @@ class Selection:
         self._else: dict[str, Path] = {name: field_path(_ELSE[name]) for name in fields.fields if name in _ELSE}
 
     @classmethod
-    def parse(cls, labels: str, fields: str, *, supported: tuple[str, ...] = (), refusal: str = "") -> Selection:
-        """Parse both selectors.
+    def parse(
+        cls,
+        labels: str,
+        fields: str,
+        *,
+        shard: str = "",
+        supported: tuple[str, ...] = (),
+        refusal: str = "",
+    ) -> Selection:
+        """Parse the selectors; raises InvalidSelectorError, and ApiError for the shard.
 
-        ``supported`` are the selectable fields in addition to name and namespace. ``refusal`` is the error text for
-        other fields, with ``{}`` for the field, or empty for the default. Raises InvalidSelectorError if a selector is
-        invalid or a field is not selectable.
+        ``supported`` are fields in addition to name and namespace, and ``refusal`` is the error text for others.
         """
         field_selector = FieldSelector.parse(fields)
         if refusal:
@@ -123,15 +128,16 @@ class Selection:
                 if requirement.field not in (*ALWAYS_SELECTABLE, *supported):
                     raise InvalidSelectorError(refusal.format(requirement.field))
         field_selector.check_supported((*ALWAYS_SELECTABLE, *supported))
-        return cls(LabelSelector.parse(labels), field_selector)
+        labelled = LabelSelector.parse(labels)
+        return cls(labelled, field_selector, parse_shard_selector(shard) if shard else None)
 
     @property
     def everything(self) -> bool:
-        """Whether all objects match."""
-        return self.labels.empty and self.fields.empty
+        return self.labels.empty and self.fields.empty and self.shard is None
 
     def matches(self, obj: Resource) -> bool:
-        """Return whether an object matches."""
+        if self.shard is not None and not self.shard.matches(obj):
+            return False
         if not self.labels.empty and not self._label_test.matches(obj.metadata.labels):
             return False
         for name, (wanted, unwanted) in self._wanted.items():

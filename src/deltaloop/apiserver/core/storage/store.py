@@ -1,19 +1,13 @@
 """Store with sorted keys, a global revision, and a window of past changes.
 
-Each write increments the revision and appends one ``StoredChange``, so changes have consecutive revisions. The state at
-revision R is the current state with all changes after R undone, newest first. The window of changes is limited in
-number and bytes. ``compacted`` is the last revision whose change was dropped, so the limits are:
+Each write appends one ``StoredChange``, so changes have consecutive revisions. The state at revision R is the current
+state with all changes after R undone. ``compacted`` is the last revision whose change was dropped from the window:
 
     exact reads:  compacted <= R <= revision          watches: compacted <= R
 
-Objects are stored as JSON **without** ``kind`` and ``apiVersion``, because lists of built-in kinds omit them.
-``encoding.py`` prepends them for single objects, custom resources and watch events in any version. Custom resources
-keep the ``apiVersion`` in which they are stored. Keys are sorted, so that equal objects have equal bytes.
-
-Keys are ``namespace/name`` or ``name`` and are compared as text like in etcd: ``a-b/x`` sorts before ``a/x``.
-
-An attached ``Journal`` (``history``) receives each change and each change that leaves the window. Its records are
-sufficient to restore the store with its window (``restore``).
+Objects are stored as JSON **without** ``kind`` and ``apiVersion``, which ``encoding.py`` prepends; custom resources
+keep the ``apiVersion`` in which they are stored. Keys of objects are sorted, so that equal objects have equal bytes.
+Store keys (``namespace/name``) are compared as text like in etcd: ``a-b/x`` sorts before ``a/x``.
 
 Source: etcd's revisions and compaction; apiserver pkg/storage/etcd3/store.go.
 """
@@ -47,11 +41,7 @@ _BUMP: Final = 1_000_000
 class Page:
     """Page of a list.
 
-    Attributes:
-        items: Objects in key order.
-        revision: Revision of the state.
-        next_start: Start of the next page, relative to the listed range. Empty on the last page.
-        remaining: Number of keys after this page, regardless of selectors.
+    ``next_start`` is relative to the range and empty on the last page, ``remaining`` ignores selectors.
     """
 
     items: tuple[Resource, ...]
@@ -92,10 +82,9 @@ class _Table:
 
 
 def encode_object(fields: Mapping[str, object], *, resource_version: str) -> bytes:
-    """Encode an object for the store: sorted keys, with the resource version, without ``kind`` and ``apiVersion``.
+    """Encode an object for the store: sorted keys, with the resource version unless it is empty (dry run).
 
-    An ``apiVersion`` without a ``kind`` is kept as the first key, because it is the stored version of a custom
-    resource. An empty resource version is omitted, for example in a dry run.
+    An ``apiVersion`` without a ``kind`` stays the first key, because it is the stored version of a custom resource.
     """
     kept = {name: value for name, value in fields.items() if name not in ("kind", "apiVersion")}
     metadata = {**mapping(fields["metadata"]), "resourceVersion": resource_version}
@@ -115,8 +104,6 @@ def check_size(raw: bytes) -> None:
 
 
 class Objects(ABC):
-    """Stored objects for a write, either of the store or of a draft."""
-
     @property
     @abstractmethod
     def revision(self) -> int:
@@ -143,9 +130,9 @@ class Objects(ABC):
         """Return the number of a resource's objects."""
 
     def create(self, resource: str, key: str, fields: Mapping[str, object], *, any_size: bool = False) -> Resource:
-        """Write a new object. ``any_size`` skips the size check, because the size was already checked.
+        """Write a new object; ``any_size`` means that the size was already checked.
 
-        Raises KeyExistsError if the object exists, and OversizedError if it is too large.
+        Raises KeyExistsError, and OversizedError if it is too large.
         """
         if self.get(resource, key) is not None:
             raise KeyExistsError(f"{resource} {key}")
@@ -154,10 +141,9 @@ class Objects(ABC):
     def update(
         self, resource: str, key: str, fields: Mapping[str, object], *, always: bool = False, any_size: bool = False
     ) -> Resource:
-        """Write a changed object, or return the current object if only the order of keys differs.
+        """Write a changed object, or return the current object if only the order of keys differs and not ``always``.
 
-        ``always`` also writes an unchanged object, and ``any_size`` skips the size check. Raises KeyMissingError if the
-        object does not exist, and OversizedError if it is too large.
+        Raises KeyMissingError, and OversizedError if it is too large.
         """
         current = self._expect(resource, key)
         if not always and encode_object(fields, resource_version=current.resource_version) == current.raw:
@@ -182,12 +168,9 @@ class Objects(ABC):
 
 @final
 class Renumbered:
-    """Encoded object whose revision can be replaced."""
-
     __slots__ = ("_raw", "_revision")
 
     def __init__(self, raw: bytes, revision: str) -> None:
-        """Keep an encoded object with a unique placeholder revision."""
         self._raw = raw
         self._revision = f'"resourceVersion":"{revision}"'.encode()
 
@@ -204,10 +187,8 @@ class StoreState:
     """Snapshot of a store; the objects are shared because they are immutable.
 
     Attributes:
-        revision: Revision of the last write.
         compacted: Last revision that has left the window.
         tables: Objects and sorted keys of each resource.
-        changes: Window of changes.
         dropped: Last change of each resource that has left the window.
     """
 
@@ -242,13 +223,12 @@ class RevisionStore(Objects):
         self._journal: Journal | None = None
 
     def attach(self, journal: Journal) -> None:
-        """Report all future changes to a journal."""
         self._journal = journal
 
     def restore(self, records: Iterable[Record], *, revision: int, compacted: int) -> None:
-        """Restore an empty store from a journal's records, which are sorted by revision.
+        """Restore an empty store from a journal's sorted records.
 
-        Raises ValueError if the store is not empty or if records are missing.
+        Raises ValueError if it is not empty or some are missing.
         """
         if self._revision != 1 or self._tables:
             raise ValueError("only an empty store can be restored")
@@ -287,7 +267,6 @@ class RevisionStore(Objects):
         return copy
 
     def state(self) -> StoreState:
-        """Return a snapshot, which later writes do not change."""
         return StoreState(
             revision=self._revision,
             compacted=self._compacted,
@@ -297,10 +276,7 @@ class RevisionStore(Objects):
         )
 
     def begin_with(self, state: StoreState) -> None:
-        """Fill an empty store from a snapshot of a store with the same window.
-
-        Raises ValueError if the store is not empty.
-        """
+        """Fill an empty store from a snapshot of a store with the same window, or raise ValueError."""
         if self._revision != 1 or self._tables:
             raise ValueError("only an empty store can begin with what another one has held")
         self._revision, self._compacted = state.revision, state.compacted
@@ -314,17 +290,14 @@ class RevisionStore(Objects):
 
     @property
     def revision(self) -> int:
-        """Revision of the last write."""
         return self._revision
 
     @property
     def size(self) -> int:
-        """Total size of the stored objects in bytes."""
         return self._size
 
     @property
     def compacted(self) -> int:
-        """The oldest revision for exact reads and watches."""
         return self._compacted
 
     @property
@@ -337,10 +310,6 @@ class RevisionStore(Objects):
         return f"<RevisionStore {count} objects at {self._revision}, {len(self._changes)} changes kept>"
 
     def get(self, resource: str, key: str, *, at: int | None = None) -> Resource | None:
-        """Return the current object or the object at a revision, or None if it does not exist.
-
-        Raises CompactedError if ``at`` is too old.
-        """
         table = self._tables.get(resource)
         found = table.objects.get(key) if table is not None else None
         if at is None or at >= self._revision:
@@ -353,7 +322,6 @@ class RevisionStore(Objects):
         return found
 
     def delete(self, resource: str, key: str) -> StoredChange:
-        """Delete an object, or raise KeyMissingError if it does not exist."""
         current = self._expect(resource, key)
         self._tables[resource].remove(key)
         return self._append(resource, key, current, None)
@@ -370,9 +338,7 @@ class RevisionStore(Objects):
     ) -> Page:
         """Return one page of a resource's objects, or raise CompactedError if ``at`` is too old.
 
-        ``prefix`` limits the keys, for example ``default/``, and ``start`` is the first key, relative to the prefix.
-        Objects that ``matches`` rejects do not count for ``limit``, which is 0 for all. ``at`` None is the current
-        revision.
+        ``start`` is relative to the prefix. Objects that ``matches`` rejects do not count for ``limit`` (0 for all).
 
         Source: apiserver pkg/storage/etcd3/store.go, ``GetList``: pages end where keys are left, matching or not.
         """
@@ -395,7 +361,6 @@ class RevisionStore(Objects):
         return Page(tuple(items), revision, order[position - 1][len(prefix) :] + "\0", last - position)
 
     def count(self, resource: str) -> int:
-        """Return the number of a resource's objects."""
         table = self._tables.get(resource)
         return len(table.order) if table is not None else 0
 
@@ -405,14 +370,10 @@ class RevisionStore(Objects):
         return () if table is None else tuple(table.objects[key] for key in sorted(table.being_deleted))
 
     def resources(self) -> tuple[str, ...]:
-        """Return the resources that have objects."""
         return tuple(name for name, table in self._tables.items() if table.order)
 
     def changes_after(self, revision: int, *, limit: int = 1000) -> tuple[StoredChange, ...]:
-        """Return the changes after a revision, oldest first, or none for a future revision.
-
-        Raises CompactedError if the revision is too old.
-        """
+        """Return the changes after a revision, none for a future one, or raise CompactedError."""
         if revision < self._compacted:
             raise CompactedError(revision, self._compacted)
         missing = self._revision - revision
@@ -422,7 +383,6 @@ class RevisionStore(Objects):
         return tuple(reversed(tuple(newest_first)))[:limit]
 
     def compact(self, revision: int) -> None:
-        """Drop the changes up to a revision."""
         while self._changes and self._changes[0].revision <= revision:
             self._drop_oldest()
 
@@ -439,7 +399,6 @@ class RevisionStore(Objects):
         return tuple([change for change in self._newer_than(after) if change.resource == resource])[::-1]
 
     def has_dropped(self, resource: str, *, after: int) -> bool:
-        """Return whether the history of a resource after a revision is incomplete."""
         return max(self._dropped.get(resource, 0), self._renumbered_at) > after
 
     def restore_backup(self, revision: int) -> None:
@@ -448,7 +407,7 @@ class RevisionStore(Objects):
         The revision jumps by a million and the history is cleared, so that earlier watches and tokens are too old.
         Objects keep their resource versions. Raises CompactedError if the revision is too old.
 
-        Source: etcd's documentation, "Restoring with revision bump" (``--bump-revision``, ``--mark-compacted``).
+        Source: etcd's documentation, "Restoring with revision bump".
         """
         if revision < self._compacted:
             raise CompactedError(revision, self._compacted)
@@ -470,8 +429,7 @@ class RevisionStore(Objects):
     def renumber(self, *, revision: int = 1) -> None:
         """Renumber the objects from a revision, like after a move to a new etcd, so resource versions decrease.
 
-        Objects are numbered in the order of their last writes. The history is cleared, so earlier watches and tokens
-        are meaningless.
+        The order of last writes stays. The history is cleared, so earlier watches and tokens are meaningless.
         """
         places = [(name, key) for name, table in self._tables.items() for key in table.order]
         places.sort(key=lambda place: int(self._tables[place[0]].objects[place[1]].resource_version))

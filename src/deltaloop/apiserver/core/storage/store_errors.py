@@ -23,12 +23,6 @@ class KeyMissingError(StoreError):
 
 @final
 class OversizedError(StoreError):
-    """Object that exceeds the size of an etcd request.
-
-    Attributes:
-        size: Size of the request in bytes.
-    """
-
     def __init__(self, size: int) -> None:
         super().__init__(f"a request must have at most {MAX_REQUEST} bytes, got {size}")
         self.size = size
@@ -36,13 +30,6 @@ class OversizedError(StoreError):
 
 @final
 class CompactedError(StoreError):
-    """Revision that is older than the window.
-
-    Attributes:
-        revision: Requested revision.
-        compacted: Oldest readable revision.
-    """
-
     def __init__(self, revision: int, compacted: int) -> None:
         super().__init__(f"revision {revision} is older than {compacted}, the oldest that is kept")
         self.revision = revision

@@ -1,7 +1,7 @@
 """Size of the etcd request for an object on a real server.
 
-Custom resources, CRDs and APIServices are stored as JSON, and other kinds as protobuf, which is smaller. The protobuf
-size is estimated from the types, with an error of a few bytes per field.
+Custom resources, CRDs and APIServices are JSON there, and other kinds protobuf, whose size is estimated from the types
+with an error of a few bytes per field.
 
 Source: etcd server/etcdserver/v3_server.go (``MaxRequestBytes``); apiserver pkg/storage/etcd3.
 """
@@ -26,12 +26,10 @@ _FRAME: Final = 4  # number and length of a field
 
 
 def protobuf_size(node: TypeNode, fields: Mapping[str, object]) -> int:
-    """Return the approximate protobuf size of a built-in object in bytes."""
     return _ENVELOPE + _size(node, fields)
 
 
 def request_size(size: int) -> int:
-    """Return the size of the request for an object of this size."""
     return size + _REST
 
 

@@ -1,7 +1,7 @@
 """State of one watch: initial events, changes filtered by selectors, bookmarks, and the end.
 
-A watcher has no buffer. It has a cursor into the store's window of changes, and produces the next events when the
-connection can send them. A watcher that falls behind the window ends with 410 Expired. States:
+A watcher has a cursor into the store's window of changes instead of a buffer. If it falls behind the window, it ends
+with 410 Expired. States:
 
     WAITING ──(store reached the requested revision)──▶ INITIAL ──(all sent)──▶ CHANGES ──(deadline)──▶ ENDED
     └──(3 s passed: ERROR 504)──▶ ENDED              CHANGES ──(cursor left the window: ERROR 410)──▶ ENDED
@@ -50,13 +50,8 @@ class WatchPlan:
     """Parameters of a watch.
 
     Attributes:
-        resource: Plural and group.
-        prefix: Prefix of the keys, for example ``default/``.
-        selection: Selectors.
         revision: Start revision. 0 for the current state.
-        initial_events: Whether to send the state first.
         announce_end: Whether to mark the end of the initial events by a bookmark.
-        bookmarks: Whether to send bookmarks.
         stale_at: Injected fault: revision of the initial state, like on a server with a slow cache. None for the
             current state. It does not affect watches from a newer revision.
     """
@@ -74,9 +69,8 @@ class WatchPlan:
 def plan_watch(query: ListQuery, *, resource: str, prefix: str, selection: Selection) -> WatchPlan:
     """Convert a valid query to a plan.
 
-    By default, a watch from no version or "0" gets initial events, like on the real server since WatchList. It then
-    also gets the closing bookmark if it allows bookmarks. Raises ApiError, 500 without a reason, for an invalid
-    resource version.
+    By default, a watch from no version or "0" gets initial events, like on the real server since WatchList, with the
+    closing bookmark if it allows bookmarks. Raises ApiError 500 for an invalid resource version.
     """
     revision = parse_revision(query.resource_version)
     if revision is None:
@@ -96,10 +90,7 @@ def plan_watch(query: ListQuery, *, resource: str, prefix: str, selection: Selec
 
 
 def watch_seconds(query: ListQuery, *, random: float) -> float:
-    """Return the duration of a watch in seconds: the requested timeout, or 30 to 60 minutes.
-
-    Source: apiserver pkg/endpoints/handlers/get.go, ``MinRequestTimeout``.
-    """
+    """Return the duration of a watch in seconds: the requested timeout, or 30 to 60 minutes (``MinRequestTimeout``)."""
     if query.timeout_seconds is not None and query.timeout_seconds > 0:
         return float(query.timeout_seconds)
     return MIN_TIMEOUT * (1.0 + random)
@@ -118,19 +109,13 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Events of a watcher up to a revision."""
-
     sightings: tuple[Sighting, ...]
     end: int
 
 
 @final
 class ChangeReader:
-    """Reader of the store's changes that watchers at the same position share.
-
-    After a change, most watchers of a resource are at the same position, so their events are computed once. A few
-    results are cached until the store changes.
-    """
+    """Reader that watchers at the same position share, so that events are computed once per change."""
 
     def __init__(self, store: Timeline) -> None:
         self._store = store
@@ -195,11 +180,7 @@ class Watcher:
         bookmark_interval: float = 60.0,
         changes: ChangeReader | None = None,
     ) -> None:
-        """Start a watch of a store or view.
-
-        ``now`` is in seconds on the caller's clock, and ``seconds`` is the maximum duration. ``changes`` is a reader
-        that is shared with other watchers. None creates a separate reader.
-        """
+        """Start a watch; ``now`` and ``seconds`` (the maximum duration) are on the caller's clock."""
         self._store = store
         self._changes = changes or ChangeReader(store)
         self._plan = plan
@@ -217,12 +198,10 @@ class Watcher:
 
     @property
     def ended(self) -> bool:
-        """Whether the watch has ended, so that the stream can be closed."""
         return self._phase is _Phase.ENDED
 
     @property
     def cursor(self) -> int:
-        """The last processed revision."""
         return self._cursor
 
     def __repr__(self) -> str:

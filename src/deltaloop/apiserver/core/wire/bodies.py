@@ -20,7 +20,6 @@ _YAML: Final = ("application/yaml", "application/x-yaml", "text/yaml")
 
 
 def media_type_of(content_type: str) -> str:
-    """Return a content type without its parameters."""
     return content_type.partition(";")[0].strip().lower()
 
 
@@ -30,11 +29,8 @@ class SentBody:
     """Body of a request.
 
     Attributes:
-        raw: Uncompressed bytes.
-        content_type: ``Content-Type`` of the request.
         type_of: Function that finds the type of a built-in kind. None if protobuf is not allowed.
         api_version: API version of a protobuf object that does not specify one.
-        kind: Kind of such an object.
         repeated: Messages about duplicate keys after decoding YAML. None for other formats.
     """
 
@@ -62,11 +58,7 @@ class SentBody:
         return media_type
 
     def decode(self) -> dict[str, object]:
-        """Return the object in the body.
-
-        Raises UnsupportedMediaTypeError for an unsupported media type, and BadRequestError if the body cannot be
-        decoded or is not an object. Messages contain the position but not the data.
-        """
+        """Return the object in the body, or raise UnsupportedMediaTypeError or BadRequestError without the data."""
         media_type, raw = self.checked_media_type(), self.raw
         try:
             if media_type == protobuf.CONTENT_TYPE and self.type_of is not None:

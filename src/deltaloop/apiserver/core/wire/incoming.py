@@ -1,8 +1,7 @@
 """Memory limits for request bodies, webhook responses and large response bodies.
 
 The first bytes of each received body are free, so that slow clients with large bodies do not block small requests.
-Large response bodies stay in memory until slow clients have read them. Equal responses share one copy, for example when
-many informers restart. If different responses exceed the limit, clients must retry.
+Equal responses share one copy, for example when many informers restart. Above the limit, clients must retry.
 """
 
 from __future__ import annotations
@@ -15,8 +14,6 @@ MOST_BYTES: Final = 64 * 1024 * 1024
 
 @final
 class Incoming:
-    """Account of the received bodies of one server."""
-
     __slots__ = ("_held", "_most")
 
     def __init__(self, *, most: int = MOST_BYTES) -> None:
@@ -26,11 +23,9 @@ class Incoming:
 
     @property
     def held(self) -> int:
-        """Used bytes, without the free bytes."""
         return self._held
 
     def lease(self) -> Lease:
-        """Create the account of one body."""
         return Lease(self)
 
     def take(self, count: int) -> bool:
@@ -41,14 +36,11 @@ class Incoming:
         return True
 
     def give_back(self, count: int) -> None:
-        """Release bytes."""
         self._held -= count
 
 
 @final
 class Lease:
-    """Account of one body."""
-
     __slots__ = ("_incoming", "_taken")
 
     def __init__(self, incoming: Incoming) -> None:
@@ -79,8 +71,6 @@ MOST_OUTGOING: Final = 256 * 1024 * 1024
 
 @final
 class Outgoing:
-    """Account of the bodies of one server that are being sent."""
-
     __slots__ = ("_held", "_most", "_readers")
 
     def __init__(self, *, most: int = MOST_OUTGOING) -> None:
@@ -91,7 +81,6 @@ class Outgoing:
 
     @property
     def held(self) -> int:
-        """Total bytes of the bodies."""
         return self._held
 
     def take(self, body: bytes) -> bytes | None:

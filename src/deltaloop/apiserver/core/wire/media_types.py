@@ -1,6 +1,4 @@
-"""Parsing of Accept headers.
-
-Clauses are sorted by quality and then by position: ``a;q=0.5, b`` prefers ``b``. Clauses with ``q=0`` are dropped.
+"""Parsing of Accept headers; clauses are sorted by quality and then by position, without ``q=0``.
 
 Source: apiserver pkg/endpoints/handlers/negotiation; goautoneg.
 """
@@ -26,20 +24,15 @@ class AcceptClause:
 
     @property
     def accepts_json(self) -> bool:
-        """Whether the clause includes JSON."""
         return self.media_type in ("application/json", "application/*", "*/*")
 
     @property
     def is_yaml(self) -> bool:
-        """Whether the clause is YAML."""
         return self.media_type == YAML
 
 
 def wants_lines(pretty: str, user_agent: str) -> bool:
-    """Return whether to indent JSON: on request, and for browsers, curl and Wget.
-
-    Source: apiserver pkg/endpoints/handlers/negotiation/negotiate.go (``isPrettyPrint``).
-    """
+    """Return whether to indent JSON: on request, and for browsers, curl and Wget (``isPrettyPrint``)."""
     if pretty:
         return pretty in _TRUE
     return user_agent.startswith(_FOR_PEOPLE)

@@ -1,17 +1,14 @@
 r"""Decoding of Kubernetes' protobuf bodies into the JSON that a Go client would have sent.
 
-A body is ``k8s\0`` and a ``runtime.Unknown`` with API version, kind and the message. The message is decoded by the type
-of its kind. Go's struct tags determine the fields that are omitted:
+A body is ``k8s\0`` and a ``runtime.Unknown`` with API version, kind and the message. Go's struct tags determine the
+fields that are omitted:
 
     a pointer, a list, a map     omitted when not sent (null if Go has no ``omitempty``)
     a scalar                     omitted when empty, sent or not, because Go's protobuf always sends it
     a struct                     never omitted: an empty struct is ``{}`` with the fields that are always written
 
-Therefore ``{"status": {}}`` comes from a client without a status, like in JSON. Parts of a message that is sent twice
-are merged, and unknown fields are skipped.
-
-A body has at most 3 MiB, but two bytes can represent an object with ten fields. The number of values and the nesting
-depth are therefore limited.
+Parts of a message that is sent twice are merged, and unknown fields are skipped. The number of values and the depth are
+limited, because two bytes can represent an object with ten fields.
 
 Source: apimachinery pkg/runtime/serializer/protobuf; apiserver pkg/endpoints/handlers (``transformDecodeError``).
 """
@@ -57,8 +54,7 @@ def decode_body(
 ) -> dict[str, object]:
     """Decode a complete body, or raise BadRequestError in the real server's words, without the data.
 
-    ``type_of`` finds the type of a kind. ``api_version`` and ``kind`` apply to an object that does not specify them,
-    and ``kind`` also appears in error messages. ``max_values`` limits the number of fields and structs.
+    ``api_version`` and ``kind`` apply to an object without them; ``max_values`` limits fields and structs.
     """
     try:
         own_version, own_kind, spans = _read_envelope(body)
@@ -142,7 +138,6 @@ class _Reading:
         return written
 
     def _value(self, node: TypeNode, spans: list[Span], depth: int) -> object:
-        """Return a value that is a message."""
         carrier = node.carrier or MESSAGES.get(node.form)
         if carrier is None:
             return self.message(node, spans, depth=depth + 1)

@@ -1,7 +1,6 @@
 """Decoding of protobuf scalars and of types with special JSON.
 
-A special type is an ordinary message whose content a function converts to JSON. The value of a type with a carrier is
-the last field of the carrier that is set.
+The value of a type with a carrier is the last field of the carrier that is set.
 
 Source: the ``MarshalJSON`` and ``Unmarshal`` of apimachinery's ``Time``, ``MicroTime``, ``Quantity``, ``IntOrString``
 and ``RawExtension``, of apiextensions' ``JSONSchemaPropsOr...``.
@@ -32,12 +31,10 @@ from deltaloop.schemas.nesting import TooDeepError, decode_json
 from deltaloop.schemas.types import Form, TypeNode
 
 Sent: TypeAlias = Mapping[str, object]
-"""Sent fields of a special message."""
 
 WIRE_TYPES: Final[Mapping[str, int]] = {
     "string": LENGTH, "bytes": LENGTH, "boolean": VARINT, "int32": VARINT, "int64": VARINT, "number": FIXED64,
 }  # fmt: skip
-"""Wire types of scalars by form."""
 NUMBERS: Final = frozenset({"boolean", "int32", "int64"})
 """Forms that can be packed in a list."""
 ZEROS: Final[Mapping[str, object]] = {"string": "", "bytes": "", "boolean": False, "int32": 0, "int64": 0, "number": 0}
@@ -56,7 +53,6 @@ MESSAGES: Final[Mapping[str, TypeNode]] = {
     "intstr": _message("intorstring", type="int64", intVal="int32", strVal="string"),
     "any": _message("json", raw="string"),
 }
-"""Messages of special types by form."""
 
 _NO_TIME: Final = -62_135_596_800  # the first second of year 1, Go's zero time
 _LARGEST_PLAIN_FLOAT: Final = 1e21  # Go writes larger floats with an exponent
@@ -81,7 +77,7 @@ def read_number(kind: str, value: int) -> int | bool:
 def read_scalar(data: bytes, kind: str, name: str, sent: WireField) -> object:
     """Return a scalar; invalid UTF-8 becomes replacement characters, like in Go's JSON.
 
-    Raises MalformedMessageError for a wrong wire type or a value that JSON cannot represent.
+    Raises MalformedMessageError.
     """
     _, wire_type, value, (begin, end) = sent
     check_wire_type(wire_type, WIRE_TYPES[kind], name)

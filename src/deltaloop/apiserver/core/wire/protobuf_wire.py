@@ -3,8 +3,7 @@
     0 varint    an int            1 fixed64, 5 fixed32    a span of 8 or 4 bytes
     2 length    a span            3 group                 a span up to its end, 4
 
-A span is the position of a value in the data, so no data is copied. Decoding is not recursive. Errors have the real
-server's messages and do not contain the data.
+A span is the position of a value in the data, so no data is copied. Decoding is not recursive.
 
 Source: protobuf.dev, "Encoding"; the generated ``Unmarshal`` and ``skipGenerated`` of k8s.io/api.
 """
@@ -42,10 +41,7 @@ def signed(value: int, bits: int) -> int:
 
 
 def read_varint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """Return a 64-bit varint and its end.
-
-    Raises MalformedMessageError if it is truncated or longer than 10 bytes.
-    """
+    """Return a 64-bit varint and its end; raises MalformedMessageError if it is truncated or longer than 10 bytes."""
     value = shift = 0
     while shift < 64:
         if at >= end:
@@ -60,7 +56,6 @@ def read_varint(data: bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def read_varints(data: bytes, span: Span) -> Iterator[int]:
-    """Yield the varints of a packed field."""
     at, end = span
     while at < end:
         value, at = read_varint(data, at, end)
@@ -68,10 +63,7 @@ def read_varints(data: bytes, span: Span) -> Iterator[int]:
 
 
 def read_fields(data: bytes, span: Span, *, message: str) -> Iterator[WireField]:
-    """Yield the fields of a message in wire order; ``message`` is its name for errors.
-
-    Raises MalformedMessageError during iteration.
-    """
+    """Yield the fields of a message in wire order, or raise MalformedMessageError during iteration."""
     at, end = span
     while at < end:
         tag, at = read_varint(data, at, end)

@@ -1,7 +1,5 @@
 """Facts about a request for authorization, fault injection and the audit log.
 
-A path below a group and version belongs to a resource, even if it is not served. The verbs are:
-
     GET a collection   list, or watch          POST    create
     GET an object      get                     PUT     update          PATCH   patch
     DELETE an object   delete                  DELETE a collection     deletecollection
@@ -39,13 +37,7 @@ def authenticated(name: str, *groups: str, uid: str = "", extra: Mapping[str, tu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestInfo:
-    """Parsed request.
-
-    Attributes:
-        verb: Verb from the table above.
-        path: Path as sent, without the query.
-        resource: Parsed path below a group and version. None for other paths.
-    """
+    """Parsed request; ``path`` is as sent, without the query, and ``resource`` is None for non-resource paths."""
 
     verb: str
     path: str
@@ -53,7 +45,6 @@ class RequestInfo:
 
     @property
     def group_resource(self) -> str:
-        """Plural and group, for example ``deployments.apps``. Empty for other paths."""
         if self.resource is None:
             return ""
         return f"{self.resource.plural}.{self.resource.group}" if self.resource.group else self.resource.plural
@@ -75,10 +66,7 @@ def describe(method: str, path: str, segments: tuple[str, ...], query: Mapping[s
 
 
 def selected_name(info: RequestInfo, query: Mapping[str, str]) -> str:
-    """Return the single name that a request is limited to, from its path or field selector, or an empty string.
-
-    A permission to watch one object by name therefore includes ``fieldSelector=metadata.name=x``.
-    """
+    """Return the single name of a request, from its path or ``fieldSelector=metadata.name=x``, or an empty string."""
     if info.resource is None or info.resource.name or info.verb not in ("list", "watch", "deletecollection"):
         return info.resource.name if info.resource is not None else ""
     match = _NAME_SELECTOR.search(query.get("fieldSelector", ""))
@@ -86,7 +74,6 @@ def selected_name(info: RequestInfo, query: Mapping[str, str]) -> str:
 
 
 def wanted_by(user: User, info: RequestInfo, query: Mapping[str, str]) -> Attributes:
-    """Return the permission that a request needs."""
     path = info.resource
     if path is None:
         return Attributes(user=user, verb=info.verb, path=info.path)

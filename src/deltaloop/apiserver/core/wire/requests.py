@@ -4,8 +4,7 @@
     .../RESOURCE[/NAME[/SUBRESOURCE]]    without a namespace   .../namespaces/NS/RESOURCE[...]  with a namespace
     .../watch/...                        old form of ?watch=true
 
-``namespaces`` is also a resource with the paths ``namespaces/x``, ``namespaces/x/status`` and
-``namespaces/x/finalize``.
+``namespaces`` is also a resource with ``namespaces/x``, ``namespaces/x/status`` and ``namespaces/x/finalize``.
 
 Source: apiserver pkg/endpoints/request/requestinfo.go; apimachinery pkg/apis/meta/internalversion/validation.
 """
@@ -31,16 +30,7 @@ _MOST_DIGITS: Final = 20  # of a 64-bit number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourcePath:
-    """Path below a group and version.
-
-    Attributes:
-        group: API group. Empty for the core group.
-        plural: Plural of the resource. Empty for the group version.
-        namespace: Namespace, or an empty string.
-        name: Name of an object, or an empty string.
-        subresource: Subresource, or an empty string.
-        watch: Whether the path has the old form with ``/watch/``.
-    """
+    """Path below a group and version; missing parts are empty, and ``watch`` is the old form with ``/watch/``."""
 
     group: str
     version: str
@@ -52,16 +42,12 @@ class ResourcePath:
 
 
 def path_segments(path: str) -> tuple[str, ...]:
-    """Return the parts of a path, each decoded."""
     segments = path.strip("/").split("/")
     return tuple(map(unquote, segments) if "%" in path else segments)
 
 
 def parse_path(segments: tuple[str, ...]) -> ResourcePath | None:
-    """Parse a path, or return None if it is not below a group and version.
-
-    ``segments`` are decoded individually, so they can contain slashes.
-    """
+    """Parse a path, or return None if it is not below a group and version; segments can contain slashes."""
     if len(segments) >= 2 and segments[0] == "api":
         group, version, rest = "", segments[1], segments[2:]
     elif len(segments) >= 3 and segments[0] == "apis":
@@ -95,6 +81,7 @@ class ListQuery:
 
     label_selector: str = ""
     field_selector: str = ""
+    shard_selector: str = ""
     resource_version: str = ""
     resource_version_match: str = ""
     limit: int = 0
@@ -110,6 +97,7 @@ def parse_list_query(query: Mapping[str, str]) -> ListQuery:
     return ListQuery(
         label_selector=query.get("labelSelector", ""),
         field_selector=query.get("fieldSelector", ""),
+        shard_selector=query.get("shardSelector", ""),
         resource_version=query.get("resourceVersion", ""),
         resource_version_match=query.get(_MATCH, ""),
         limit=max(0, parse_integer(query.get("limit", "0") or "0")),
@@ -130,10 +118,7 @@ def named_query(query: ListQuery, name: str) -> ListQuery:
 
 
 def check_list_query(query: ListQuery) -> None:
-    """Reject invalid combinations for a list.
-
-    Raises InvalidError for the options, and BadRequestError for a resource version with a continue token.
-    """
+    """Reject invalid combinations for a list (BadRequestError for a version with a continue token)."""
     errors: list[SchemaError] = []
     match = query.resource_version_match
     if query.send_initial_events is not None:
@@ -154,10 +139,7 @@ def check_list_query(query: ListQuery) -> None:
 
 
 def check_watch_query(query: ListQuery) -> None:
-    """Reject invalid combinations for a watch.
-
-    Raises InvalidError for the options, and ApiError, 500 without a reason, for an invalid resource version.
-    """
+    """Reject invalid combinations for a watch by InvalidError, or ApiError 500 for an invalid resource version."""
     check_revision(query.resource_version)
     errors: list[SchemaError] = []
     match = query.resource_version_match
@@ -197,10 +179,7 @@ def _is_number(text: str) -> bool:
 
 
 def check_revision(text: str) -> int:
-    """Return the resource version of a get or watch as a number.
-
-    Raises ApiError, 500 without a reason like the real server, if it is invalid.
-    """
+    """Return the resource version of a get or watch, or raise ApiError 500, like the real server, if it is invalid."""
     revision = parse_revision(text)
     if revision is None:
         raise status_errors.unexplained(f'resourceVersion: Invalid value: "{text[:64]}": {revision_error(text)}')

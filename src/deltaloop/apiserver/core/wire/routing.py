@@ -1,10 +1,5 @@
 """Routing of paths and methods to verbs of resources.
 
-    GET     collection: list, or watch      object: get
-    POST    collection: create
-    PUT     object: update                  PATCH   object: patch
-    DELETE  collection: deletecollection    object: delete
-
 An unknown path is a 404 with a Status in the server's built-in groups, and a plain text 404 elsewhere. A method that a
 path does not support is a 405. HEAD works like GET for custom resources only.
 """
@@ -26,8 +21,6 @@ _OF_COLLECTION: Final = {"GET": "list", "POST": "create", "DELETE": "deletecolle
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Verb on a resource."""
-
     served: ServedResource
     verb: str
     namespace: str = ""
@@ -38,9 +31,7 @@ class Route:
 def find_route(registry: Registry, path: ResourcePath, method: str, *, watch: bool) -> Route | None:
     """Find the route of a request, or return None for a plain text 404.
 
-    ``watch`` requests a stream. It is ignored for the path of an object without ``/watch/``. Raises
-    MethodNotAllowedError for an unsupported verb, and NotFoundError for an unknown path in a built-in group or an
-    unknown subresource of a custom resource.
+    Raises MethodNotAllowedError or NotFoundError.
     """
     served = registry.find(path.group, path.version, path.plural)
     own = registry.has_built_in(path.group)

@@ -1,12 +1,9 @@
 """Conversion of JSON to the real server's YAML: sorted keys, block style, and minimal quoting.
 
-    text with line breaks        a literal block
-    ambiguous text               double quotes: numbers, booleans (YAML 1.1, including ``y`` and ``off``), null, times
-    other text                   plain, or single quotes where plain text would have another meaning
-    keys                         letters after other characters, digits compared as numbers
+Ambiguous text (numbers, YAML 1.1 booleans, null, times) has double quotes. Keys sort letters after other characters and
+digits as numbers.
 
-Source: sigs.k8s.io/yaml v1.6.0 over go.yaml.in/yaml/v2 (``encode.go``, ``sorter.go``), whose emitter is libyaml's; so
-is PyYAML's.
+Source: sigs.k8s.io/yaml v1.6.0 over go.yaml.in/yaml/v2 (``encode.go``, ``sorter.go``).
 """
 
 from __future__ import annotations

@@ -28,12 +28,7 @@ _Entries = list[dict[str, object]]
 
 
 class Admitted(NamedTuple):
-    """Object after mutating admission.
-
-    Attributes:
-        entries: Managed fields if they are known.
-        attributes: Request attributes for plugins.
-    """
+    """Object after mutating admission."""
 
     sent: Sent
     entries: _Entries | None
@@ -55,10 +50,7 @@ class _EntriesAsSent:
         return self._found
 
     def left(self, context: WriteContext, admitted: Fields) -> _Entries:
-        """Return the entries after admission, or the previous entries with a warning if the new entries are malformed.
-
-        Source: apiserver pkg/endpoints/handlers/fieldmanager/admission.go.
-        """
+        """Return the entries after admission, or the previous entries with a warning if they are malformed."""
         if not self._was_read:
             return self()
         left = entries_of(admitted)
@@ -70,10 +62,7 @@ class _EntriesAsSent:
 
 
 def admit_new(context: WriteContext, sent: Sent, entries: _Entries | None) -> Admitted:
-    """Run mutating admission for a new object, or raise ApiError if it is rejected.
-
-    ``entries`` are the managed fields of an applied object.
-    """
+    """Run mutating admission for a new object, or raise ApiError if it is rejected."""
     as_sent = _EntriesAsSent(partial(entries_as_sent, context, None, sent), entries)
     after, wanted = shown(context, {**sent.fields, "metadata": sent.metadata}), text(sent.metadata.get("name"))
     attributes = attributes_of(context, "CREATE", wanted, after=after, entries=as_sent)
@@ -86,10 +75,7 @@ def admit_new(context: WriteContext, sent: Sent, entries: _Entries | None) -> Ad
 
 
 def admit_change(context: WriteContext, sent: Sent, before: Fields, entries: _Entries | None) -> Admitted:
-    """Run mutating admission for an update, or raise ApiError if it is rejected.
-
-    ``before`` is the current object, and ``entries`` are the managed fields of an applied object.
-    """
+    """Run mutating admission for an update, or raise ApiError if it is rejected."""
     scales = context.subresource == "scale"
     as_sent = _EntriesAsSent(partial(entries_as_sent, context, before, sent), entries)
     after = shown(context, {**sent.fields, "metadata": sent.metadata})
@@ -110,10 +96,7 @@ def admit_change(context: WriteContext, sent: Sent, before: Fields, entries: _En
 
 
 def admit_alone(context: WriteContext, attributes: AdmissionAttributes) -> Fields | None:
-    """Run admission for an object that is not stored, for example a binding; return None if it is unchanged.
-
-    Raises ApiError if it is rejected.
-    """
+    """Run admission for an object that is not stored, for example a binding; return None if it is unchanged."""
     admitted = context.admission.mutate(attributes)
     if admitted is not None:
         attributes = replace(attributes, after=admitted)
@@ -133,7 +116,6 @@ def attributes_of(
     before: Fields | None = None,
     entries: Callable[[], _Entries] = list,
 ) -> AdmissionAttributes:
-    """Return the request attributes for plugins."""
     served = context.served
     return AdmissionAttributes(
         operation=operation,
@@ -152,7 +134,6 @@ def attributes_of(
 
 
 def shown(context: WriteContext, fields: Fields) -> Fields:
-    """Return an object as its subresource represents it."""
     if context.subresource == "scale":
         return scale_of(context.served, fields, may_be_unset=True)
     return {"kind": context.served.type.kind, "apiVersion": context.served.type.api_version, **fields}

@@ -1,6 +1,6 @@
 """The verb ``apply``: create or merge an object, and store it if it changed.
 
-Source: apiserver pkg/endpoints/handlers/patch.go (``applyPatcher``); apiserver pkg/endpoints/handlers/patch.go.
+Source: apiserver pkg/endpoints/handlers/patch.go (``applyPatcher``).
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ from deltaloop.schemas.pruning import unknown_fields
 
 
 def read_applied(body: bytes) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Parse an applied object from YAML, and return it with a message for each duplicate key.
+    """Parse an applied object from YAML, with a message for each duplicate key, or raise BadRequestError.
 
-    JSON is parsed directly if it has the same meaning as YAML, because that is six times as fast. Raises
-    BadRequestError with the position but without the data.
+    JSON is parsed directly if it has the same meaning as YAML, because that is six times as fast.
     """
     repeated: list[str] = []
     try:
@@ -82,10 +81,7 @@ def apply_sent(context: WriteContext) -> tuple[Resource, int]:
 
 
 def apply(context: WriteContext, applied: dict[str, object]) -> tuple[Resource, int]:
-    """Apply an object, or a ``Scale`` to the subresource, and return the result with the HTTP status.
-
-    If ApiError is raised, no object has changed.
-    """
+    """Apply an object or ``Scale``, and return it with the HTTP status. After ApiError, no object has changed."""
     served, current = context.served, context.find()
     if current is None and context.subresource:
         raise status_errors.not_found(served.type, context.name)

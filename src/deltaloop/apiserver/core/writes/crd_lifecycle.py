@@ -1,10 +1,8 @@
-"""Side effects of writing and deleting a CustomResourceDefinition.
+"""Side effects of writing and deleting a CustomResourceDefinition, with an APIService per served group version.
 
     written     its names are accepted or rejected, and its resources are served
     deleted     its finalizer keeps it until the last of its objects is gone, and new objects are rejected
     removed     its resources are not served any more, and another CRD can use its names
-
-Each served group version has an APIService.
 
 Source: apiextensions-apiserver pkg/controller/finalizer, pkg/controller/status; Kubernetes
 pkg/controlplane/controller/crdregistration.
@@ -21,8 +19,8 @@ from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.apply.field_manager import Writer, with_entries
 from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER, is_established
-from deltaloop.apiserver.core.kinds.api_service import WHILE_DEFINED, follows_definitions, own_service, service_name
-from deltaloop.apiserver.core.kinds.ip_address import uid_beside
+from deltaloop.apiserver.core.kinds.extensions import WHILE_DEFINED, follows_definitions, own_service, service_name
+from deltaloop.apiserver.core.kinds.networking import uid_beside
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.store import Objects
@@ -37,10 +35,7 @@ CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
 
 @final
 class CrdLifecycle:
-    """CRDs of one store and registry."""
-
     def __init__(self, store: Objects, registry: Registry, *, drafted: bool = False) -> None:
-        """Use a store and registry, which belong to one write if they are ``drafted``."""
         self._store = store
         self._registry = registry
         self._drafted = drafted
@@ -53,7 +48,6 @@ class CrdLifecycle:
         self._apply(crds, now=now)
 
     def applied(self, crd: dict[str, object], given: Given) -> dict[str, object]:
-        """Serve a CRD that will be stored, and return it with its new status."""
         served = self._registry.resource(kinds.CUSTOM_RESOURCE_DEFINITION)
         assert served is not None
         status = self._registry.apply_crd(crd, now=given.now)
@@ -66,7 +60,6 @@ class CrdLifecycle:
         return with_entries(after, changed_entries(self._registry, served, before, after, None, writer))
 
     def check_open(self, name: str) -> None:
-        """Reject a new custom resource with MethodNotAllowedError if its CRD is being deleted."""
         crd = self._store.get(CRDS, name)
         if crd is not None and crd.deletion_timestamp is not None:
             raise status_errors.method_not_allowed(
@@ -78,7 +71,6 @@ class CrdLifecycle:
         return self._registry.resource_of(name)
 
     def finish(self, name: str, *, now: float) -> None:
-        """Release a CRD that is being deleted and has no objects left."""
         if self._store.count(name):
             return
         crd = self._store.get(CRDS, name)
@@ -94,7 +86,6 @@ class CrdLifecycle:
             self._store.update(CRDS, crd.key, fields)
 
     def stop_serving(self, name: str, *, now: float) -> None:
-        """Stop serving a CRD, and accept its names for other CRDs."""
         self._registry.remove_crd(name)
         self._apply(self._store.list(CRDS).items, now=now)
 
@@ -106,10 +97,9 @@ class CrdLifecycle:
         self.follow(now=now)
 
     def follow(self, *, now: float, uid: str = "") -> None:
-        """Create and delete the APIServices of CRDs' group versions. In a draft, this happens at the commit.
+        """Create and delete the APIServices of CRDs' group versions, in a draft at the commit.
 
-        ``now`` is in seconds since 1970, and ``uid`` is the UID of the written CRD, which determines the UIDs of
-        APIServices.
+        ``uid`` determines theirs.
         """
         self.changed = now, uid
         if self._drafted:

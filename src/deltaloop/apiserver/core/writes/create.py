@@ -1,7 +1,5 @@
 """The verb ``create``: read, admit, complete and store an object.
 
-Each verb is one transaction without interruption. After an error, no object has changed.
-
 Source: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/registry/store.go.
 """
 
@@ -34,11 +32,7 @@ def create_sent(context: WriteContext) -> tuple[Resource, int]:
 def create(
     context: WriteContext, fields: dict[str, Any], *, entries: list[dict[str, object]] | None = None
 ) -> Resource:
-    """Store a new object.
-
-    ``entries`` are the managed fields of an applied object. None makes the manager the owner of all fields. If ApiError
-    is raised, no object has changed.
-    """
+    """Store a new object; without ``entries``, the manager owns all fields. After ApiError, no object has changed."""
     applied = entries is not None
     sent = read_new(context, fields, "applied" if applied else "whole")
     admitted = admit_new(context, sent, entries)

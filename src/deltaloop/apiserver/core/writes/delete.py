@@ -4,8 +4,6 @@
     finalizers or a grace period      marked: deletionTimestamp and deletionGracePeriodSeconds
     already marked                    unchanged, unless grace is shortened or the propagation policy changes
 
-The kind's strategy determines the grace period and additional holders.
-
 Source: apiserver pkg/registry/rest/delete.go, pkg/registry/generic/registry/store.go.
 """
 
@@ -40,8 +38,6 @@ class Fate(Enum):
 
 
 class DeleteResult(NamedTuple):
-    """Object of a delete, and whether it was removed."""
-
     object: Resource
     removed: bool
 
@@ -49,11 +45,9 @@ class DeleteResult(NamedTuple):
 def delete(
     context: WriteContext, options: DeleteOptions, *, admitted: bool = False, one_of_many: bool = False
 ) -> DeleteResult:
-    """Remove an object, or mark it for deletion.
+    """Remove an object, or mark it for deletion; raises ApiError, for example 409 for preconditions.
 
-    ``admitted`` specifies that the delete is part of an admitted write. ``one_of_many`` specifies that the request is
-    for a collection, so that admission sees no name. Raises ApiError: 404, 409 for preconditions, and rejections by
-    admission.
+    ``admitted`` means part of an admitted write, and ``one_of_many`` that admission sees no name.
     """
     served, strategy, objects = context.served, context.served.strategy, context.objects
     if options.policy is None and strategy.delete_warning:
@@ -99,10 +93,9 @@ def check_preconditions(served: ServedResource, current: dict[str, object], opti
 def delete_object(
     served: ServedResource, current: dict[str, object], options: DeleteOptions, *, now: float
 ) -> tuple[Fate, dict[str, object]]:
-    """Decide about one object; ``options`` are valid, and ``now`` is in seconds since 1970.
+    """Return the effect of a delete, and the object to return and to store, or raise ConflictError.
 
-    Returns the effect and the object to return and to store. A removed object that was marked is stored before its
-    removal, so that watches see both events. Raises ConflictError if a precondition fails.
+    A removed object that was marked is stored before its removal, so that watches see both events.
     """
     check_preconditions(served, current, options)
     metadata: dict[str, object] = {**mapping(current["metadata"]), "finalizers": _finalizers(served, current, options)}

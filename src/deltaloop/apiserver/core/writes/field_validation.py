@@ -3,8 +3,7 @@
     Ignore   drop them        Warn (default)   drop them, with a Warning header for each
     Strict   reject: 400 for a complete object, 422 with the field ``patch`` for a patch
 
-Unknown fields of built-in kinds are always dropped here, like by Go's decoder. Those of custom resources are dropped
-when the object is pruned.
+Unknown fields of custom resources are dropped later, when the object is pruned.
 
 Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go.
 """
@@ -26,7 +25,7 @@ from deltaloop.apiserver.core.wire.bodies import SentBody
 from deltaloop.apiserver.core.write_options import FieldValidation
 from deltaloop.apiserver.core.writes.sent_objects import decode_sent
 from deltaloop.schemas.decoding import duplicate_field_texts
-from deltaloop.schemas.field_errors import invalid_value
+from deltaloop.schemas.field_errors import invalid_text
 from deltaloop.schemas.json_in_parts import decode_in_parts
 
 _STRICT: Final = "strict decoding error: "
@@ -39,10 +38,7 @@ _SIGNS_OF_ONE: Final = 256
 def check_object(
     served: ServedResource, fields: dict[str, Any], body: SentBody, mode: FieldValidation
 ) -> tuple[str, ...]:
-    """Return warnings about a sent object, and drop unknown fields of a built-in kind.
-
-    Raises BadRequestError if there are warnings in the mode ``STRICT``.
-    """
+    """Return warnings, or in the mode ``STRICT`` raise BadRequestError; drops unknown fields of a built-in kind."""
     # Decoding YAML already detects duplicate keys.
     sent, repeated = (body.raw, ()) if body.repeated is None else (b"", body.repeated)
     found = served.codec.drop_unknown(fields, sent, "whole", told=mode is not FieldValidation.IGNORE)
@@ -64,10 +60,7 @@ def _unmarshal_errors(repeated: Sequence[str]) -> tuple[str, ...]:
 def check_patched(
     served: ServedResource, fields: dict[str, Any], patch: bytes, mode: FieldValidation
 ) -> tuple[str, ...]:
-    """Return warnings about an object after a patch.
-
-    Raises InvalidError for ``patch`` if there are warnings in the mode ``STRICT``, like the real server.
-    """
+    """Return warnings about an object after a patch, or in the mode ``STRICT`` raise InvalidError for ``patch``."""
     found = _patch_texts(patch, mode)
     if served.codec.is_read(fields):
         told = mode is not FieldValidation.IGNORE
@@ -77,7 +70,7 @@ def check_patched(
         _check_readable(served, fields, as_sent="patched")
     if found and mode is FieldValidation.STRICT:
         result = msgspec.json.encode(msgspec.json.encode(fields).decode()).decode()
-        raise status_errors.invalid_patch(invalid_value("patch", result, _STRICT + ", ".join(found)))
+        raise status_errors.invalid_patch(invalid_text("patch", result, _STRICT + ", ".join(found)))
     return (*found, *repeated)
 
 
@@ -87,10 +80,7 @@ def _check_readable(served: ServedResource, fields: dict[str, Any], *, as_sent: 
 
 
 def check_applied(repeated: tuple[str, ...], mode: FieldValidation) -> tuple[str, ...]:
-    """Return warnings about duplicate keys of an applied object; other faults are errors.
-
-    Raises BadRequestError if there are warnings in the mode ``STRICT``.
-    """
+    """Return warnings about duplicate keys of an applied object, or in the mode ``STRICT`` raise BadRequestError."""
     if mode is FieldValidation.IGNORE:
         return ()
     if repeated and mode is FieldValidation.STRICT:
@@ -119,8 +109,8 @@ def _patch_texts(patch: bytes, mode: FieldValidation) -> tuple[str, ...]:
 def bounded_warnings(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the unique warnings, limited to a size that clients can read in headers.
 
-    Warnings with control characters are dropped, because headers cannot contain them. If the total exceeds 4096
-    characters, each warning is truncated to 256, and the rest is dropped.
+    Warnings with control characters are dropped. If the total exceeds 4096 characters, each warning is truncated to
+    256, and the rest is dropped.
 
     Source: apiserver pkg/endpoints/filters/warning.go; apimachinery pkg/util/net/http.go (``NewWarningHeader``).
     """
@@ -145,6 +135,5 @@ def bounded_warnings(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def warning_header(text: str) -> str:
-    """Return the value of a Warning header."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'299 - "{escaped}"'

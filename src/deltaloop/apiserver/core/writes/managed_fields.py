@@ -63,10 +63,7 @@ def changed_entries(
 def can_be_owned(registry: Registry, served: ServedResource, fields: dict[str, object]) -> bool:
     """Return whether a sent object matches its type as far as ownership requires; otherwise owners do not change.
 
-    Most mismatches are rejected earlier. The remaining cases are ignored parts of custom resources (the status, or the
-    rest in a status write) and values that a schema accepts, for example a list for a string with a format.
-
-    Source: apimachinery pkg/util/managedfields/fieldmanager.go (``UpdateNoErrors``).
+    Mismatches remain in ignored parts of custom resources and in values that a schema accepts (``UpdateNoErrors``).
     """
     if not served.schema.source:
         return True
@@ -74,10 +71,7 @@ def can_be_owned(registry: Registry, served: ServedResource, fields: dict[str, o
 
 
 def with_old_times(before: dict[str, object], after: dict[str, object]) -> dict[str, object]:
-    """Return an applied object with its old entries if only their times differ.
-
-    Source: apiserver pkg/endpoints/handlers/fieldmanager/equality.go.
-    """
+    """Return an applied object with its old entries if only their times differ (fieldmanager/equality.go)."""
     old, new = (_timeless(entries_of(each)) for each in (before, after))
     if old == new and with_entries(before, []) == with_entries(after, []):
         return with_entries(after, entries_of(before))
@@ -85,7 +79,6 @@ def with_old_times(before: dict[str, object], after: dict[str, object]) -> dict[
 
 
 def entries_of(fields: dict[str, object]) -> list[dict[str, object]]:
-    """Return the entries of an object."""
     return [mapping(entry) for entry in items(at(fields, "metadata", "managedFields"))]
 
 
@@ -102,11 +95,10 @@ def apply_fields(
     *,
     force: bool,
 ) -> dict[str, object]:
-    """Merge an applied object into the live object, and return the result with its entries.
+    """Merge an applied object into the live object (None for a create).
 
-    ``live`` is None for a create. Raises BadRequestError for a wrong kind or version, or for sent entries,
-    ConflictError if other managers own fields that would change, and ApiError 500 for type mismatches, like the real
-    server.
+    Raises BadRequestError for a wrong kind, version or sent entries, ConflictsError, and ApiError 500 for type
+    mismatches.
     """
     target = _target(registry, served, writer.subresource)
     _check_kind(served, applied)

@@ -1,8 +1,7 @@
 """Construction and validation of created and updated objects.
 
-The server sets uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, generation (if the kind has it),
-resourceVersion and managedFields (``managed_fields``). If status is a subresource, the main endpoint does not change
-it, and ``/status`` changes only the status, and for most built-in kinds also metadata.
+If status is a subresource, the main endpoint does not change it, and ``/status`` changes only the status, and for most
+built-in kinds also metadata.
 
 Source: apiserver pkg/registry/rest/create.go, update.go; apiextensions-apiserver
 pkg/registry/customresource/strategy.go.
@@ -72,10 +71,7 @@ def updated_object(
     *,
     subresource: str,
 ) -> dict[str, object]:
-    """Return the object to store in an update.
-
-    ``fields`` is the sent or patched object with its normalized ``metadata``, and ``subresource`` can be empty.
-    """
+    """Return the object to store in an update."""
     old = mapping(current["metadata"])
     if subresource == "status":
         result = {name: value for name, value in current.items() if name != "status"}
@@ -124,7 +120,6 @@ def count_change(before: dict[str, object], after: dict[str, object]) -> None:
 
 
 def _with_status_metadata(served: ServedResource, old: dict[str, object], sent: dict[str, object]) -> dict[str, object]:
-    """Return the metadata after a write to ``/status``."""
     taken = served.flags.status_metadata
     if not taken:
         return old
@@ -133,10 +128,7 @@ def _with_status_metadata(served: ServedResource, old: dict[str, object], sent: 
 
 
 def told_by_status(served: ServedResource, errors: list[SchemaError]) -> list[SchemaError]:
-    """Return the metadata errors that apply to ``/status``, which restores some metadata before validation.
-
-    Source: Kubernetes pkg/registry (``PrepareForUpdate`` of status strategies), pkg/registry/core/pod/strategy.go.
-    """
+    """Return the metadata errors that apply to ``/status``, which restores some metadata before validation."""
     restores = served.flags.status_restores
     if restores == "metadata":
         return []
@@ -144,7 +136,6 @@ def told_by_status(served: ServedResource, errors: list[SchemaError]) -> list[Sc
 
 
 def new_errors(served: ServedResource, created: dict[str, object]) -> list[SchemaError]:
-    """Return the errors of a new object."""
     errors = metadata_errors(served, mapping(created["metadata"]), new=True)
     strategy, rules = served.strategy, served.rules
     errors += [*rules.kept_errors(created, new=True), *strategy.validate(created), *strategy.validate_new(created)]
@@ -154,10 +145,7 @@ def new_errors(served: ServedResource, created: dict[str, object]) -> list[Schem
 def changed_errors(
     served: ServedResource, before: dict[str, object], after: dict[str, object], *, whole: bool
 ) -> list[SchemaError]:
-    """Return the errors of a changed object and of the change.
-
-    ``whole`` means that the write was not to a subresource.
-    """
+    """Return the errors of a changed object and of the change; ``whole`` means not to a subresource."""
     errors = metadata_errors(served, mapping(after["metadata"]), new=whole and served.flags.base_rechecked)
     if whole:
         strategy, rules = served.strategy, served.rules
@@ -173,7 +161,6 @@ def changed_errors(
 
 
 def new_warnings(strategy: Strategy, created: dict[str, object]) -> tuple[str, ...]:
-    """Return warnings about a new object."""
     return (*strategy.warn_new(created), *strategy.warn_wanted(created), *strategy.warn(created))
 
 
@@ -200,17 +187,7 @@ def ends_with_update(served: ServedResource, fields: dict[str, object]) -> bool:
 
 
 class New(NamedTuple):
-    """New object that can be stored.
-
-    Attributes:
-        fields: Object with its managed fields.
-        name: Name of the object.
-        key: Key in the store.
-        existing: Object of the same name, or None.
-        version: Resource version in the request.
-        is_versioned: Whether that version is a number other than 0.
-        is_generated: Whether the server generated the name.
-    """
+    """New object that can be stored; ``is_versioned`` means a resource version other than 0 in the request."""
 
     fields: dict[str, object]
     name: str
@@ -222,10 +199,9 @@ class New(NamedTuple):
 
 
 def make_new(context: WriteContext, sent: Sent, entries: list[dict[str, object]] | None) -> New:
-    """Return a new object with its name, managed fields and server-side fields.
+    """Return a new object with its server-side fields, or raise InvalidError.
 
-    ``sent`` is the object after admission. ``entries`` are its managed fields if they are known, and None makes the
-    manager the owner of all fields. Raises InvalidError if the object is invalid.
+    Without ``entries``, the manager owns all.
     """
     served, strategy, objects = context.served, context.served.strategy, context.objects
     version = text(sent.metadata.pop("resourceVersion", ""))
@@ -281,12 +257,10 @@ def make_changed(
     empty: bool,
     pruned: tuple[str, ...],
 ) -> Changed:
-    """Return a changed object with its managed fields and server-side fields, or raise ApiError if it is invalid.
+    """Return a changed object with its server-side fields, or raise ApiError if it is invalid.
 
-    ``before`` is the decoded current object, and ``sent`` is the object after admission. ``entries`` are its managed
-    fields if they are known, and None makes the manager the owner of the changed fields. ``empty`` specifies that an
-    empty part of the request counts as a change. ``pruned`` are paths of applied fields that are not stored but count
-    as changes.
+    ``entries`` None makes the manager the owner of the changed fields. ``empty`` specifies that an empty part of the
+    request counts as a change, like ``pruned`` paths of applied fields that are not stored.
     """
     served, strategy, written, part = context.served, context.served.strategy, context.subresource, part_of(context)
     fields, metadata = sent.fields, sent.metadata
@@ -340,10 +314,7 @@ def writer_of(context: WriteContext) -> Writer:
 
 
 def entries_as_sent(context: WriteContext, before: dict[str, object] | None, sent: Sent) -> list[dict[str, object]]:
-    """Return the managed fields before admission, whose changes have no owner.
-
-    ``before`` is the current object, or None for a new object.
-    """
+    """Return the managed fields before admission, whose changes have no owner."""
     served = context.served
     if not can_be_owned(context.registry, served, sent.fields):
         return entries_of(before or {})

@@ -5,8 +5,7 @@
     application/strategic-merge-patch+json  built-in kinds only (``strategic_merge``)
     application/apply-patch+yaml            server-side apply (``apply``)
 
-An unreadable body is a 400, a patch that does not apply is a 422, and another content type is a 415 with the accepted
-types.
+An unreadable body is a 400, a patch that does not apply is a 422, and another content type is a 415.
 
 Source: apiserver pkg/endpoints/handlers/patch.go.
 """
@@ -26,7 +25,7 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.wire.bodies import APPLY_PATCH, JSON_PATCH, media_type_of
 from deltaloop.apiserver.core.writes.strategic_merge import StrategicMergeError, strategic_merge
 from deltaloop.schemas.converting import convert_object
-from deltaloop.schemas.field_errors import invalid_value
+from deltaloop.schemas.field_errors import invalid_text
 from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, check_depth, decode_json
 
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -36,12 +35,10 @@ _REJECTED: Final = "the server rejected our request due to an error in our reque
 
 
 def applies(content_type: str) -> bool:
-    """Return whether a PATCH is server-side apply."""
     return media_type_of(content_type) == APPLY_PATCH
 
 
 def patch_types(resource: ServedResource) -> tuple[str, ...]:
-    """Return the patch content types of a resource."""
     if not resource.flags.strategic_merge:
         return (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
     return (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
@@ -50,11 +47,7 @@ def patch_types(resource: ServedResource) -> tuple[str, ...]:
 def apply_patch(
     content_type: str, current: dict[str, object], body: bytes, resource: ServedResource, *, of_kind: bool = True
 ) -> dict[str, object]:
-    """Apply a patch, except for server-side apply, and return the result. ``current`` is not changed.
-
-    ``of_kind`` specifies whether ``current`` has the resource's kind, which is false for a ``Scale``. Raises ApiError
-    if the content type, the body or the patch is rejected.
-    """
+    """Apply a patch, except for server-side apply, to a copy, or raise ApiError."""
     media_type = media_type_of(content_type)
     accepted = patch_types(resource)
     if media_type not in accepted or media_type == APPLY_PATCH:
@@ -82,8 +75,7 @@ def apply_patch(
 def merge_patch(current: dict[str, object], patch: dict[str, object]) -> dict[str, object]:
     """Apply a JSON merge patch, and return a result that shares no part with the arguments.
 
-    Like on the real server, objects in a new list lose their nulls, and objects in a list that replaces an object keep
-    them.
+    Objects in a new list lose their nulls, and objects in a list that replaces an object keep them.
 
     Source: RFC 7386, section 2; gopkg.in/evanphx/json-patch.v4 v4.13.0, merge.go.
     """
@@ -122,7 +114,7 @@ def _typed(result: dict[str, object]) -> dict[str, object]:
 
 
 def _not_readable(why: str) -> ApiError:
-    return status_errors.invalid_patch(invalid_value("patch", "the object that results", why))
+    return status_errors.invalid_patch(invalid_text("patch", "the object that results", why))
 
 
 def _read(body: bytes) -> object:

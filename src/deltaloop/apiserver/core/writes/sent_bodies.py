@@ -12,10 +12,7 @@ from deltaloop.apiserver.core.writes.field_validation import check_object
 
 
 def read_body(context: WriteContext) -> dict[str, object]:
-    """Return the object in the body of a create or update, and record warnings.
-
-    Raises ApiError if it cannot be decoded, has another kind, or has forbidden fields.
-    """
+    """Return the object in the body of a create or update, and record warnings; raises ApiError."""
     served, body, notes = context.served, context.body, context.notes
     assert body is not None
     fields = body.decode()

@@ -1,6 +1,4 @@
-"""Decoding of sent objects, and comparison with the URL and the current object.
-
-Error messages depend on whether the object is ``whole``, ``patched`` (from the current object) or ``applied``.
+"""Decoding of sent objects, and comparison with the URL and the current object; messages depend on their origin.
 
 Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go; pkg/registry/rest/update.go.
 """
@@ -19,24 +17,15 @@ from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.metadata.rules import normalized_metadata
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.status_errors import UnreadableObjectError
-from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.wire.requests import parse_revision, revision_error
 from deltaloop.apiserver.core.write_context import WriteContext
-from deltaloop.schemas.field_errors import SchemaError, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, invalid_text, invalid_value
 
 _MARKS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 class Sent(NamedTuple):
-    """Decoded object.
-
-    Attributes:
-        fields: Object with its defaults.
-        metadata: Normalized metadata.
-        as_sent: Origin of the object.
-        dropped: Reasons for dropped metadata fields by name.
-        marks: Deletion marks in a new object.
-    """
+    """Decoded object with its defaults; ``dropped`` has the reasons for dropped metadata fields by name."""
 
     fields: dict[str, object]
     metadata: dict[str, object]
@@ -46,16 +35,13 @@ class Sent(NamedTuple):
 
 
 def decode_sent(served: ServedResource, fields: dict[str, object], *, as_sent: AsSent) -> Mapping[str, str]:
-    """Decode an object in place and set defaults; return the reasons for dropped metadata fields.
-
-    Raises ApiError if it cannot be read. The error depends on its origin.
-    """
+    """Decode an object in place and set defaults; return the reasons for dropped metadata fields, or raise ApiError."""
     try:
         served.codec.check_kind(fields)
         dropped = served.codec.read(fields, as_sent)
     except UnreadableObjectError as error:
         if as_sent == "patched":
-            raise status_errors.invalid_patch(invalid_value("patch", "the object that results", error.why)) from None
+            raise status_errors.invalid_patch(invalid_text("patch", "the object that results", error.why)) from None
         raise
     served.strategy.default(fields)
     return dropped
@@ -71,10 +57,7 @@ def read_sent(context: WriteContext, fields: dict[str, object], as_sent: AsSent)
 
 
 def read_new(context: WriteContext, fields: dict[str, object], as_sent: AsSent) -> Sent:
-    """Decode a new object, which keeps its deletion marks if an update or apply creates it.
-
-    Raises ApiError if it is unreadable or has the UID of an object that does not exist.
-    """
+    """Decode a new object, which keeps its deletion marks if an update or apply creates it, or raise ApiError."""
     sent = read_sent(context, fields, as_sent)
     if not context.name:
         return sent
@@ -89,10 +72,9 @@ def read_new(context: WriteContext, fields: dict[str, object], as_sent: AsSent) 
 def check_identity(
     served: ServedResource, fields: dict[str, object], *, namespace: str, name: str = "", patched: bool = False
 ) -> dict[str, object]:
-    """Check that an object matches the URL, and return its normalized metadata.
+    """Check that an object matches the URL, and return its normalized metadata; ``patched`` skips the API version.
 
-    ``name`` is empty for a create. ``patched`` postpones the check of the API version. Raises BadRequestError for a
-    different version, name or namespace, and InvalidError for another kind of custom resource.
+    Raises BadRequestError, and InvalidError for another kind of custom resource.
     """
     api_version = fields.get("apiVersion") or ""
     if not patched and (api_version or served.codec.says_kind) and api_version != served.type.api_version:
@@ -119,10 +101,7 @@ def check_identity(
 
 
 def check_namespace(served: ServedResource, metadata: dict[str, object], namespace: str) -> None:
-    """Set a missing namespace, or remove it for a cluster-scoped resource.
-
-    Raises BadRequestError for a different namespace.
-    """
+    """Set a missing namespace, or remove it for a cluster-scoped resource; raises BadRequestError if it differs."""
     if not served.type.namespaced:
         metadata.pop("namespace", None)
     elif metadata.setdefault("namespace", namespace) != namespace:
@@ -138,19 +117,16 @@ def check_said_kind(served: ServedResource, fields: dict[str, object]) -> None:
     kind, api_version = text(fields.get("kind")), text(fields.get("apiVersion"))
     errors: list[SchemaError] = []
     if kind and kind != served.type.kind:
-        errors.append(invalid_value("kind", f'"{kind}"', f"must be {served.type.kind}"))
+        errors.append(invalid_value("kind", kind, f"must be {served.type.kind}"))
     if api_version != served.type.api_version:
-        errors.append(invalid_value("apiVersion", f'"{api_version}"', f"must be {served.type.api_version}"))
+        errors.append(invalid_value("apiVersion", api_version, f"must be {served.type.api_version}"))
     if errors:
         group = api_version.rpartition("/")[0]
         raise status_errors.another_kind(group, kind, str(at(fields, "metadata", "name") or ""), errors)
 
 
 def _version_sent(metadata: dict[str, object]) -> int:
-    """Return the resource version of an update as a number, 0 if it is empty.
-
-    Raises ApiError 500 if it is not a number, like the real server.
-    """
+    """Return the resource version of an update, 0 if it is empty, or raise ApiError 500, like the real server."""
     wanted = text(metadata.get("resourceVersion"))
     number = parse_revision(wanted)
     if number is None:
@@ -169,10 +145,9 @@ def _uid_conflict(served: ServedResource, namespace: str, name: str, *, wanted: 
 def check_versions(
     served: ServedResource, current: Resource, metadata: dict[str, object], *, as_sent: AsSent
 ) -> list[SchemaError]:
-    """Compare UID and resource version of an update with the current object.
+    """Compare UID and resource version of an update with the current object; return errors to report with others.
 
-    Returns errors to report together with others. Raises ConflictError for another object or version, InvalidError if
-    the kind requires a version, and ApiError 500 for an invalid version, like the real server.
+    Raises ConflictError, InvalidError if the kind requires a version, and ApiError 500 for an invalid version.
     """
     uid = text(metadata.get("uid"))
     another = bool(uid) and uid != current.uid
@@ -181,8 +156,8 @@ def check_versions(
     wanted = text(metadata.get("resourceVersion"))
     number = _version_sent(metadata)
     if number == 0 and not served.flags.unconditional_update:
-        error = invalid_value("metadata.resourceVersion", "0", "must be specified for an update")
+        error = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
         raise status_errors.unversioned_update(served.type, current.name, error)
     if number and wanted != current.resource_version:
         raise status_errors.conflict(served.type, current.name)
-    return [invalid_value("metadata.uid", encode_json(uid).decode(), "field is immutable")] if another else []
+    return [invalid_value("metadata.uid", uid, "field is immutable")] if another else []

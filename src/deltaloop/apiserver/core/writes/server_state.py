@@ -1,8 +1,4 @@
-"""State of the server: stored objects, served resources and admission plugins.
-
-Verbs use the state of the server, or a draft that one write computes in a thread. Side effects of a write on other
-objects are further writes of the server.
-"""
+"""State of the server, or of the draft of one write in a thread: stored objects, resources and admission."""
 
 from __future__ import annotations
 
@@ -37,13 +33,9 @@ class ServerState:
     Attributes:
         store: Store of the server.
         objects: Objects for writes: the store or the draft.
-        registry: Served resources.
-        admission: Admission plugins.
-        crds: Custom resource definitions.
     """
 
     def __init__(self, store: RevisionStore, registry: Registry, admission: Admission | None = None) -> None:
-        """Use a store, a registry and admission plugins. None selects the default plugins."""
         self.store = store
         self.objects: Objects = store
         self.registry = registry
@@ -52,10 +44,7 @@ class ServerState:
         self._draft: Draft | None = None
 
     def draft(self, ask: Ask) -> ServerState:
-        """Return a draft for one write in a thread.
-
-        ``ask`` runs a function on the event loop and waits for its result.
-        """
+        """Return a draft for one write in a thread; ``ask`` runs a function on the event loop and waits."""
         drafted = ServerState(self.store, self.registry.branch(), self.admission)
         drafted.objects = drafted._draft = draft = Draft(self.store, ask=ask)
         drafted.crds = CrdLifecycle(draft, drafted.registry, drafted=True)
@@ -67,7 +56,6 @@ class ServerState:
         return drafted._draft.is_current() and self.registry.is_current(drafted.registry)
 
     def commit(self, drafted: ServerState) -> Commit:
-        """Apply the writes of a draft that is current."""
         assert drafted._draft is not None
         self.registry.adopt(drafted.registry)
         commit = drafted._draft.commit()
@@ -77,7 +65,6 @@ class ServerState:
         return commit
 
     def within(self, context: WriteContext, ask: Ask) -> WriteContext:
-        """Return the context of the same write on this draft."""
         return replace(
             context, objects=self.objects, registry=self.registry, admission=self.admission, writes=self, ask=ask
         )
@@ -94,11 +81,7 @@ class ServerState:
         dry_run: bool = False,
         force: bool = False,
     ) -> WriteContext:
-        """Return the context of a write by the server itself.
-
-        ``namespace`` is empty for cluster-scoped resources, ``name`` for a create, and ``subresource`` for the object
-        itself. ``force`` lets an apply take over fields from other managers.
-        """
+        """Return the context of a write by the server itself; absent parts of the address are empty."""
         now, uid, random = moment
         return WriteContext(
             served=served,
@@ -118,7 +101,6 @@ class ServerState:
         )
 
     def read(self, served: ServedResource, namespace: str, name: str, *, revision: int | None = None) -> Resource:
-        """Return an object at the current or a past revision, or raise NotFoundError."""
         found = self.objects.get(served.storage, served.key(namespace, name), at=revision)
         if found is None:
             raise status_errors.not_found(served.type, name)
@@ -127,18 +109,15 @@ class ServerState:
     # -- side effects of other writes (``strategy.Writes``)
 
     def fields_of(self, kind: ResourceType[Resource], namespace: str, name: str) -> dict[str, object]:
-        """Return an object, or raise NotFoundError."""
         served = self._served(kind)
         return decode_object(served, self.read(served, namespace, name))
 
     def put(self, kind: ResourceType[Resource], fields: dict[str, object]) -> None:
-        """Store an existing object without further processing."""
         served, metadata = self._served(kind), mapping(fields["metadata"])
         key = served.key(text(metadata.get("namespace")), text(metadata["name"]))
         self.objects.update(served.storage, key, served.codec.stored(fields))
 
     def update_status(self, kind: ResourceType[Resource], fields: dict[str, object], given: Given) -> None:
-        """Store an object with a changed status, like a write to ``/status``."""
         metadata = mapping(fields["metadata"])
         where = self._served(kind), text(metadata.get("namespace")), text(metadata["name"])
         update(self.own_write(*where, Moment(given.now), subresource="status"), fields)
@@ -153,12 +132,10 @@ class ServerState:
         now: float,
         dry_run: bool,
     ) -> DeleteResult:
-        """Delete an object as part of an admitted write."""
         context = self.own_write(self._served(kind), namespace, name, Moment(now), dry_run=dry_run)
         return delete(context, options, admitted=True)
 
     def create_beside(self, kind: ResourceType[Resource], fields: dict[str, object], *, uid: str, now: float) -> None:
-        """Create a cluster-scoped object that belongs to another object."""
         create(self.own_write(self._served(kind), "", "", Moment(now, uid)), fields)
 
     def remove_beside(self, kind: ResourceType[Resource], name: str) -> None:
@@ -166,7 +143,6 @@ class ServerState:
         self.objects.delete(kind.group_resource, name)
 
     def delete_all(self, resource: str, *, now: float) -> None:
-        """Delete all objects of a CRD's resource, named by plural and group."""
         served = self.crds.resource_of(resource)
         if served is None:
             return

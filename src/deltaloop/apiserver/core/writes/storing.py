@@ -58,10 +58,7 @@ def store_changed(
     *,
     applied: bool,
 ) -> Resource:
-    """Store a changed object, or remove it if its last holder was removed.
-
-    Raises ApiError if admission rejects it or it is too large.
-    """
+    """Store a changed object, or remove it if its last holder was removed; raises ApiError."""
     served, after = context.served, changed.fields
     metadata = {**mapping(after["metadata"]), "resourceVersion": current.resource_version}
     effects = context.admission.validate(replace(attributes, after=shown(context, {**after, "metadata": metadata})))
@@ -92,9 +89,7 @@ def unstored(context: WriteContext, fields: Fields, resource_version: str) -> Re
 
 
 def _store(context: WriteContext, fields: Fields, write: Callable[..., Resource], *, applied: bool) -> Resource:
-    """Store an object. If it is too large, its ``managedFields`` are dropped unless it was applied.
-
-    Raises ApiError 500 if it is still too large or the store is full.
+    """Store an object; if it is too large, first drop ``managedFields`` unless it was applied, then raise ApiError 500.
 
     Source: apiserver pkg/endpoints/handlers/create.go, update.go, patch.go (``isTooLargeError``).
     """

@@ -37,11 +37,7 @@ _encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
 class StrategicMergeError(ValueError):
-    """Strategic merge patch that cannot be applied.
-
-    Attributes:
-        code: HTTP status of the real server.
-    """
+    """Strategic merge patch that cannot be applied; ``code`` is the HTTP status of the real server."""
 
     def __init__(self, message: str, *, code: int = 400) -> None:
         super().__init__(message)
@@ -49,9 +45,9 @@ class StrategicMergeError(ValueError):
 
 
 def strategic_merge(current: dict[str, object], patch: dict[str, object], node: TypeNode) -> dict[str, object]:
-    """Apply a strategic merge patch, and return a result that can share parts with the unchanged arguments.
+    """Apply a strategic merge patch; the result can share parts with the unchanged arguments.
 
-    Raises StrategicMergeError for a malformed directive, or for a list item without its merge key.
+    Raises StrategicMergeError.
     """
     return _merge_object(current, patch, node)
 

@@ -41,9 +41,7 @@ def update(
 ) -> Resource:
     """Store a changed object if it differs from the current object, or raise ApiError without changing any object.
 
-    ``fields`` is the complete object, also for a write to ``scale``. ``as_sent`` determines the messages of decoding
-    errors. ``entries`` are the managed fields of an applied object, and None makes the manager the owner of the changed
-    fields. ``pruned`` are paths of applied fields that are not stored but count as changes.
+    ``fields`` is the complete object, also for a write to ``scale``; see ``make_changed`` for the rest.
     """
     as_sent = "applied" if entries is not None else as_sent
     empty = not context.subresource and has_empty_part(context.served, fields)
@@ -56,7 +54,6 @@ def update(
 
 
 def update_scale(context: WriteContext, scale: dict[str, object], *, as_sent: AsSent = "whole") -> Resource:
-    """Store an object with the replicas of a ``Scale``, or raise ApiError like ``update``."""
     check_scale(scale, patched=as_sent == "patched")
     fields = apply_scale(context.served, decode_object(context.served, context.read()), scale)
     return update(context, fields, as_sent=as_sent)

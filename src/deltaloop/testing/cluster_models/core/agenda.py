@@ -21,8 +21,6 @@ _LONGEST_PAUSE: Final = 60.0
 
 
 class EnvironmentVerb(StrEnum):
-    """Kind of write that a model sends."""
-
     CREATE = "create"
     PATCH = "patch"
     STATUS = "status"
@@ -33,15 +31,7 @@ class EnvironmentVerb(StrEnum):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentWrite:
-    """Write of a model.
-
-    Attributes:
-        namespace: Namespace of the object; empty for cluster-scoped kinds.
-        name: Name of the object; empty if it is generated.
-        body: The object to create, the merge patch, or the binding.
-        uid: Uid of the object to delete.
-        grace: Grace period of a deletion in seconds; None uses the object's own.
-    """
+    """Write of a model; the namespace is empty for cluster-scoped kinds, and the name if it is generated."""
 
     verb: EnvironmentVerb
     kind: ResourceType[Any]
@@ -55,14 +45,7 @@ class EnvironmentWrite:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentStep:
-    """Step of a model.
-
-    Attributes:
-        about: Uid of the affected object.
-        told: Description for people; identifies the step together with ``about``.
-        takes: Minimum and maximum duration in seconds.
-        write: Write to send; None for a mark.
-    """
+    """Step of a model, which ``about`` (a uid) and ``told`` identify, of random seconds; ``write`` None is a mark."""
 
     about: str
     told: str
@@ -71,7 +54,6 @@ class EnvironmentStep:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """Identity by which a returned step is recognized."""
         return self.about, self.told
 
 
@@ -86,8 +68,6 @@ class _Entry:
 
 @final
 class Agenda:
-    """Steps that wait until they are due."""
-
     def __init__(self, draw: Callable[[str], float]) -> None:
         """Make an empty agenda; ``draw`` returns a number in [0, 1), always the same for the same text."""
         self._draw = draw
@@ -97,7 +77,6 @@ class Agenda:
 
     @property
     def passed(self) -> frozenset[tuple[str, str]]:
-        """Identities of the marks that have passed."""
         return frozenset(self._passed)
 
     @property
@@ -141,7 +120,6 @@ class Agenda:
             entry.why = why
 
     def left(self, *, now: float) -> tuple[str, ...]:
-        """Return descriptions of the waiting steps."""
         return tuple(
             f"the environment: {entry.step.told}"
             + (f", tried {entry.failures} times: {entry.why}" if entry.failures else "")

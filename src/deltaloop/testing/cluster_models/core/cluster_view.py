@@ -43,17 +43,14 @@ class ClusterObject:
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """Labels."""
         return string_map(self.metadata.get("labels"))
 
     @property
     def annotations(self) -> dict[str, str]:
-        """Annotations."""
         return string_map(self.metadata.get("annotations"))
 
     @property
     def generation(self) -> int:
-        """Generation of the object."""
         return integer(self.metadata.get("generation"))
 
     @property
@@ -97,15 +94,12 @@ class ClusterView:
                     self._by_owner.setdefault((kind, obj.owner), []).append(obj)
 
     def of(self, kind: ResourceType[Any]) -> Sequence[ClusterObject]:
-        """Return all objects of a kind, sorted by key."""
         return self._objects.get(kind, ())
 
     def find(self, kind: ResourceType[Any], namespace: str, name: str) -> ClusterObject | None:
-        """Return an object; None if it does not exist."""
         return next((obj for obj in self.of(kind) if obj.name == name and obj.namespace == namespace), None)
 
     def controlled_by(self, owner: ClusterObject, kind: ResourceType[Any]) -> list[ClusterObject]:
-        """Return the objects of a kind that have this controlling owner."""
         return self._by_owner.get((kind, owner.uid), [])
 
     def has_passed(self, mark: EnvironmentStep) -> bool:
@@ -114,7 +108,6 @@ class ClusterView:
 
 
 def reference_of(owner: ClusterObject) -> dict[str, object]:
-    """Return a controlling owner reference to an object."""
     return {
         "apiVersion": owner.kind.api_version,
         "kind": owner.kind.kind,
@@ -197,10 +190,7 @@ def deletes(
 
 
 def conditions(obj: ClusterObject, instant: str, wanted: Mapping[str, tuple[str, str, str]]) -> list[dict[str, object]]:
-    """Return an object's conditions after changes to status, reason and message.
-
-    The transition time changes only with the status. Conditions of other types are kept.
-    """
+    """Return an object's conditions after changes; the transition time changes only with the status."""
     found = {text(at(each, "type")): mapping(each) for each in items(obj.status.get("conditions"))}
     for name, (status, reason, message) in wanted.items():
         before = found.get(name, {})

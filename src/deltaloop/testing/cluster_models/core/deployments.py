@@ -29,7 +29,6 @@ _HISTORY: Final = 10
 
 
 def deployments(view: ClusterView) -> list[EnvironmentStep]:
-    """Return the next steps for all Deployments."""
     return [step for each in view.of(kinds.DEPLOYMENT) for step in _of(each, view)]
 
 

@@ -23,7 +23,6 @@ _MANAGED_BY: Final = {"endpointslice.kubernetes.io/managed-by": "endpointslice-c
 
 
 def endpoints(view: ClusterView) -> list[EnvironmentStep]:
-    """Return the next steps for all Services."""
     return [step for each in view.of(kinds.SERVICE) for step in _of(each, view)]
 
 

@@ -34,7 +34,6 @@ _LONGEST_BACKOFF: Final = 600.0
 
 
 def jobs(view: ClusterView) -> list[EnvironmentStep]:
-    """Return the next steps for all Jobs, and for Pods of deleted Jobs."""
     steps = [step for each in view.of(kinds.JOB) for step in _of(each, view)]
     there = {each.uid for each in view.of(kinds.JOB)}
     orphans = [pod for pod in view.of(kinds.POD) if _tracked(pod) and pod.owner not in there]

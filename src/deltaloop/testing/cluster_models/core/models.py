@@ -69,10 +69,8 @@ def with_what_they_need(names: Iterable[str]) -> tuple[ModelName, ...]:
 
 
 def kinds_of(names: Iterable[ModelName]) -> tuple[ResourceType[Any], ...]:
-    """Return the kinds that models read, without duplicates."""
     return tuple(dict.fromkeys(kind for name in names for kind in _KINDS[name]))
 
 
 def steps_of(names: Iterable[ModelName], view: ClusterView) -> list[EnvironmentStep]:
-    """Return the current steps of models."""
     return [step for name in names for model in _MODELS[name] for step in model(view)]

@@ -30,11 +30,6 @@ ONLY_NODE: Final = "node-1"
 
 
 def schedule(view: ClusterView) -> list[EnvironmentStep]:
-    """Return a binding for each Pod that has no node, and whose claims are bound.
-
-    If the cluster has Nodes, the Pod gets the one with the fewest Pods that is schedulable, not reported as not ready,
-    and matches the node selector. Without Nodes, it gets ``node-1``, which does not exist as an object.
-    """
     pods = view.of(kinds.POD)
     loads = {node.name: sum(pod.spec.get("nodeName") == node.name for pod in pods) for node in view.of(kinds.NODE)}
     steps: list[EnvironmentStep] = []
@@ -75,7 +70,6 @@ def _has_volumes(pod: ClusterObject, view: ClusterView) -> bool:
 
 
 def run(view: ClusterView) -> list[EnvironmentStep]:
-    """Return the kubelet's next steps for each Pod that has a node."""
     return [step for pod in view.of(kinds.POD) if pod.spec.get("nodeName") for step in _next(pod, view)]
 
 
@@ -207,7 +201,6 @@ def is_active(pod: ClusterObject) -> bool:
 
 
 def is_ready(pod: ClusterObject) -> bool:
-    """Return whether a Pod is ready."""
     return pod.condition("Ready") == "True"
 
 

@@ -21,7 +21,6 @@ _COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
 
 def replica_sets(view: ClusterView) -> list[EnvironmentStep]:
-    """Return the next steps for all ReplicaSets."""
     return [step for each in view.of(kinds.REPLICA_SET) for step in _of(each, view)]
 
 

@@ -26,7 +26,6 @@ _REVISION: Final = "controller-revision-hash"
 
 
 def stateful_sets(view: ClusterView) -> list[EnvironmentStep]:
-    """Return the next steps for all StatefulSets."""
     return [step for each in view.of(kinds.STATEFUL_SET) for step in _of(each, view)]
 
 
@@ -81,10 +80,7 @@ def _partition(owner: ClusterObject) -> int:
 def _scale(
     owner: ClusterObject, pods: dict[int, ClusterObject], known: dict[str, ClusterObject], view: ClusterView
 ) -> tuple[list[EnvironmentStep], bool]:
-    """Return steps that create and delete Pods, and whether Pods can be updated as well.
-
-    With the default policy, this is only one Pod at a time, once the Pods before it are ready.
-    """
+    """Return steps that create and delete Pods, by default one at a time in order, and whether Pods can be updated."""
     steps: list[EnvironmentStep] = []
     for number in _numbers(owner):
         pod = pods.get(number)

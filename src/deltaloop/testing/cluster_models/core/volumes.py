@@ -30,11 +30,6 @@ _BOUND: Final = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bou
 
 
 def volumes(view: ClusterView) -> list[EnvironmentStep]:
-    """Return the next steps for all claims and volumes.
-
-    A claim gets a new volume if no existing volume fits, unless its StorageClass exists. In that case, the provisioner
-    of the StorageClass must create the volume.
-    """
     steps: list[EnvironmentStep] = []
     for claim in view.of(kinds.PERSISTENT_VOLUME_CLAIM):
         steps += _claimed(claim, view)

@@ -1,11 +1,11 @@
 """Orders in which tasks that are ready at the same moment take their steps.
 
-asyncio runs them first in, first out, so tests see only one of many possible interleavings. Other orders can occur with
-different delays. Only steps of tasks of programs under test are reordered. The callbacks of transports and timers keep
-their order, because asyncio guarantees it.
+asyncio runs them first in, first out, so tests see only one of many possible interleavings. Only steps of tasks of
+programs under test are reordered. The callbacks of transports and timers keep their order, because asyncio guarantees
+it.
 
 Source of the priorities: Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs"
-(ASPLOS 2010): a bug that requires d ordering constraints is found with a known probability by d - 1 priority changes.
+(ASPLOS 2010).
 """
 
 from __future__ import annotations
@@ -20,14 +20,8 @@ _LAST_CHANGE: Final = 4  # power of ten: priorities change within the first 10 0
 
 
 class TaskOrder(Protocol):
-    """Strategy that orders the steps of tasks."""
-
     def turn(self, tasks: Sequence[object]) -> Sequence[int]:
-        """Return the indexes of the tasks that take a step now, in their order; the others wait for the next turn.
-
-        Args:
-            tasks: Ready tasks, in the order in which they became ready; never empty.
-        """
+        """Return the indexes of the ready tasks (at least one) that take a step now, in order; the others wait."""
         ...
 
 
@@ -36,24 +30,18 @@ class RandomOrder:
     """Random order, in which half of the ready tasks wait for another turn."""
 
     def __init__(self, draw: Callable[[], float]) -> None:
-        """Make an order; ``draw`` returns random numbers in [0, 1)."""
         self._draw = draw
 
     def turn(self, tasks: Sequence[object]) -> Sequence[int]:
-        """Return the tasks that take a step now."""
         drawn = sorted((self._draw(), place) for place in range(len(tasks)))
         return [place for number, (_, place) in enumerate(drawn) if not number or self._draw() < 0.5]
 
 
 @final
 class PreemptiveOrder:
-    """Order in which only the task with the highest priority runs.
-
-    Priorities are random, and a few times the running task loses its priority.
-    """
+    """Order in which only the task with the highest random priority runs; a few times it loses its priority."""
 
     def __init__(self, draw: Callable[[], float]) -> None:
-        """Make an order; ``draw`` returns random numbers in [0, 1)."""
         self._draw = draw
         self._changes = {int(10 ** (_LAST_CHANGE * draw())) for _ in range(_CHANGES)}
         self._priorities: weakref.WeakKeyDictionary[object, float] = weakref.WeakKeyDictionary()

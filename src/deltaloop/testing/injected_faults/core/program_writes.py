@@ -4,8 +4,8 @@
                         │ no                                                   │
                         └──────────────────────────────────────────────────────┴─▶ faults can also affect reads
 
-Numbers count the writes of all programs of one harness from 1, and each retry counts. Leases, Events, access reviews
-and dry runs are not writes of objects. They have no number, and no fault of a write affects them.
+Numbers count the writes of all programs of one harness from 1, with each retry. Leases, Events, access reviews and dry
+runs are not writes of objects.
 """
 
 from __future__ import annotations
@@ -96,7 +96,6 @@ class PlannedFault(NamedTuple):
         return _REQUEST_FAULTS.get(self.kind)
 
     def crashes(self, moment: CrashMoment) -> bool:
-        """Return whether the program crashes at this moment of the write."""
         if moment is CrashMoment.BEFORE:
             return self.kind is FaultKind.CRASH_BEFORE
         return self.kind in (FaultKind.CRASH_AFTER, FaultKind.STALE)
@@ -117,8 +116,6 @@ class WriteName:
     """Name of a write that does not depend on other writes, such as "the 2nd create of secrets".
 
     Attributes:
-        verb: Verb, as in ``ProgramWrite``.
-        resource: Resource, such as ``secrets`` or ``statefulsets.apps``.
         subresource: Subresource, such as ``status``; empty for the object itself.
         occurrence: Number among the writes of this verb, resource and subresource, from 1.
     """
@@ -145,7 +142,6 @@ class WriteReason:
 
     Attributes:
         reconcile: Description such as ``login default/a, reconcile 3``, with the attempt after the first.
-        triggers: Triggers of the reconcile, as in ``deltaloop why``.
         unseen: Objects with versions that its caches had not seen.
         number: Number of the reconcile in this life of the program, from 1.
         life: Number of the program's life, from 1.
@@ -222,13 +218,7 @@ class ProgramWrite:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserStep:
-    """Write by the test's own client, which represents a user.
-
-    Attributes:
-        at: Loop time in seconds.
-        text: Description, such as ``delete configmaps default/a``.
-        after: Number of earlier writes of programs.
-    """
+    """Write by the test's own client, which represents a user, at a loop time, ``after`` so many writes of programs."""
 
     at: float
     text: str
@@ -236,10 +226,7 @@ class UserStep:
 
 
 def made(write: ProgramWrite, resource: str, key: str, revision: int) -> bool:
-    """Return whether a write made a change.
-
-    The revision is not compared for deletions, because their response lacks it.
-    """
+    """Return whether a write made a change; the response to a deletion lacks the revision."""
     if not write.carried_out or (write.resource, write.key) != (resource, key):
         return False
     is_last = write.verb == "delete" or bool(mapping(write.stored.get("metadata")).get("deletionTimestamp"))
@@ -324,7 +311,6 @@ class WritePlan:
         faults: Faults defined by rules.
         crash: Number of the write at which a program crashes, and the moment, or None.
         draw: Function that returns a random number in [0, 1), for the probability of faults.
-        lease_holders: Identities of holders by keys of Leases.
     """
 
     def __init__(self, draw: Callable[[], float]) -> None:

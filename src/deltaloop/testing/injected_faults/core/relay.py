@@ -16,10 +16,9 @@ A *fault* begins at its moment (immediately, after some seconds, or after some f
 
 Rules:
 
-* Without faults, both directions are forwarded byte for byte, including ends of stream. No byte is sent twice.
+* Without faults, both directions are forwarded byte for byte, including ends of stream.
 * A moment in bytes is exact: the byte before it has been forwarded, the byte after it has not.
-* Moments in seconds apply in the order of their time. Bytes that were due earlier are forwarded first.
-* Moments count from the time when the connection received the fault.
+* Moments count from the time when the connection received the fault, and apply in the order of their time.
 * The connection ends once both peers have ended their streams and no byte that could be forwarded is left.
 """
 
@@ -65,11 +64,6 @@ class RelayFault:
     after: float | None = None
 
     def __post_init__(self) -> None:
-        """Reject invalid moments.
-
-        Raises:
-            ValueError: If a value is negative, or both are given.
-        """
         name = type(self).__name__
         if self.after_bytes is not None and self.after is not None:
             raise ValueError(f"{name} has both after_bytes and after; a moment is one of them")
@@ -100,7 +94,6 @@ class Stall(RelayFault):
     duration: float | None = None
 
     def __post_init__(self) -> None:
-        """Reject a negative duration."""
         RelayFault.__post_init__(self)
         require_not_negative("Stall", duration=self.duration or 0.0)
 
@@ -126,7 +119,6 @@ class Delay(RelayFault):
     seconds: float
 
     def __post_init__(self) -> None:
-        """Reject a negative delay."""
         RelayFault.__post_init__(self)
         require_not_negative("Delay", seconds=self.seconds)
 
@@ -143,7 +135,6 @@ class Throttle(RelayFault):
     bytes_per_second: float
 
     def __post_init__(self) -> None:
-        """Reject a rate that is not positive."""
         RelayFault.__post_init__(self)
         require_positive("Throttle", bytes_per_second=self.bytes_per_second)
 
@@ -162,7 +153,6 @@ class Corrupt(RelayFault):
     mask: int = 1
 
     def __post_init__(self) -> None:
-        """Reject values without effect."""
         RelayFault.__post_init__(self)
         if self.count < 1 or not 1 <= self.mask <= 255:
             raise ValueError(f"Corrupt(count={self.count}, mask={self.mask}) flips nothing; 1 or more and 1 to 255")
@@ -195,8 +185,6 @@ Act: TypeAlias = Send | Finish | Close
 
 @dataclass(slots=True)
 class _Line:
-    """State of one direction."""
-
     waiting: deque[tuple[float, bytes]] = field(default_factory=deque[tuple[float, bytes]])
     size: int = 0
     passed: int = 0
@@ -271,7 +259,6 @@ class RelayMachine:
         line.size += len(data)
 
     def ended(self, direction: Direction, now: float) -> None:
-        """Record that a peer ended its stream."""
         self._catch_up(now)
         line = self._lines[direction]
         line.ended = True
@@ -314,12 +301,10 @@ class RelayMachine:
         return self._half_open or self._lines[direction].size < BUFFER_LIMIT
 
     def passed(self, direction: Direction) -> int:
-        """Return the number of bytes forwarded in a direction."""
         return self._lines[direction].passed
 
     @property
     def over(self) -> bool:
-        """Whether ``Close`` was returned."""
         return self._over
 
     # Inside

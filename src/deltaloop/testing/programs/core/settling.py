@@ -1,7 +1,7 @@
 """Check whether programs under test have settled, and report the keys that keep them busy.
 
-A program is *settled* if no key is queued, reconciled or waiting for a retry, its caches match the server, and it is
-not starting. A reconcile that is delayed by ``requeue_after`` does not count as pending work.
+A program is *settled* if no key is queued, reconciled or waiting for a retry (other than ``requeue_after``), its caches
+match the server, and it is not starting.
 """
 
 from __future__ import annotations
@@ -34,14 +34,7 @@ class NotSettledError(DeltaloopError, AssertionError):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueState:
-    """Work queue of a controller.
-
-    Attributes:
-        waiting: Number of keys that wait for a worker.
-        running: Keys that are being reconciled.
-        failing: Keys to retry after a failure, with the delay in seconds and the type of the error, empty if unknown.
-        runs: Number of reconciles that have started.
-    """
+    """Work queue of a controller; ``failing`` has the keys to retry, with delay in seconds and type of the error."""
 
     controller: str
     waiting: int = 0
@@ -53,12 +46,7 @@ class QueueState:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaState:
-    """State of one program.
-
-    Attributes:
-        ended_by: Type of the error for which it is restarted, or empty.
-        does: Names of its controllers. Another program with the same controllers can replace it.
-    """
+    """State of one program; another program with the same controllers (``does``) can replace it."""
 
     name: str
     starting: bool = False
@@ -107,10 +95,7 @@ def _left_in(name: str, queue: QueueState) -> Iterable[str]:
 
 @final
 class Settling:
-    """One wait until programs have settled."""
-
     def __init__(self, *, now: float, timeout: float) -> None:
-        """Begin a wait; ``now`` and ``timeout`` are seconds of the event loop."""
         self._until = now + timeout
         self._timeout = timeout
         self._last_at = now
@@ -122,7 +107,6 @@ class Settling:
         self._left: tuple[str, ...] = ()
 
     def look(self, replicas: Sequence[ReplicaState], left: tuple[str, ...], *, now: float) -> bool:
-        """Record an observation, and return whether the programs take too long."""
         self._left = left
         if now != self._last_at:
             self._last_at, self._looks = now, 0

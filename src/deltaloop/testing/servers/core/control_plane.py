@@ -25,7 +25,6 @@ _CONTEXT: Final = "deltaloop-real"
 
 
 def cache_root(environ: Mapping[str, str], home: Path) -> Path:
-    """Return the folder that contains a folder for each built version."""
     base = environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if base else home / ".cache") / "deltaloop" / "kube"
 
@@ -73,10 +72,7 @@ def etcd_arguments(*, folder: Path, client_port: int, peer_port: int) -> list[st
 
 
 def apiserver_arguments(*, folder: Path, port: int, etcd_port: int, extra: Iterable[str] = ()) -> list[str]:
-    """Return kube-apiserver's flags: loopback, TLS, one administrator token, RBAC.
-
-    ``folder`` must contain ``tokens.csv`` and ``service-accounts.key``; the server writes its certificate there.
-    """
+    """Return kube-apiserver's flags; ``folder`` must contain ``tokens.csv`` and ``service-accounts.key``."""
     key = folder / "service-accounts.key"
     return [
         f"--etcd-servers=http://127.0.0.1:{etcd_port}",

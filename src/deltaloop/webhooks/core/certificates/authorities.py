@@ -97,10 +97,7 @@ class Authority:
 @final
 @dataclass(frozen=True, slots=True)
 class FormerAuthority:
-    """Authority that no longer signs, but whose certificates may still be served.
-
-    ``dropped`` is stored in the Secret, so that replicas with different clocks agree on its removal from ``caBundle``.
-    """
+    """Authority that no longer signs; the time ``dropped`` is stored, so that replicas with different clocks agree."""
 
     certificate: Certificate
     trusted_until: float
@@ -117,7 +114,6 @@ class Authorities:
     former: tuple[FormerAuthority, ...] = ()
 
     def known(self) -> frozenset[str]:
-        """Return the fingerprints of all authorities."""
         return frozenset(each.fingerprint for each in self._certificates()) | {
             each.certificate.fingerprint for each in self.former
         }

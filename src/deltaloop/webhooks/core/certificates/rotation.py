@@ -1,8 +1,7 @@
 """Rotation of webhook certificates: decide how a replica changes the Secret, ``caBundle`` and its own certificate.
 
-There is no leader. All replicas share the Secret, and each write to the Secret names the version on which it is based.
-If two replicas write at once, one succeeds and the other reads again. A Lease would not make the write safe, and its
-holder might be unable to write.
+There is no leader. Each write to the Secret names the version on which it is based. If two replicas write at once, one
+succeeds and the other reads again.
 
 A rotation has four steps, and no request may fail during any step:
 
@@ -15,15 +14,13 @@ A rotation has four steps, and no request may fail during any step:
    which is valid for ``serving_lifetime``. The former signer stays in ``caBundle`` for this time plus twice ``skew``.
    It is then removed from every ``caBundle``, and finally from the Secret.
 
-A replica may serve a certificate of an authority that is in ``caBundle`` but not in the Secret, because a user deleted,
-replaced or damaged the Secret. Such an authority is never removed directly. It is first added to the Secret as a former
-authority. A deleted Secret therefore leads to an ordinary rotation. A replica with an outdated Secret cannot remove a
-newer authority, because its write to the Secret fails first.
+A replica may serve a certificate of an authority that is in ``caBundle`` but not in the Secret, because a user changed
+the Secret. Such an authority is first added to the Secret as a former authority, so a deleted Secret leads to an
+ordinary rotation. A replica with an outdated Secret cannot remove a newer authority, because its write to the Secret
+fails first.
 
 If the signer has not been published for long enough, a replica continues to serve its current certificate. A replica
 without a certificate uses the signer anyway, and becomes ready when every ``caBundle`` contains it.
-
-Webhooks whose ``caBundle`` another tool writes (cert-manager's annotation) are not changed.
 """
 
 from __future__ import annotations
@@ -75,7 +72,7 @@ class TargetSeen:
     Attributes:
         bundles: Certificates in ``caBundle`` for each of the program's webhooks, or None if the text is not valid.
             Empty if the configuration does not exist or calls no webhook.
-        managed_elsewhere: Whether another tool writes ``caBundle``.
+        managed_elsewhere: Whether another tool writes ``caBundle``, so that the program does not.
     """
 
     target: WebhookTarget
@@ -87,15 +84,12 @@ class TargetSeen:
         return all(any(each.fingerprint == fingerprint for each in bundle or ()) for bundle in self.bundles.values())
 
     def certificates(self) -> dict[str, Certificate]:
-        """Return all its certificates by fingerprint."""
         return {each.fingerprint: each for bundle in self.bundles.values() for each in bundle or ()}
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """Certificate that a replica serves, without its key."""
-
     issuer: Certificate
     not_before: float
     not_after: float
@@ -173,12 +167,12 @@ def decide(
     """Decide how a replica reacts to the observed state.
 
     Args:
-        secret: Secret as read.
         targets: Configurations of the program's webhooks, read after the Secret. None if they could not be read.
-        serving: Certificate that this replica serves.
         now: Seconds since 1970 on the API server's clock.
-        timing: Lifetimes and waits.
         spare: Authority that was created for ``MakeAuthority`` and is not in a Secret yet.
+        secret: Secret as read.
+        serving: Certificate that this replica serves.
+        timing: Lifetimes and waits.
     """
     seen = None if targets is None else tuple(each for each in targets if not each.managed_elsewhere)
     held = secret.held

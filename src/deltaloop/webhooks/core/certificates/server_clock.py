@@ -1,7 +1,6 @@
-"""Estimate of the API server's clock.
+"""Estimate of the API server's clock, which verifies certificates.
 
-The API server verifies certificates, so its clock counts. A program whose clock is wrong by a year would otherwise
-replace all certificates as expired. Between two observations, a monotonic clock measures the time.
+A program whose clock is wrong by a year would otherwise replace all certificates as expired.
 """
 
 from __future__ import annotations
@@ -27,5 +26,4 @@ class ServerClock:
         self._at, self._monotonic, self.is_known = server + 0.5, monotonic, True
 
     def now(self, monotonic: float) -> float:
-        """Return the server's time for a time of the monotonic clock."""
         return self._at + (monotonic - self._monotonic)

@@ -1,6 +1,4 @@
-"""Read and patch the ``caBundle`` of the program's webhooks in a configuration.
-
-A patch names the webhooks and the version of the configuration. It changes no other webhook.
+"""Read and patch the ``caBundle`` of the program's webhooks in a configuration, and no other webhook.
 
 Source: k8s.io/api admissionregistration/v1 ``WebhookClientConfig``, apiextensions/v1 ``WebhookConversion``.
 """

@@ -1,15 +1,12 @@
 """Admission policies and their bindings.
 
-A binding specifies where a policy applies, and with which parameter objects. A policy without bindings does not apply.
-If a policy or binding cannot be used, the failure policy decides.
-
     no params      the policy has no paramKind or the binding no paramRef; the policy is evaluated once
     by name        in the namespace of the binding, or of the request
     by selector    in the same namespaces; the policy is evaluated once per object
     none found     ignored or rejected, depending on ``parameterNotFoundAction``
 
-Policies and bindings are evaluated in the order of their names; the real server has no fixed order. The selection per
-resource is cached until a policy or binding changes, so policies for other resources cost nothing.
+Policies and bindings are evaluated in the order of their names. The real server has no fixed order. The selection per
+resource is cached until a policy or binding changes.
 
 Source: apiserver pkg/admission/plugin/policy/generic/policy_source.go, policy_dispatcher.go (``CollectParams``).
 """
@@ -45,22 +42,18 @@ class PolicyFaultError(Exception):
 
 @lru_cache(maxsize=256)
 def fields_of(raw: bytes) -> Fields:
-    """Return a policy or binding as a shared object."""
     return mapping(decode_in_parts(raw))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class BrokenPolicy:
-    """Policy or binding that cannot be used, and the reason."""
-
     policy: Resource
     binding: Resource | None
     why: str
 
     @property
     def ignored(self) -> bool:
-        """Whether the failure policy is ``Ignore``."""
         return at(fields_of(self.policy.raw), "spec", "failurePolicy") == "Ignore"
 
     def __str__(self) -> str:
@@ -70,12 +63,7 @@ class BrokenPolicy:
 @final
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """Policy that applies to a request because of a binding.
-
-    Attributes:
-        served: Version of the resource for the policy's expressions.
-        params: Parameter objects of the evaluations. An item can be None.
-    """
+    """Policy that applies to a request because of a binding. An item of ``params`` can be None."""
 
     policy: Resource
     binding: Resource
@@ -126,7 +114,6 @@ class _Table:
 
 @lru_cache(maxsize=16)
 def _table(policies: tuple[bytes, ...], bindings: tuple[bytes, ...]) -> _Table:
-    """Return the policies that have bindings."""
     by_policy: dict[str, list[int]] = {}
     for place, raw in enumerate(bindings):
         by_policy.setdefault(text(at(fields_of(raw), "spec", "policyName")), []).append(place)
@@ -221,10 +208,7 @@ def variables_of(
 
 
 def conditions_of(spec: Mapping[str, object], bindings: Mapping[str, object]) -> tuple[bool, str]:
-    """Return whether a match condition is false, and otherwise the errors of the conditions.
-
-    ``request.resource`` is the requested resource, even if the policy sees another version of the object.
-    """
+    """Return whether a match condition is false, and otherwise the errors of the conditions."""
     conditions = items(spec.get("matchConditions"))
     if not conditions:
         return False, ""

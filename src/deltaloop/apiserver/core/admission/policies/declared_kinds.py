@@ -1,7 +1,7 @@
 """CEL type declarations of Kubernetes kinds.
 
-Fields without a type in the real server's schema are not declared, for example quantities and maps of quantities. A
-field that can be a number or a string is dynamic. A struct inside itself is an object without fields.
+Fields without a type in the real server's schema are not declared, for example quantities. A field that can be a number
+or a string is dynamic. A struct inside itself is an object without fields.
 
 Source: apiserver pkg/cel/common/schemas.go, pkg/cel/openapi/resolver; apimachinery pkg/api/resource, pkg/util/intstr.
 """

@@ -1,8 +1,7 @@
 """MutatingAdmissionPolicy plugin: policies change the object one after another.
 
-A mutation is an object to merge (``ApplyConfiguration``) or a list of operations (``JSONPatch``). A failed mutation
-rejects the request unless the failure policy ignores it. The remaining mutations still run. The error contains all
-failures, and its message is the first failure.
+A failed mutation rejects the request unless the failure policy ignores it. The remaining mutations still run, and the
+error's message is the first failure.
 
 Source: apiserver pkg/admission/plugin/policy/mutating/{dispatcher,compilation}.go, patch/{smd,json_patch}.go;
 pkg/admission/plugin/policy/generic/policy_dispatcher.go.
@@ -76,8 +75,6 @@ class _FailedError(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class _Mutation:
-    """Mutation of a policy, with its compiled expression or the compilation error."""
-
     patch_type: str
     source: str
     program: cel.CompiledExpression | str
@@ -110,8 +107,7 @@ def _program(raw: bytes) -> _Program:
 class _Round:
     """One round of all policies for one request.
 
-    Each version of the resource has a separate object. Policies for one version do not see the changes for another
-    version. The result is the object of the version whose policy ran last.
+    Each version of the resource has a separate object, and the last wins.
     """
 
     def __init__(self, attributes: AdmissionAttributes) -> None:
@@ -245,7 +241,7 @@ def _applied(attributes: AdmissionAttributes, served: ServedResource, value: obj
 def _patched(attributes: AdmissionAttributes, served: ServedResource, value: object) -> Fields:
     """Return the patched object, or the unchanged object if a test operation fails.
 
-    Raises _FailedError if the patch does not apply, and ApiError 500 if the result is not a valid object.
+    Raises _FailedError or ApiError 500.
     """
     operations = patch_operations(value)
     try:

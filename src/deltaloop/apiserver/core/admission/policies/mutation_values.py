@@ -1,7 +1,4 @@
-"""Conversion of mutation results to plain data: fields to apply or JSON Patch operations.
-
-Object types must match their path. For example, ``spec`` in an ``Object`` contains an ``Object.spec``, and so do the
-items of a list.
+"""Conversion of mutation results to plain data; object types must match their path (``Object.spec`` for ``spec``).
 
 Source: apiserver pkg/cel/mutation/dynamic/objects.go, pkg/admission/plugin/policy/mutating/patch.
 """
@@ -55,11 +52,7 @@ class NoNumberError(Exception):
 
 
 def applied_fields(value: object) -> dict[str, object]:
-    """Return the fields to apply.
-
-    Raises WrongValueError for mismatched object types, nulls and non-data values, and NoNumberError for numbers that
-    JSON cannot represent.
-    """
+    """Return the fields to apply, or raise WrongValueError or NoNumberError."""
     _check(value)
     return mapping(as_json(value, _applied, _key))
 
@@ -101,10 +94,7 @@ def _applied(value: object, path: str) -> object:
 
 
 def _in_patch(value: object) -> object:
-    """Convert the value of an operation; integers beyond the double range become strings, except in objects.
-
-    Source: cel-go common/types, ``ConvertToNative``; pkg/cel/mutation/dynamic/objects.go, ``ConvertToNative``.
-    """
+    """Convert the value of an operation; integers beyond the double range become strings, except in objects."""
     if isinstance(value, ObjectValue):
         if value.type_name == JSON_PATCH.name:
             raise WrongValueError(f"{_UNFIT}cannot convert to native type: *structpb.Value")

@@ -3,10 +3,9 @@
     a policy with a paramKind       needs ``get`` on all objects of the kind
     a binding with a paramRef       needs ``get`` on the object, or ``list`` for a selector
 
-If the kind cannot be found, all permissions are necessary. Other changes need none. The real server checks this during
-validation and not in a plugin.
+If the kind cannot be found, all permissions are necessary. The real server checks this during validation.
 
-Source: Kubernetes pkg/registry/admissionregistration/validatingadmissionpolicy/authz.go, and those beside it.
+Source: Kubernetes pkg/registry/admissionregistration/validatingadmissionpolicy/authz.go.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ _BINDINGS: Final = tuple(f"{kind}admissionpolicybindings.{_GROUP}" for kind in (
 
 
 def _check(attributes: AdmissionAttributes) -> None:
-    """Reject, with 422, references to params that the user cannot read."""
     is_policy = attributes.served.storage in _POLICIES
     why = _missing_for_policy(attributes) if is_policy else _missing_for_binding(attributes)
     if why:

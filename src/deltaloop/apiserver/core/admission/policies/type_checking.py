@@ -1,12 +1,7 @@
 """Type checking of ValidatingAdmissionPolicy expressions against the matched kinds.
 
-Only kinds that the rules name in full are checked, without wildcards and subresources. Like on the real server:
-
-    for the group "" only the version matters, so ``v1`` ``events`` matches both groups
-    the search ends after ten kinds of one rule
-    only validations and their messages are checked, and the variables that they use
-    kinds that are not served are skipped
-    ``authorizer.requestResource`` is undeclared, although policies can use it
+Only kinds that the rules name in full are checked, at most ten per rule. Like on the real server, only validations,
+their messages and used variables are checked, and ``authorizer.requestResource`` is undeclared.
 
 Source: apiserver pkg/admission/plugin/policy/validating/typechecking.go; apimachinery pkg/api/meta/restmapper.go.
 """

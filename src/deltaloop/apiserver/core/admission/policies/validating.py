@@ -1,11 +1,7 @@
 """ValidatingAdmissionPolicy plugin.
 
 A failed validation counts as a failure for each binding. If the failure policy is ``Fail``, errors count as well. The
-binding's actions are:
-
-    Deny     rejects the request, with message and reason of the first failure
-    Warn     returns a warning
-    Audit    adds an audit annotation
+actions of a binding are Deny (with message and reason of the first failure), Warn and Audit.
 
 Source: apiserver pkg/admission/plugin/policy/validating/dispatcher.go, validator.go, plugin.go (``compilePolicy``).
 """
@@ -177,7 +173,6 @@ class _Judgement:
         self._annotations: dict[str, list[str]] = {}
 
     def take(self, found: Invocation | BrokenPolicy) -> None:
-        """Evaluate a policy for each of its params, or record that it is broken."""
         if isinstance(found, BrokenPolicy):
             if not found.ignored:
                 self._deny(found.policy, found.binding, _Failure(str(found)))

@@ -1,12 +1,7 @@
 """Admission webhook plugins: mutating webhooks are called in sequence, validating webhooks concurrently.
 
-A call interrupts the write, which restarts with the response (see ``core/external_answers.py``). This code therefore
-runs once per call and must be deterministic.
-
-    failure    no valid response; the failure policy decides between 500 and ignoring it
-    denial     the error for the client
-    patch      only from mutating webhooks; the object is read again with defaults after each patch
-    repeat     after a change, earlier webhooks with the policy ``IfNeeded`` are called once more
+A call interrupts the write, which restarts with the response (``core/external_answers.py``), so this code must be
+deterministic. The object is read again with defaults after each patch.
 
 Source: apiserver pkg/admission/plugin/webhook/mutating/dispatcher.go, validating/dispatcher.go.
 """
@@ -73,8 +68,6 @@ class _FailedError(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class _Invocation:
-    """Webhook to call, and the version of the resource for the call."""
-
     hook: Mapping[str, object]
     served: ServedResource
 
@@ -120,8 +113,7 @@ def _invocation(hook: Mapping[str, object], attributes: AdmissionAttributes) -> 
 def _call(invocation: _Invocation, attributes: AdmissionAttributes) -> WebhookCall:
     """Return the call of a webhook.
 
-    Raises _FailedError if the server does not support the webhook's versions, and ApiError for a dry run that the
-    webhook does not support.
+    Raises _FailedError for unknown review versions and ApiError for an unsupported dry run.
     """
     hook = invocation.hook
     if attributes.dry_run and hook.get("sideEffects") not in _NO_SIDE_EFFECTS:
@@ -150,7 +142,6 @@ def _ask(attributes: AdmissionAttributes, calls: tuple[WebhookCall, ...]) -> tup
 
 
 def _response(call: WebhookCall, called: Called, *, mutating: bool) -> AdmissionResponse:
-    """Return the webhook's response, or raise _FailedError if it is not valid."""
     version = call.api_version.rpartition("/")[2]
     try:
         return read_response(read_answer(call, called), version=version, uid=called.uid, mutating=mutating)
@@ -161,7 +152,6 @@ def _response(call: WebhookCall, called: Called, *, mutating: bool) -> Admission
 
 
 def _note(invocation: _Invocation, attributes: AdmissionAttributes, response: AdmissionResponse) -> None:
-    """Record the warnings and audit annotations of a response."""
     attributes.context.notes.stored.extend(response.warnings)
     for name, value in response.annotations.items():
         key = f"{invocation.name}/{name}"

@@ -36,16 +36,6 @@ class InvalidResponseError(DeltaloopError):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionResponse:
-    """Response of a webhook.
-
-    Attributes:
-        allowed: Whether the request is allowed.
-        patch: JSON Patch in bytes, or empty.
-        patch_type: Type of the patch.
-        result: Status of a denial.
-        warnings: Warnings for the client.
-    """
-
     allowed: bool
     patch: bytes = b""
     patch_type: str = ""
@@ -57,7 +47,7 @@ class AdmissionResponse:
 def read_response(fields: object, *, version: str, uid: str, mutating: bool) -> AdmissionResponse:
     """Parse a response.
 
-    Raises FailedCallError if a field has the wrong type, and InvalidResponseError if it does not match the request.
+    Raises FailedCallError for a wrong type, and InvalidResponseError if it does not fit the request.
     """
     review = mapping(fields)
     response = review.get("response")
@@ -137,7 +127,6 @@ def _patch_faults(patch: bytes, patch_type: object, *, mutating: bool) -> Iterat
 
 
 def patch_of(response: AdmissionResponse) -> list[object]:
-    """Return the operations of a patch, or raise InvalidResponseError if it is not valid."""
     if not response.patch:
         return []
     try:
