@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import threading
 
@@ -37,6 +38,16 @@ def test_a_program_without_garbage_collection_keeps_it_off() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_begins_with_the_settings_from_before_the_block() -> None:
+    interval = sys.getswitchinterval()
+    with shared_interpreter():
+        child = os.fork()
+        if not child:
+            os._exit(0 if gc.isenabled() and sys.getswitchinterval() == interval else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 async def test_the_work_runs_in_a_thread_and_its_error_arrives() -> None:

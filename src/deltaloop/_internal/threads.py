@@ -16,7 +16,9 @@ from collections.abc import Callable, Generator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, TypeVar, final
+
+from deltaloop._internal.fork_safety import fork_safe
 
 T = TypeVar("T")
 
@@ -24,12 +26,53 @@ _INTERVAL: Final = 0.000_5
 _LONGEST_WITHOUT_GC: Final = 10.0
 
 
-class _Interpreter:
-    lock: Final = threading.Lock()
-    sharing = 0
-    interval = 0.0
-    collects = False
-    since = 0.0
+@final
+class _Sharing:
+    """Settings of the interpreter while threads compute."""
+
+    def __init__(self) -> None:
+        self._lock = fork_safe(threading.Lock(), self._forked)
+        self._threads = 0
+        self._interval = 0.0
+        self._collects = False
+        self._collected_at = 0.0
+
+    def begin(self) -> None:
+        with self._lock:
+            self._threads += 1
+            if self._threads > 1:
+                return
+            self._interval, self._collects = sys.getswitchinterval(), gc.isenabled()
+            self._collected_at = time.monotonic()
+            sys.setswitchinterval(min(_INTERVAL, self._interval))
+            gc.disable()
+
+    def end(self) -> None:
+        with self._lock:
+            self._threads -= 1
+            if not self._threads:
+                self._restore()
+            elif self._collects and time.monotonic() - self._collected_at > _LONGEST_WITHOUT_GC:
+                self._collected_at = time.monotonic()
+                gc.collect()
+
+    def _restore(self) -> None:
+        sys.setswitchinterval(self._interval)
+        if not self._collects:
+            return
+        if not gc.get_freeze_count():
+            # All objects move to the oldest generation, because a collection of the new ones would follow at once.
+            gc.freeze()
+            gc.unfreeze()
+        gc.enable()
+
+    def _forked(self, _held: bool) -> None:
+        if self._threads:
+            self._threads = 0
+            self._restore()
+
+
+_sharing: Final = _Sharing()
 
 
 @contextmanager
@@ -38,33 +81,11 @@ def shared_interpreter() -> Generator[None]:
 
     If threads are always inside, garbage is collected every 10 seconds.
     """
-    here = _Interpreter
-    with here.lock:
-        here.sharing += 1
-        if here.sharing == 1:
-            here.interval, here.collects, here.since = sys.getswitchinterval(), gc.isenabled(), time.monotonic()
-            sys.setswitchinterval(min(_INTERVAL, here.interval))
-            gc.disable()
+    _sharing.begin()
     try:
         yield
     finally:
-        with here.lock:
-            here.sharing -= 1
-            if not here.sharing:
-                sys.setswitchinterval(here.interval)
-                if here.collects:
-                    _age()
-                    gc.enable()
-            elif here.collects and time.monotonic() - here.since > _LONGEST_WITHOUT_GC:
-                here.since = time.monotonic()
-                gc.collect()
-
-
-def _age() -> None:
-    """Move all objects to the oldest generation, because a collection of young objects would follow at once."""
-    if not gc.get_freeze_count():
-        gc.freeze()
-        gc.unfreeze()
+        _sharing.end()
 
 
 async def beside_loop(work: Callable[[], T], executor: Executor | None = None) -> T:
