@@ -16,8 +16,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, final
+
+from msgspec.structs import replace
 
 from deltaloop._internal.pacing import TokenBucket
 from deltaloop.api.errors import DeltaloopError, MalformedObjectError, UnknownResourceError
@@ -198,7 +199,7 @@ class Discovery:
             try:
                 return [*decode_aggregated(path, answer.body)]
             except MalformedObjectError:
-                _log.warning("aggregated discovery cannot be read; the legacy form is asked for", extra={"path": path})
+                _log.warning("cannot read aggregated discovery, requesting the legacy form", extra={"path": path})
                 answer = await self._answer(path, _LEGACY, timeout)
         if answer is None:
             return []  # a server with only the core group, or without it
