@@ -10,13 +10,14 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from sys import intern
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast, get_origin
+from typing import Any, Final, NoReturn, TypeVar, cast, final, get_origin
 
 import msgspec
 from msgspec.structs import force_setattr, replace
 
 from deltaloop.api.compressed import Compressed, Compressor
 from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.json_values import type_of
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.keys import join_key
 from deltaloop.api.pydantic_models import model_of
@@ -96,7 +97,19 @@ class _Loose(msgspec.Struct, gc=False):
     metadata: dict[str, Any] | None = None
 
 
-_CHANGES_A_DICT: Final = frozenset({"clear", "pop", "popitem", "setdefault", "update"})
+_CHANGES_A_DICT: Final = ("clear", "pop", "popitem", "setdefault", "update")
+
+
+@final
+class _Missing:
+    """Method of a dict that resources lack. A ``__getattr__`` would make each access to a field twice as slow."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, obj: object, owner: type) -> NoReturn:
+        what = f"{owner.__name__!r} object has no attribute {self._name!r}: {READ_ONLY}"
+        raise AttributeError(what, name=self._name, obj=obj)
 
 
 def _refuse_to_change(obj: object, name: str, *_: object) -> NoReturn:
@@ -195,14 +208,6 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         plain = fields.to_dict() if isinstance(fields, Resource) else fields
         return cls.from_json(write_json(plain, "the object"), resource_type)
 
-    if not TYPE_CHECKING:  # hidden from type checkers
-
-        def __getattr__(self, name: str) -> NoReturn:
-            """Raise an error that explains why methods such as ``setdefault`` are missing."""
-            reason = f": {READ_ONLY}" if name in _CHANGES_A_DICT else ""
-            what = f"{type(self).__name__!r} object has no attribute {name!r}{reason}"
-            raise AttributeError(what, name=name, obj=self)
-
     def __setitem__(self, key: str, value: object) -> NoReturn:
         raise TypeError(READ_ONLY)
 
@@ -297,7 +302,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     def __getitem__(self, field: str) -> Any:
         value = (self._fields or self._decoded())[field]
-        return freeze(value)
+        return ReadOnlyMap(value) if type_of(value) is dict else freeze(value)
 
     def __contains__(self, field: object) -> bool:
         return field in self._decoded()
@@ -406,10 +411,11 @@ _EMPTY: Final = ReadOnlyMap({})
 
 
 Resource.__setattr__ = Resource.__delattr__ = _refuse_to_change  # type: ignore[method-assign]
+for _method in _CHANGES_A_DICT:
+    setattr(Resource, _method, _Missing(_method))
 
 
 def with_stored(obj: Resource, stored: bytes | Compressed) -> Resource:
-    """Return a copy with other bytes."""
     return replace(obj, stored=stored, _fields=None)
 
 
@@ -512,7 +518,6 @@ def without_data(error: Exception) -> str:
 
 
 def _place_of(error: Exception) -> str:
-    """Return the path of the invalid value, or ""."""
     return re.sub(r"^(?:.* - at `\$\.?([^`]*)`|.*)$", r"\1", str(error), flags=re.DOTALL)
 
 

@@ -6,21 +6,32 @@ Metrics that collide later or raise an error are omitted and logged, with at mos
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, cast, final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, cast, final
 
 from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR, generate_latest
 from prometheus_client.core import InfoMetricFamily
 
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.metrics.taken_names import names_of_family, take_names
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
     from prometheus_client.registry import Collector
+
+_SUFFIXES: Final[Mapping[str, tuple[str, ...]]] = {
+    "counter": ("_total", "_created"),
+    "summary": ("_sum", "_count", "_created"),
+    "histogram": ("_bucket", "_sum", "_count", "_created"),
+    "gaugehistogram": ("_bucket", "_gsum", "_gcount"),
+    "info": ("_info",),
+}
+"""Suffixes by the type of a family."""
+
+_NOT_IN_NAMES: Final = re.compile("[^a-zA-Z0-9_:]")
 
 _log: Final = logging.getLogger("deltaloop.metrics")
 
@@ -50,7 +61,6 @@ class MetricsPage:
                     raise _collision_error(owner, *collision)
 
     def render(self) -> bytes:
-        """Return the page in the Prometheus text format."""
         taken: dict[str, str] = {}
         own = list(self._own.collect())
         for family in own:
@@ -84,6 +94,37 @@ class MetricsPage:
             extra={"metric": owner},
             again=logging.DEBUG,
         )
+
+
+@final
+class Collision(NamedTuple):
+    """Name that two metrics use.
+
+    Attributes:
+        name: Name on the page.
+        owner: First owner of the name.
+    """
+
+    name: str
+    owner: str
+
+
+def names_of_family(name: str, kind: str) -> tuple[str, ...]:
+    """Return all names that a family uses. ``kind`` is its type, for example ``counter``."""
+    return (name, *(name + suffix for suffix in _SUFFIXES.get(kind, ())))
+
+
+def take_names(taken: dict[str, str], owner: str, names: Iterable[str]) -> Collision | None:
+    """Add names with their owner, or return the first collision without adding a name.
+
+    Characters that are not allowed in Prometheus' first format become underscores.
+    """
+    written = [_NOT_IN_NAMES.sub("_", name) for name in names]
+    for name in written:
+        if name in taken:
+            return Collision(name, taken[name])
+    taken.update(dict.fromkeys(written, owner))
+    return None
 
 
 @final

@@ -1,7 +1,7 @@
 """Validate an object by its schema, with the real server's messages.
 
 A value of the wrong type is still checked by the rules for its own type, and values that an update does not change are
-not validated again. Fields are checked in the order of the object.
+not validated again.
 
 Source: kube-openapi pkg/validation/{validate,errors}; apiextensions-apiserver pkg/apiserver/validation/validation.go,
 pkg/apiserver/schema/{listtype,objectmeta}.
@@ -18,7 +18,7 @@ import msgspec
 
 from deltaloop.api.json_values import at, is_mapping, items, mapping, value_type
 from deltaloop.schemas.alternatives import alternative_errors
-from deltaloop.schemas.field_errors import SchemaError, invalid_value, required, too_long, too_many
+from deltaloop.schemas.field_errors import SchemaError, invalid_text, invalid_value, required, too_long, too_many
 from deltaloop.schemas.formats import fits
 from deltaloop.schemas.go_numbers import Number, as_sent, is_whole, shown_number
 from deltaloop.schemas.identity import identity_errors
@@ -59,12 +59,12 @@ def _range_errors(value: Number, kind: str, form: str, prefix: str, path: str) -
         fits = form != "float" or abs(value) < _LARGEST_FLOAT32
     if not fits:
         shown = f"with format {form}" if form else "(default format)"
-        yield invalid_value("<nil>", '""', f"{prefix} value must be of type {kind} {shown} in {path}")
+        yield invalid_value("<nil>", "", f"{prefix} value must be of type {kind} {shown} in {path}")
 
 
 def _wrong_number(path: str, value: Number, rule: str) -> SchemaError:
     shown = shown_number(value) if isinstance(value, float) else str(value)
-    return invalid_value(path or "<nil>", shown, f"{path} in body {rule}")
+    return invalid_text(path or "<nil>", shown, f"{path} in body {rule}")
 
 
 def _limit(limit: Number) -> str:
@@ -75,7 +75,7 @@ def _multiple_errors(rules: Rules, number: Number, factor: Number, path: str) ->
     del rules
     if factor <= 0:
         words = f"factor MultipleOf declared for {path} must be positive: {_limit(factor)}"
-        yield invalid_value(path or "<nil>", _limit(factor), words)
+        yield invalid_text(path or "<nil>", _limit(factor), words)
     elif isinstance(number, int):
         if number % int(factor):
             yield _wrong_number(path, number, f"should be a multiple of {_limit(factor)}")
@@ -108,7 +108,6 @@ Errors = list[SchemaError]
 
 
 def validate(node: TypeNode, fields: dict[str, object], old: dict[str, object] | None = None) -> Errors:
-    """Return the errors of an object. Values that are unchanged from ``old`` are not validated (KEP-4008)."""
     errors: Errors = []
     _check(node, fields, "", errors)
     if errors and old is not None:
@@ -184,7 +183,7 @@ def _wrong(path: str, value: object, rule: str, errors: Errors) -> None:
     words = shown(value)
     if _is_full(errors, len(words) + len(rule) + 2 * len(path)):
         return
-    errors.append(invalid_value(path or "<nil>", words, f"{path} in body {rule}"))
+    errors.append(invalid_text(path or "<nil>", words, f"{path} in body {rule}"))
 
 
 def _wrong_type(path: str, wanted: str, found: str, errors: Errors) -> None:
@@ -195,7 +194,6 @@ def _wrong_type(path: str, wanted: str, found: str, errors: Errors) -> None:
 
 
 def _check(node: TypeNode, value: object, path: str, errors: Errors, old: object = _UNKNOWN) -> None:
-    """Add the errors of a value. ``old`` is its old value if that is known."""
     if old is not _UNKNOWN and is_same(node, old, value):
         return
     if type(value) is int:
@@ -345,7 +343,6 @@ def keyed_items(keys: tuple[str, ...], value: object) -> dict[str, object]:
 
 
 def keys_of(keys: tuple[str, ...], item: object) -> str:
-    """Return the keys of an item as text, or "" if it is not an object."""
     return shown([at(item, name) for name in keys]) if is_mapping(item) else ""
 
 
@@ -374,7 +371,7 @@ def _check_object(node: TypeNode, value: object, path: str, errors: Errors, old:
         words = "in body is a forbidden property"
         for name in fields:
             if name not in node.fields:
-                _add(errors, invalid_value(path, shown(name), f"{prefix}{name} {words}"))
+                _add(errors, invalid_value(path, name, f"{prefix}{name} {words}"))
     missing = [name for name in rules.required if name not in fields]
     for name in missing:
         if _is_full(errors, len(prefix)):

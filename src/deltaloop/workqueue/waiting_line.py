@@ -9,7 +9,21 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextlib import suppress
-from typing import Final, final
+from typing import Any, Protocol, final
+
+
+class WaitingTasks(Protocol):
+    """Tasks that a queue wakes; ``asleep`` is truthy if there are any."""
+
+    asleep: Any
+
+    def wake(self, claims: int) -> None:
+        """Wake tasks until ``claims`` tasks are awake, including those woken earlier."""
+        ...
+
+    def wake_all(self) -> None:
+        """Wake all tasks, because the queue has ended."""
+        ...
 
 
 @final
@@ -19,7 +33,7 @@ class WaitingLine:
     __slots__ = ("asleep", "woken")
 
     def __init__(self) -> None:
-        self.asleep: Final[deque[asyncio.Future[None]]] = deque()
+        self.asleep: deque[asyncio.Future[None]] = deque()
         self.woken: int = 0
 
     def __len__(self) -> int:

@@ -18,6 +18,7 @@ from deltaloop.apiserver.core import status_errors
 from deltaloop.schemas.field_errors import (
     SchemaError,
     forbidden_field,
+    invalid_text,
     invalid_value,
     not_supported,
     required,
@@ -52,7 +53,6 @@ class WriteOptions:
     given: Mapping[str, object]
 
     def as_object(self) -> dict[str, object]:
-        """Return the options as an object for admission."""
         return {"kind": self.kind, "apiVersion": OPTIONS_VERSION, **self.given}
 
 
@@ -106,7 +106,7 @@ def _manager_errors(name: str) -> Iterator[SchemaError]:
     for position, sign in enumerate(name[: _LONGEST + 1]):
         if not sign.isprintable():
             text = f"invalid character U+{ord(sign):04X} (at position {len(name[:position].encode())})"
-            yield invalid_value("fieldManager", _quoted(name[: _LONGEST + 1]), text)
+            yield invalid_text("fieldManager", _quoted(name[: _LONGEST + 1]), text)
 
 
 def _quoted(text: str) -> str:
@@ -138,7 +138,6 @@ def check_dry_run(values: tuple[str, ...]) -> bool:
 
 
 def dry_run_errors(values: tuple[str, ...]) -> Iterator[SchemaError]:
-    """Yield an error with all values if a ``dryRun`` value is not ``All``."""
     if any(value != "All" for value in values):
         shown = escape_html(msgspec.json.encode([value[:64] for value in values]).decode())
         yield SchemaError("dryRun", "FieldValueNotSupported", f'Unsupported value: {shown}: supported values: "All"')
@@ -150,8 +149,6 @@ class _Preconditions(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
-    """Options of a delete, as in its body."""
-
     grace_period_seconds: int | None = None
     preconditions: _Preconditions | None = None
     orphan_dependents: bool | None = None
@@ -166,7 +163,6 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
         return self.propagation_policy
 
     def as_object(self) -> dict[str, object]:
-        """Return the options as an object for admission."""
         fields = mapping(msgspec.to_builtins(self))
         said = {name: value for name, value in fields.items() if value is not None}
         return {"kind": "DeleteOptions", "apiVersion": OPTIONS_VERSION, **said}
@@ -182,7 +178,7 @@ def parse_delete_options(value: object) -> DeleteOptions:
     policy = options.propagation_policy
     if policy is not None and options.orphan_dependents is not None:
         text = "orphanDependents and deletionPropagation cannot be both set"
-        errors.append(invalid_value("propagationPolicy", f'"{policy}"', text))
+        errors.append(invalid_value("propagationPolicy", policy, text))
     if policy is not None and policy not in _POLICIES:
         errors.append(not_supported("propagationPolicy", policy, (*_POLICIES, "nil")))
     if errors:

@@ -7,8 +7,8 @@
 | ``Content-Length``                   | that many bytes                                                  |
 | neither                              | all bytes until the connection is closed                         |
 
-llhttp rejects ambiguous responses. This reader also rejects encodings other than ``chunked``, protocol changes, and
-endless heads, trailers and interim responses. A connection cannot be kept if bytes follow the end of a response.
+This reader also rejects encodings other than ``chunked``, protocol changes, and endless heads, trailers and interim
+responses. A connection cannot be kept if bytes follow the end of a response.
 
 Sources: RFC 9112, sections 4, 5, 6 and 7; RFC 9110, section 15.2.
 """
@@ -102,7 +102,7 @@ class AnswerReader:
         try:
             self._parse(data)
         except HttpParserUpgrade:
-            raise MalformedAnswerError("it changes the protocol") from None
+            raise MalformedAnswerError("the response switches the protocol") from None
         except HttpParserError as error:
             if self.complete:
                 self.keeps_alive = False
@@ -113,7 +113,7 @@ class AnswerReader:
             return
         self._idle += len(data)
         if self._idle > MOST_HEAD:
-            raise MalformedAnswerError(f"its head, or the text between its chunks, has more than {MOST_HEAD} bytes")
+            raise MalformedAnswerError(f"the head or the text between chunks has more than {MOST_HEAD} bytes")
 
     def end(self) -> bool:
         """Record that the connection was closed, and return whether the response is complete."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar, final, overload
+
+import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
 
 T_co = TypeVar("T_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceList(Sequence[T_co]):
+class _SequenceMeta(msgspec.StructMeta, ABCMeta):
+    pass
+
+
+class ResourceList(msgspec.Struct, Sequence[T_co], frozen=True, metaclass=_SequenceMeta):
     """Sequence of the objects in a list response.
 
     Attributes:
@@ -69,5 +74,5 @@ class UnreadableItemsError(MalformedObjectError):
     def __init__(self, page: ResourceList[Any]) -> None:
         """Create the error with the message of the first invalid item and the number of further items."""
         others = len(page.unreadable) - 1
-        super().__init__(f"{page.unreadable[0]}" + (f" (and {others} more such items)" if others else ""))
+        super().__init__(f"{page.unreadable[0]}" + (f" (and {others} more items)" if others else ""))
         self.page = page

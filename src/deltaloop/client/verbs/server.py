@@ -37,7 +37,6 @@ _METHODS: Final[dict[WriteVerb, tuple[str, str]]] = {
     "delete": ("DELETE", "delete"),
     "delete_collection": ("DELETE", "deletecollection"),
 }
-"""HTTP method and RBAC verb of each verb."""
 
 
 class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -56,7 +55,7 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     kind: BoundKind
     name: str
     namespace: str | None
-    query: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    query: Mapping[str, str] = {}
     options: WriteOptions | DeleteOptions | None = None
     subresource: str | None = None
     body: bytes | None = None
@@ -67,8 +66,6 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Way(Protocol):
-    """Backend of the verbs."""
-
     @property
     def home(self) -> str:
         """Default namespace for methods that access one object."""
@@ -76,6 +73,11 @@ class Way(Protocol):
 
     @property
     def why_no_home(self) -> str: ...
+
+    @property
+    def write_query(self) -> Mapping[str, str]:
+        """Query parameters of all writes."""
+        ...
 
     @property
     def server(self) -> Server:
@@ -98,8 +100,6 @@ class Way(Protocol):
 
 
 class Server:
-    """Backend that sends requests to a server."""
-
     def __init__(
         self, config: ClientConfig, sender: RequestSender, discovery: Discovery, options: ClientOptions
     ) -> None:
@@ -288,14 +288,14 @@ def place_of(way: Way, known: BoundKind, namespace: str | None) -> str | None:
         return None
     place = namespace or way.home
     if not place:
-        raise InvalidArgumentError(f"{known.type} needs a namespace, and {way.why_no_home}. Specify namespace=...")
+        raise InvalidArgumentError(f"must be set for {known.type}, because {way.why_no_home}.", argument="namespace")
     return place
 
 
 def refuse_namespace(known: ResourceType[Any], namespace: str | None) -> None:
     """Reject a namespace for a cluster-scoped kind, in which a cache would find no object, by InvalidArgumentError."""
     if namespace and not known.namespaced:
-        raise InvalidArgumentError(f"{known} has no namespaces, but namespace {namespace!r} was given")
+        raise InvalidArgumentError(f"must be None for {known}, got {namespace!r}.", argument="namespace")
 
 
 def both_checks(earlier: WriteCheck | None, check: WriteCheck) -> WriteCheck:
@@ -314,7 +314,9 @@ def selected(options: ListOptions, selector: str | LabelSelector | None) -> List
     if selector is None:
         return options
     if options.label_selector:
-        raise InvalidArgumentError("a list has one label selector: give `selector` or `options.label_selector`")
+        raise InvalidArgumentError(
+            "and options.label_selector cannot be combined. Use one of them.", argument="selector"
+        )
     parsed = LabelSelector.parse(selector) if isinstance(selector, str) else selector
     return options.replace(label_selector=str(parsed))
 

@@ -35,7 +35,7 @@ from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
-from deltaloop.runtime.core.own_writes import OwnWrite, PathParts, changed_paths, show_changes
+from deltaloop.runtime.core.own_writes import OwnWrite, PathParts, changed_by_both, changed_paths, show_changes
 
 _OBJECTS: Final = 20
 _GENERATED: Final = 5
@@ -207,7 +207,10 @@ class HotLoops:
         for trigger in triggers:
             own = own and trigger.origin != ""
         # Objects outside all caches cannot trigger a reconcile, so writes to them do not indicate a loop.
-        effective = [write for write in writes if write.is_known_change]
+        effective: tuple[OwnWrite, ...] = ()
+        for write in writes:
+            if write.is_known_change:
+                effective += (write,)
         known = self._keys.get(key)
         facts: list[Fact] = []
         if known is None:
@@ -241,10 +244,13 @@ class HotLoops:
         self, key: str, known: _Key, write: OwnWrite, triggers: Sequence[Trigger], *, own: bool, now: float
     ) -> HotLoop | None:
         subject = write.subject if write.verb == "create" else (write.kind, write.key)
-        last = known.objects.pop(subject, None)
-        present = known.objects[subject] = last or _Written()
-        if len(known.objects) > _OBJECTS:
-            del known.objects[next(iter(known.objects))]
+        objects = known.objects
+        last = objects[subject] if subject in objects else None  # noqa: SIM401 - without a call
+        if last is not None:
+            del objects[subject]
+        elif len(objects) >= _OBJECTS:
+            del objects[next(iter(objects))]
+        present = objects[subject] = last or _Written()
         contested: tuple[PathParts, ...] = ()
         if last is not None and (own or write.before is None or write.before.resource_version != last.version):
             contested = self._contested(last, write, own=own or known.hot is not None, now=now)
@@ -304,19 +310,12 @@ class HotLoops:
             if not own and not last.strikes and not recent and self._options.threshold > _LOOKS_FROM:
                 last.suspected = (now, states)
                 return ()
-            contested = _changed_by_both(states)
+            contested = changed_by_both(*states)
         if (own or contested) and last.suspected is not None:
             (at, states), last.suspected = last.suspected, None
-            if _changed_by_both(states):
+            if changed_by_both(*states):
                 last.strikes.insert(0, at)
         return contested
-
-
-def _changed_by_both(states: _States) -> tuple[PathParts, ...]:
-    """Return the fields that changed before a write and by the write."""
-    after_last, before, after = states
-    theirs = frozenset(changed_paths(after_last, before))
-    return tuple(path for path in changed_paths(before, after) if path in theirs) if theirs else ()
 
 
 def _other(

@@ -1,7 +1,7 @@
 """Temporary watches of single objects for ``ctx.track``.
 
-Each watch is an informer with its own cache. Own writes overlay this cache like others, but earlier writes are unknown
-to it, so the object's first state is read from the server.
+Own writes overlay this cache like others, but earlier writes are unknown to it, so the object's first state is read
+from the server.
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ _logger: Final = logging.getLogger("deltaloop.runtime")
 
 @final
 class _Watch(msgspec.Struct, frozen=True):
-    """Running watch of one object."""
-
     kind: ResourceType[Any]
     informer: Informer[Any]
     view: CacheView
@@ -150,7 +148,7 @@ class Tracker:
         if not known.namespaced:
             return Tracked(str(known), "", name)
         if not namespace:
-            raise InvalidArgumentError(f"{known} lives in namespaces: give one for {name!r}")
+            raise InvalidArgumentError(f"must be set for {known} {name!r}.", argument="namespace")
         if self._namespace not in (None, namespace):
             problem = f"it tracks {known} {name!r} in namespace {namespace}, and works in {self._namespace} only"
             raise InvalidControllerError(self._controller, problem)

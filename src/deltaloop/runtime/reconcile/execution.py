@@ -21,7 +21,7 @@ from deltaloop.runtime.core.running import Running
 from deltaloop.runtime.errors import ReconcileStoppedError
 from deltaloop.runtime.reconcile.calls import forgotten, not_begun
 from deltaloop.runtime.reconcile.context import Context
-from deltaloop.workqueue import Work
+from deltaloop.workqueue.core.queue import Run
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
@@ -40,7 +40,7 @@ def running_reconcile() -> Context | None:
 class Execution(Running, eq=False):
     """One running reconcile; ``pool`` has the threads for plain functions."""
 
-    work: Work[str] = cast("Work[str]", None)  # the loop sets this field and the next two before the run begins
+    taken: Run[str] = cast("Run[str]", None)  # the loop sets this field and the next two before the run begins
     context: Context = cast("Context", None)
     task: asyncio.Task[None] = cast("asyncio.Task[None]", None)
     pool: Executor | None = None

@@ -48,7 +48,7 @@ Fields = dict[str, object]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionWebhook:
-    """Conversion webhook of one CRD. A change of the CRD's conversion or versions creates another one.
+    """Conversion webhook of one CRD. A change of the CRD's conversion or versions creates a new webhook.
 
     Attributes:
         review_version: Version of the reviews, ``v1`` or ``v1beta1``.
@@ -203,8 +203,7 @@ def _restored(source: str, before: Fields, after: Fields) -> Fields:
             result.pop(name, None)
             continue
         if not is_mapping(value):
-            words = f"invalid metadata.{name} of type {go_type(value)} in converted object"
-            raise ConversionError(source + words)
+            raise ConversionError(source + f"invalid metadata.{name} of type {go_type(value)} in converted object")
         texts: dict[str, str] = {}
         for key, inner in value.items():
             if not isinstance(inner, str):

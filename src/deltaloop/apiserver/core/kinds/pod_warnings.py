@@ -11,11 +11,11 @@ from typing import Final, TypeAlias
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text, texts
 from deltaloop.apiserver.core.kinds.addresses import address_warnings
 from deltaloop.apiserver.core.kinds.claim_spec import claim_spec_warnings, fraction_warnings
+from deltaloop.apiserver.core.kinds.cluster import DEPRECATED_LABELS, node_term_warnings
 from deltaloop.apiserver.core.kinds.field_checks import each
-from deltaloop.apiserver.core.kinds.node_labels import DEPRECATED_LABELS, node_term_warnings
 from deltaloop.apiserver.core.kinds.pod_volumes import overlapping_path_warnings
 from deltaloop.apiserver.core.metadata.rules import label_name_problems
-from deltaloop.schemas.checking import shown
+from deltaloop.schemas.field_errors import shown
 
 _PREFIX: Final = "container.apparmor.security.beta.kubernetes.io/"
 _TYPES: Final = {"unconfined": "Unconfined", "runtime/default": "RuntimeDefault"}
@@ -56,7 +56,6 @@ def _annotated(pod: object) -> Iterator[tuple[str, dict[str, object], dict[str, 
 
 
 def _profile(annotation: str) -> dict[str, str] | None:
-    """Return the profile of an annotation, or None if it is invalid."""
     if annotation in _TYPES:
         return {"type": _TYPES[annotation]}
     local = annotation.removeprefix(_LOCAL) if annotation.startswith(_LOCAL) else ""
@@ -156,7 +155,6 @@ def _volume_warnings(spec: Mapping[str, object], where: str) -> Iterator[str]:
 def volume_source_warnings(
     volume: Mapping[str, object], path: str, known: Iterable[str] = _VOLUME_SOURCES
 ) -> Iterator[str]:
-    """Yield a warning for each deprecated source of a volume."""
     for source in known:
         if is_mapping(volume.get(source)):
             name = "storageOS" if source == "storageos" else source  # spelling of the real server
