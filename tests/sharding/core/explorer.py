@@ -389,7 +389,7 @@ class Search:
     """Breadth-first search."""
 
     rules: Rules
-    parents: dict[World, tuple[World, str] | None] = field(default_factory=dict)
+    parents: dict[World, tuple[World, str] | None] = field(default_factory=dict[World, tuple[World, str] | None])
 
     def run(self, first: World, *, most: int = 10**9) -> list[str] | None:
         """Return the shortest schedule to two owners of a range, or None if there is none."""

@@ -31,7 +31,8 @@ def test_hand_over() -> None:
     assert old.next_map() is None
     for each in (old, new):
         each.saw(ready, "6")
-    assert not (old.working or new.working)
+    assert not old.working
+    assert not new.working
     assert old.next_map() is None
     (stopping,) = old.stopping
     old.idle(stopping)
