@@ -92,7 +92,7 @@ from deltaloop.testing.core.attempts import EventuallyError as EventuallyError
 from deltaloop.testing.programs.core.settling import NotSettledError as NotSettledError
 from deltaloop.testing.servers.control_plane import ControlPlaneError as ControlPlaneError
 from deltaloop.webhooks.core.admission_review import InvalidReviewError as InvalidReviewError
-from deltaloop.webhooks.core.hub import NoConversionError as NoConversionError
+from deltaloop.webhooks.core.conversion_review import NoConversionError as NoConversionError
 from deltaloop.webhooks.errors import CachesNotFilledError as CachesNotFilledError
 from deltaloop.webhooks.errors import InvalidReviewResultError as InvalidReviewResultError
 from deltaloop.webhooks.errors import InvalidWebhookError as InvalidWebhookError

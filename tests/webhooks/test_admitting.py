@@ -14,7 +14,7 @@ from deltaloop.errors import InvalidArgumentError, InvalidReviewResultError
 from deltaloop.webhooks import AdmissionWebhook, WebhookSet
 from deltaloop.webhooks.admitting import admit
 from deltaloop.webhooks.answer import Answer
-from deltaloop.webhooks.core.findings import MOST_FINDINGS
+from deltaloop.webhooks.core.admission_review import MOST_FINDINGS
 from deltaloop.webhooks.errors import CachesNotFilledError
 from deltaloop.webhooks.request import no_listers
 from tests.webhooks.kinds import (

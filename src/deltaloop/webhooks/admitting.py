@@ -23,20 +23,20 @@ from deltaloop.api.status import Status
 from deltaloop.cache.lister import Lister
 from deltaloop.client.core.edited_objects import edited_object
 from deltaloop.client.verbs.request_keywords import Kind
-from deltaloop.webhooks.answer import Answer, SeenMisfit, failed, refused_body, told
+from deltaloop.webhooks.answer import Answer, SeenMisfit, Steps, failed, finished, refused_body, told
 from deltaloop.webhooks.core.admission_review import (
+    FieldError,
     InvalidReviewError,
     ReviewedRequest,
     admission_response,
     read_admission_review,
+    refusal,
 )
-from deltaloop.webhooks.core.findings import FieldError, refusal
 from deltaloop.webhooks.core.misfits import decide_misfit
 from deltaloop.webhooks.core.object_patch import PatchOperation, patch_between
 from deltaloop.webhooks.declaring import AdmissionWebhook
 from deltaloop.webhooks.errors import CachesNotFilledError, InvalidReviewResultError, InvalidWebhookError
 from deltaloop.webhooks.request import AdmissionRequest, Listers
-from deltaloop.webhooks.steps import Steps, finished
 
 _Fields: TypeAlias = dict[str, Any]
 _REQUIRED: Final = "FieldValueRequired"

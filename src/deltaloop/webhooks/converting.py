@@ -21,18 +21,19 @@ from deltaloop.api.plain_text import one_line
 from deltaloop.api.resource import DECODE_ERRORS, Resource, typed, without_data
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.set_fields import set_fields
-from deltaloop.webhooks.answer import Answer, SeenMisfit, refused_body, told
+from deltaloop.webhooks.answer import Answer, SeenMisfit, Steps, finished, refused_body, told
 from deltaloop.webhooks.core.admission_review import InvalidReviewError
 from deltaloop.webhooks.core.conversion_review import (
+    Hub,
+    HubError,
+    NoConversionError,
     converted_response,
     read_conversion_review,
     unconverted_response,
 )
-from deltaloop.webhooks.core.hub import Hub, HubError, NoConversionError
 from deltaloop.webhooks.core.zero_values import unset_choices, with_zero_values
 from deltaloop.webhooks.declaring import ConversionFunction
 from deltaloop.webhooks.errors import InvalidReviewResultError, InvalidWebhookError
-from deltaloop.webhooks.steps import Steps, finished
 
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _encode: Final = msgspec.json.Encoder().encode

@@ -25,19 +25,17 @@ from deltaloop._internal.tracebacks import ErrorSummaries, own_frames
 from deltaloop.api.logs import http_logger
 from deltaloop.api.status import Status
 from deltaloop.webhooks.admitting import admission_steps, admit
-from deltaloop.webhooks.answer import Answer, Outcome, told
+from deltaloop.webhooks.answer import Answer, Outcome, WebhookMetrics, told
 from deltaloop.webhooks.certificates.sources import CertificateSource
-from deltaloop.webhooks.conversion_turns import convert_review
 from deltaloop.webhooks.converting import KindConversion
 from deltaloop.webhooks.core.bytes_in_flight import BytesInFlight, HeldBytes, TooManyBytesError
 from deltaloop.webhooks.core.review_splitting import ReviewTooLargeError, ValueCount, is_costly
 from deltaloop.webhooks.core.time_limit import CONVERSION_SECONDS, time_limit
 from deltaloop.webhooks.declaring import AdmissionWebhook
 from deltaloop.webhooks.errors import InvalidReviewResultError, InvalidWebhookError, WebhookServerError
-from deltaloop.webhooks.metrics import WebhookMetrics
 from deltaloop.webhooks.request import Listers, no_listers
 from deltaloop.webhooks.server_options import WebhookServerOptions
-from deltaloop.webhooks.turns import LateError, Turns
+from deltaloop.webhooks.turns import LateError, Turns, convert_review
 from deltaloop.webhooks.webhook_set import WebhookSet
 
 _logger: Final = logging.getLogger("deltaloop.webhooks")

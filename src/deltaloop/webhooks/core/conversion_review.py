@@ -1,15 +1,20 @@
-"""ConversionReview of ``apiextensions.k8s.io/v1``.
+"""Conversion reviews of apiextensions.k8s.io/v1, and the conversions of one kind as a hub and spokes.
 
-Source: https://pkg.go.dev/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1 (``ConversionReview``).
+Each additional version therefore needs two functions, and conversions between two spokes go through the hub. The hub is
+the version that all functions share. It should be the storage version.
+
+Source: https://pkg.go.dev/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1 (``ConversionReview``);
+controller-runtime pkg/conversion/conversion.go (``Hub``, ``Convertible``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final, final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Generic, TypeVar, final
 
 import msgspec
 
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.plain_text import one_line
 from deltaloop.api.resource import DECODE_ERRORS, without_data
 from deltaloop.webhooks.core.admission_review import InvalidReviewError
@@ -76,3 +81,65 @@ def _uid_of(body: bytes | bytearray) -> str:
         return ""
     uid: object = request.get("uid")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     return uid if isinstance(uid, str) else ""
+
+
+F = TypeVar("F")
+
+
+@final
+class NoConversionError(DeltaloopError):
+    """There is no conversion between two versions."""
+
+
+class HubError(ValueError):
+    """Functions do not form a hub and spokes."""
+
+
+@final
+class Hub(Generic[F]):
+    """Conversion functions of one kind, as tuples of source version, target version and function.
+
+    Raises HubError if the functions do not form a hub and spokes.
+    """
+
+    def __init__(self, functions: Iterable[tuple[str, str, F]]) -> None:
+        self._functions: Mapping[tuple[str, str], F] = self._by_way(functions)
+        ways = list(self._functions)
+        shared = set(ways[0]).intersection(*ways)
+        if not shared:
+            shown = ", ".join(f"{source} to {target}" for source, target in ways)
+            raise HubError(f"no version is part of all conversions ({shown}): convert each to and from one, the hub")
+        for source, target in ways:
+            if (target, source) not in self._functions:
+                raise HubError(f"it is converted from {source} to {target}, and not back: add the other direction")
+        self.version: str = ways[0][0] if ways[0][0] in shared else ways[0][1]
+        if len(shared) > 1:  # with two versions, either can be the hub
+            self.version = ways[0][1]
+        self.spokes: tuple[str, ...] = tuple(
+            dict.fromkeys(each for way in ways for each in way if each != self.version)
+        )
+
+    @staticmethod
+    def _by_way(functions: Iterable[tuple[str, str, F]]) -> dict[tuple[str, str], F]:
+        found: dict[tuple[str, str], F] = {}
+        for source, target, function in functions:
+            if source == target:
+                raise HubError(f"it is converted from {source} to {target}, which is the same version")
+            if (source, target) in found:
+                raise HubError(f"it is converted from {source} to {target} by two functions")
+            found[source, target] = function
+        if not found:
+            raise HubError("there is no conversion")
+        return found
+
+    def way(self, source: str, target: str) -> tuple[F, ...]:
+        """Return the functions between two versions in call order, or raise NoConversionError."""
+        for version in (source, target):
+            if version != self.version and version not in self.spokes:
+                known = ", ".join((self.version, *self.spokes))
+                raise NoConversionError(f"version {version!r} is not converted here; there are {known}")
+        if source == target:
+            return ()
+        if self.version in (source, target):
+            return (self._functions[source, target],)
+        return (self._functions[source, self.version], self._functions[self.version, target])
