@@ -59,7 +59,7 @@ from deltaloop.client.errors import TransportError as TransportError
 from deltaloop.client.errors import WaitTimeoutError as WaitTimeoutError
 from deltaloop.client.verbs.resource_list import UnreadableItemError as UnreadableItemError
 from deltaloop.client.verbs.resource_list import UnreadableItemsError as UnreadableItemsError
-from deltaloop.crds.errors import InvalidKindError as InvalidKindError
+from deltaloop.crds.class_schemas import InvalidKindError as InvalidKindError
 from deltaloop.crds.quantity_values import InvalidQuantityError as InvalidQuantityError
 from deltaloop.leaderelection.guard import LeadershipLostError as LeadershipLostError
 from deltaloop.runtime.core.access import PreflightError as PreflightError

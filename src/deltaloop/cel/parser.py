@@ -10,13 +10,14 @@ from operator import itemgetter
 from typing import Final
 
 from deltaloop.cel.faults import InvalidExpressionError, fault_at
-from deltaloop.cel.lexer import Token, tokens
-from deltaloop.cel.literals import (
+from deltaloop.cel.lexer import (
     MalformedLiteralError,
+    Token,
     bytes_value,
     double_value,
     int_value,
     string_value,
+    tokens,
     uint_value,
 )
 from deltaloop.cel.macros import Macro, MacroCall, MacroError

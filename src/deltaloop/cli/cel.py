@@ -149,9 +149,8 @@ def _type(written: str) -> cel.Type:
 
 
 def _kubernetes_types() -> dict[str, cel.Type]:
-    from deltaloop.cel.kubernetes.addresses import CIDR, IP
+    from deltaloop.cel.kubernetes.addresses import CIDR, IP, URL
     from deltaloop.cel.kubernetes.quantities import QUANTITY
-    from deltaloop.cel.kubernetes.urls import URL
     from deltaloop.cel.kubernetes.versions import SEMVER
 
     return {each.name: each for each in (CIDR, IP, QUANTITY, SEMVER, URL)}

@@ -23,9 +23,8 @@ from typing import Final, Protocol, TypeVar, final
 from deltaloop._internal.pacing import Wait
 from deltaloop._internal.tracebacks import thread_frames
 from deltaloop.leaderelection.candidacy import Candidacy
-from deltaloop.leaderelection.core.effects import BecameLeader, LossReason, ReleaseOutcome
+from deltaloop.leaderelection.core.effects import Beat, BecameLeader, Heartbeat, LossReason, ReleaseOutcome, Silent
 from deltaloop.leaderelection.core.election import Election
-from deltaloop.leaderelection.core.heartbeat import Beat, Heartbeat, Silent
 from deltaloop.leaderelection.lock import Lock
 
 _log: Final = logging.getLogger("deltaloop.leaderelection")

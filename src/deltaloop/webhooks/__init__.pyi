@@ -19,7 +19,7 @@ from deltaloop.webhooks.declaring import validate as validate
 from deltaloop.webhooks.fixed_certificate import StaticCertificate as StaticCertificate
 from deltaloop.webhooks.registering import registrations as registrations
 from deltaloop.webhooks.request import AdmissionRequest as AdmissionRequest
-from deltaloop.webhooks.request import admission_request as admission_request
+from deltaloop.webhooks.request_by_hand import admission_request as admission_request
 from deltaloop.webhooks.server import WebhookServer as WebhookServer
 from deltaloop.webhooks.server_options import WebhookServerOptions as WebhookServerOptions
 from deltaloop.webhooks.storage_migration import MigrationFailure as MigrationFailure

@@ -13,6 +13,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.leaderelection.core.effects import (
     BecameLeader,
     Create,
+    ElectionTiming,
     Left,
     LossReason,
     NewLeader,
@@ -23,7 +24,6 @@ from deltaloop.leaderelection.core.effects import (
 )
 from deltaloop.leaderelection.core.election import Election, ElectionPhase
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState, whole_seconds
-from deltaloop.leaderelection.core.timing import ElectionTiming
 
 WALL = datetime(2026, 1, 2, tzinfo=UTC)
 EARLIER = datetime(2026, 1, 1, tzinfo=UTC)

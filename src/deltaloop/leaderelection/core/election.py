@@ -40,9 +40,11 @@ from deltaloop._internal.pacing import Wait, jitter
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.times import WallTime
 from deltaloop.leaderelection.core.effects import (
+    JITTER_FACTOR,
     BecameLeader,
     Create,
     Effect,
+    ElectionTiming,
     Fact,
     Left,
     LossReason,
@@ -54,7 +56,6 @@ from deltaloop.leaderelection.core.effects import (
     Update,
 )
 from deltaloop.leaderelection.core.record import LARGEST_NUMBER, LeaderElectionRecord, LockState, whole_seconds
-from deltaloop.leaderelection.core.timing import JITTER_FACTOR, ElectionTiming
 
 _LONG_LEASE: Final = 3600.0
 

@@ -24,7 +24,6 @@ from typing import Final, final
 
 from deltaloop.api.json_values import mapping
 from deltaloop.api.resource import Resource
-from deltaloop.apiserver.core.storage.encoding import MAX_REQUEST, request_size
 from deltaloop.apiserver.core.storage.history import Journal, Record, StoredChange
 from deltaloop.apiserver.core.storage.store_errors import (
     CompactedError,
@@ -32,6 +31,7 @@ from deltaloop.apiserver.core.storage.store_errors import (
     KeyMissingError,
     OversizedError,
 )
+from deltaloop.apiserver.core.storage.stored_size import MAX_REQUEST, request_size
 from deltaloop.schemas.json_in_parts import encode_sorted
 
 _BUMP: Final = 1_000_000

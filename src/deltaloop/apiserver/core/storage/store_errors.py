@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from deltaloop.apiserver.core.storage.encoding import MAX_REQUEST
+from deltaloop.apiserver.core.storage.stored_size import MAX_REQUEST
 
 
 class StoreError(Exception):

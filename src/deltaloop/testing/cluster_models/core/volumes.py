@@ -12,11 +12,11 @@ from typing import Final
 from deltaloop.api import kinds
 from deltaloop.api.json_values import at, items, mapping, text, texts
 from deltaloop.schemas.quantity import amount
-from deltaloop.testing.cluster_models.core.agenda import EnvironmentStep
 from deltaloop.testing.cluster_models.core.cluster_view import (
     REACTS,
     ClusterObject,
     ClusterView,
+    EnvironmentStep,
     creates,
     deletes,
     patches,
