@@ -70,7 +70,7 @@ class MalformedObjectError(InvalidArgumentError):
     Raised for objects from the caller and from the server. The message contains the location, but no data.
 
     Attributes:
-        path: Path of a value that JSON cannot represent, or empty.
+        path: Path of the invalid value, or empty.
         given: Whether the caller passed the object, and must change it.
     """
 

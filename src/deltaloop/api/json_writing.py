@@ -57,21 +57,40 @@ def is_other_yaml(text: bytes) -> bool:
     return halves or json_for_yaml(text) != text
 
 
-def write_json(value: object, what: str) -> bytes:
+def _known_view(value: object) -> object:
+    if isinstance(value, ReadOnlyMap):
+        return value.to_dict()
+    if isinstance(value, ReadOnlyList):
+        return value.to_list()
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[Any, Any]", value))
+    if is_model_class(type(value)):
+        return fields_of_model(value, with_defaults=True)
+    raise TypeError(f"a value of type {type(value).__name__} is not JSON")
+
+
+encode_json: Final = msgspec.json.Encoder(enc_hook=_known_view).encode
+"""Encoder of decoded JSON."""
+
+sorted_json: Final = msgspec.json.Encoder(enc_hook=_known_view, order="deterministic").encode
+"""Encoder of decoded JSON that produces equal bytes for equal objects."""
+
+
+def write_json(value: object, what: str, encode: Callable[[object], bytes] = encode_json) -> bytes:
     """Encode mappings, lists and scalars, which can contain views, resources and typed objects.
 
     Raises MalformedObjectError with the ``path`` of a value that JSON cannot represent; ``what`` is a name for it.
     """
-    encoded = plain_json(value)
+    encoded = plain_json(value, encode)
     if encoded is not None:
         return encoded
     try:
         if isinstance(value, msgspec.Struct) and not _is_resource_class(type(value)):
             with suppress(*_FAILURES):  # _plain finds the fault and its location
-                encoded = plain_json(plain_fields(value))
+                encoded = plain_json(plain_fields(value), encode)
                 if encoded is not None:
                     return encoded
-        return msgspec.json.encode(_plain(value, ""))
+        return encode(_plain(value, ""))
     except _UnsayableError as error:
         where = f" at {error.path}" if error.path else ""
         raise MalformedObjectError(
@@ -102,24 +121,7 @@ def plain_fields(value: object) -> Any:
     return msgspec.to_builtins(value, str_keys=True, order="deterministic", enc_hook=_known_view)
 
 
-def _known_view(value: object) -> object:
-    if isinstance(value, ReadOnlyMap):
-        return value.to_dict()
-    if isinstance(value, ReadOnlyList):
-        return value.to_list()
-    if isinstance(value, Mapping):
-        return dict(cast("Mapping[Any, Any]", value))
-    if is_model_class(type(value)):
-        return fields_of_model(value, with_defaults=True)
-    raise TypeError(f"a value of type {type(value).__name__} is not JSON")
-
-
-_encode: Final = msgspec.json.Encoder(enc_hook=_known_view).encode
-sorted_json: Final = msgspec.json.Encoder(enc_hook=_known_view, order="deterministic").encode
-"""Encoder of decoded JSON that produces equal bytes for equal objects."""
-
-
-def plain_json(value: object, encode: Callable[[object], bytes] = _encode) -> bytes | None:
+def plain_json(value: object, encode: Callable[[object], bytes] = encode_json) -> bytes | None:
     """Return the JSON of a value, or None if the encoder cannot represent all values."""
     try:
         encoded = encode(value)

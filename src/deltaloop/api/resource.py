@@ -10,7 +10,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from sys import intern
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast, get_origin
+from typing import Any, Final, NoReturn, TypeVar, cast, final, get_origin
 
 import msgspec
 from msgspec.structs import force_setattr, replace
@@ -96,7 +96,19 @@ class _Loose(msgspec.Struct, gc=False):
     metadata: dict[str, Any] | None = None
 
 
-_CHANGES_A_DICT: Final = frozenset({"clear", "pop", "popitem", "setdefault", "update"})
+_CHANGES_A_DICT: Final = ("clear", "pop", "popitem", "setdefault", "update")
+
+
+@final
+class _Missing:
+    """Method of a dict that resources lack. A ``__getattr__`` would make each access to a field twice as slow."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, obj: object, owner: type) -> NoReturn:
+        what = f"{owner.__name__!r} object has no attribute {self._name!r}: {READ_ONLY}"
+        raise AttributeError(what, name=self._name, obj=obj)
 
 
 def _refuse_to_change(obj: object, name: str, *_: object) -> NoReturn:
@@ -194,14 +206,6 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         """
         plain = fields.to_dict() if isinstance(fields, Resource) else fields
         return cls.from_json(write_json(plain, "the object"), resource_type)
-
-    if not TYPE_CHECKING:  # hidden from type checkers
-
-        def __getattr__(self, name: str) -> NoReturn:
-            """Raise an error that explains why methods such as ``setdefault`` are missing."""
-            reason = f": {READ_ONLY}" if name in _CHANGES_A_DICT else ""
-            what = f"{type(self).__name__!r} object has no attribute {name!r}{reason}"
-            raise AttributeError(what, name=name, obj=self)
 
     def __setitem__(self, key: str, value: object) -> NoReturn:
         raise TypeError(READ_ONLY)
@@ -406,6 +410,8 @@ _EMPTY: Final = ReadOnlyMap({})
 
 
 Resource.__setattr__ = Resource.__delattr__ = _refuse_to_change  # type: ignore[method-assign]
+for _method in _CHANGES_A_DICT:
+    setattr(Resource, _method, _Missing(_method))
 
 
 def with_stored(obj: Resource, stored: bytes | Compressed) -> Resource:

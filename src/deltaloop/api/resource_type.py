@@ -74,9 +74,9 @@ class ResourceType(Generic[T_co]):
             path = f"{self._root}/namespaces/{namespace}/{self.plural}/{name}"
             return f"{path}/{_segments(subresource)}" if subresource else path
         if namespace and not self.namespaced:
-            raise InvalidArgumentError(f"{self} has no namespaces, but namespace {namespace!r} was given")
+            raise InvalidArgumentError(f"must be None for {self}, got {namespace!r}.", argument="namespace")
         if name is not None and self.namespaced and not namespace:
-            raise InvalidArgumentError(f"{self} lives in namespaces: give one for {name!r}")
+            raise InvalidArgumentError(f"must be set for {self} {name!r}.", argument="namespace")
         path = self._root
         if namespace:
             path = f"{path}/namespaces/{_segment(namespace, 'the name of a namespace')}"

@@ -54,4 +54,4 @@ def _wait(descriptor: int, until: float) -> None:
         registered.register(descriptor, select.POLLIN)
         if registered.poll(left * 1000):
             return
-    raise TimeoutError(errno.ETIMEDOUT, "its content did not arrive in time")
+    raise TimeoutError(errno.ETIMEDOUT, "the content did not arrive in time")

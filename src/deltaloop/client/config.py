@@ -68,12 +68,12 @@ class TlsConfig:
         check_types(self)
         if self.insecure_skip_verify and (self.ca_data or self.ca_file):
             raise ConfigError(
-                "insecure-skip-tls-verify together with a CA (certificate-authority[-data]): the CA would not be used; "
-                "remove one of both"
+                "cannot be combined with a CA (certificate-authority[-data]). Remove one of them.",
+                argument="insecure-skip-tls-verify",
             )
         if self.has_client_certificate != bool(self.client_key_data or self.client_key_file):
             given, missing = ("certificate", "key") if self.has_client_certificate else ("key", "certificate")
-            raise ConfigError(f"a client {given} without a client {missing}; both are needed (client-{missing}[-data])")
+            raise ConfigError(f"must be set together with client-{given}[-data].", argument=f"client-{missing}[-data]")
 
     @property
     def has_client_certificate(self) -> bool:
@@ -135,7 +135,7 @@ class ClientConfig:
         if self.proxy_url:
             check_proxy(self.proxy_url, "proxy-url")
         if not self.namespace:
-            raise ConfigError("ClientConfig.namespace is empty; 'default' is the usual one")
+            raise ConfigError("must not be empty. The usual value is 'default'.", argument="ClientConfig.namespace")
 
     @property
     def is_tls(self) -> bool:
@@ -154,22 +154,22 @@ def check_proxy(url: str, what: str) -> None:
 
 def check_url(url: str, what: str, schemes: tuple[str, ...], *, may_have_user: bool = False) -> None:
     """Reject an invalid URL by ConfigError, whose message contains no part of a URL that may contain a password."""
-    wanted = f"write {what} as {' or '.join(f'{scheme}://' for scheme in schemes)} and host[:port]"
+    wanted = f"must be {' or '.join(f'{scheme}://' for scheme in schemes)} and host[:port]"
     if any(character <= " " or character == "\x7f" for character in url):
-        raise ConfigError(f"{what} has a blank or a control character in it; {wanted}")
+        raise ConfigError(f"{wanted}, got a blank or a control character.", argument=what)
     try:
         parts = urlsplit(url)
         host, port, user = parts.hostname, parts.port, parts.username or parts.password
     except ValueError:
-        raise ConfigError(f"{what} is not a URL; {wanted}") from None
+        raise ConfigError(f"{wanted}, got an invalid URL.", argument=what) from None
     if user and not may_have_user:
-        raise ConfigError(f"{what} has a user name or password in it; those belong to the user entry")
+        raise ConfigError("must not contain credentials. Move them to the user entry.", argument=what)
     if parts.scheme not in schemes:
         is_shown = not may_have_user or parts.scheme in _SHOWN_SCHEMES
-        shown = f"the scheme {parts.scheme!r}" if is_shown else "a scheme that is not supported"
-        raise ConfigError(f"{what} has {shown}; {wanted}")
+        shown = f"the scheme {parts.scheme!r}" if is_shown else "an unsupported scheme"
+        raise ConfigError(f"{wanted}, got {shown}.", argument=what)
     if not host or port == 0 or parts.query or parts.fragment or not _is_sendable(host, url):
-        raise ConfigError(f"{what} is not the address of a server; {wanted}")
+        raise ConfigError(f"{wanted}, got an invalid address.", argument=what)
 
 
 def _is_sendable(host: str, url: str) -> bool:

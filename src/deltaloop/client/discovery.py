@@ -198,7 +198,7 @@ class Discovery:
             try:
                 return [*decode_aggregated(path, answer.body)]
             except MalformedObjectError:
-                _log.warning("aggregated discovery cannot be read; the legacy form is asked for", extra={"path": path})
+                _log.warning("cannot read aggregated discovery, requesting the legacy form", extra={"path": path})
                 answer = await self._answer(path, _LEGACY, timeout)
         if answer is None:
             return []  # a server with only the core group, or without it

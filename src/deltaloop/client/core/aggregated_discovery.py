@@ -93,7 +93,7 @@ def decode_aggregated(path: str, body: bytes) -> tuple[DiscoveredVersion, ...]:
     try:
         groups = msgspec.json.decode(body, type=_GroupList).items or []
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise MalformedObjectError(f"the server's aggregated discovery of {path} cannot be read: {error}") from None
+        raise MalformedObjectError(f"cannot read the aggregated discovery of {path}: {error}") from None
     found: list[DiscoveredVersion] = []
     for group in groups:
         name = group.metadata.name

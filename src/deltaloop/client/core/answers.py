@@ -63,16 +63,16 @@ def error_from_answer(status: int, body: bytes, *, method: str, path: str, retry
 
 def _message(status: int, body: bytes, method: str, path: str) -> str:
     text = body[:_LOOKED_AT].decode("utf-8", "replace").strip()
-    what = f"{method} {path}: the server answered {status}"
+    what = f"{method} {path}: the server returned {status}"
     if 300 <= status < 400:
-        return f"{what}, a redirect, which is not followed; write the address it leads to into the configuration"
+        return f"{what}, a redirect. Configure the address of the redirect."
     if not text:
         return what
     if text.startswith("<"):
         title = _TITLE().search(text)
         name = f" titled {_short(title.group(1))!r}" if title else ""
-        return f"{what} with an HTML page{name}; a proxy or load balancer may have answered in the server's place"
-    hint = "; the server does not serve this path: is the resource's group and version installed?"
+        return f"{what} with an HTML page{name}. Check for a proxy or load balancer in front of the server."
+    hint = "; the server does not serve this path. Check that the group and version of the resource are installed."
     return f"{what}: {_short(text)}{hint if status == 404 else ''}"
 
 

@@ -56,24 +56,24 @@ class ConnectionFailure(msgspec.Struct, frozen=True):
     def describe(self, address: str) -> str:
         match self.kind:
             case FailureKind.NAME:
-                return f"the host name of {address} cannot be resolved"
+                return f"cannot resolve the host name of {address}"
             case FailureKind.REFUSED:
-                return f"nothing listens at {address} (connection refused)"
+                return f"connection refused at {address}: no server listens there"
             case FailureKind.CONNECT:
-                return f"no connection to {address}: {self.reason}"
+                return f"cannot connect to {address}: {self.reason}"
             case FailureKind.CERTIFICATE:
                 return (
-                    f"the certificate of {address} is not accepted: {self.reason}; "
-                    "check the CA, and tls-server-name where the server is reached by another name"
+                    f"cannot verify the certificate of {address}: {self.reason}; "
+                    "check the CA, and tls-server-name if the address differs from the name in the certificate"
                 )
             case FailureKind.TLS:
-                return f"no TLS connection to {address}: {self.reason}"
+                return f"cannot establish TLS with {address}: {self.reason}"
             case FailureKind.PROXY:
-                return f"the proxy refused to connect to {address}: {self.reason}"
+                return f"the proxy did not connect to {address}: {self.reason}"
             case FailureKind.NO_ANSWER:
-                return f"{address} closed the connection without an answer"
+                return f"{address} closed the connection without a response"
             case FailureKind.MALFORMED:
-                return f"what {address} answers cannot be read as HTTP: {self.reason}"
+                return f"cannot read the response of {address} as HTTP: {self.reason}"
             case FailureKind.BROKE:
                 return f"the connection to {address} broke: {self.reason}"
 

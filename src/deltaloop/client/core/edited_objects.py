@@ -38,11 +38,10 @@ def refuse_what_no_edit_changes(kind: ResourceType[Any], patch: dict[str, Any]) 
     """Reject edits of the identity, and of a status that is a subresource, by InvalidArgumentError."""
     named = cast("dict[str, Any]", patch.get("metadata") or {})
     if wrong := [name for name in ("name", "namespace", "uid", "resourceVersion") if name in named]:
-        raise InvalidArgumentError(f"an edit of {kind} must not change its metadata.{wrong[0]}")
+        raise InvalidArgumentError(f"must not change in an edit of {kind}.", argument=f"metadata.{wrong[0]}")
     if "status" in patch and kind.model is not None and definition_of(kind.model) is not None:
         raise InvalidArgumentError(
-            f"an edit of {kind} must not change its status, which the server takes apart: "
-            "use ctx.status in a reconcile, or update_status"
+            f"must not change in an edit of {kind}. Use ctx.status in a reconcile, or update_status.", argument="status"
         )
 
 

@@ -102,7 +102,7 @@ class AnswerReader:
         try:
             self._parse(data)
         except HttpParserUpgrade:
-            raise MalformedAnswerError("it changes the protocol") from None
+            raise MalformedAnswerError("the response switches the protocol") from None
         except HttpParserError as error:
             if self.complete:
                 self.keeps_alive = False
@@ -113,7 +113,7 @@ class AnswerReader:
             return
         self._idle += len(data)
         if self._idle > MOST_HEAD:
-            raise MalformedAnswerError(f"its head, or the text between its chunks, has more than {MOST_HEAD} bytes")
+            raise MalformedAnswerError(f"the head or the text between chunks has more than {MOST_HEAD} bytes")
 
     def end(self) -> bool:
         """Record that the connection was closed, and return whether the response is complete."""

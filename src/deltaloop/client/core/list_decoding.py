@@ -94,9 +94,9 @@ def decode_items(
 
 
 def _why_not(resource_type: ResourceType[Any], size: int, error: Exception | None = None) -> str:
-    what = f"the answer to a list of {resource_type}, {size} bytes,"
+    what = f"the response to a list of {resource_type} ({size} bytes)"
     if error is None:
-        return f"{what} is not a list: it has no items"
+        return f"{what} is not a list: the field items is missing"
     if isinstance(error, msgspec.ValidationError):
         return f"{what} is not a list: {error}"
-    return f"{what} is not JSON; is a proxy or a login page in the way? ({error})"
+    return f"{what} is not JSON: {error}. Check for a proxy or a login page in front of the server."

@@ -34,7 +34,7 @@ def metadata_of(obj: Resource) -> Resource:
     try:
         parts = _decode(obj.raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise MalformedObjectError(f"the metadata of {obj!r} cannot be cut out: {type(error).__name__}") from None
+        raise MalformedObjectError(f"cannot extract the metadata of {obj!r}: {type(error).__name__}") from None
     if bytes(parts.kind) == _KIND:
         return obj
     return with_stored(obj, b"".join((_BEFORE, bytes(parts.metadata), b"}")))

@@ -119,7 +119,7 @@ def read_discovery(status: int, body: bytes) -> TokenEndpoint:
     """Return the https token endpoint from the issuer's discovery document, or raise UnusableAnswerError."""
     if status != 200:
         raise UnusableAnswerError(
-            f"its discovery document {DISCOVERY} was answered with {status}; correct idp-issuer-url in the kubeconfig"
+            f"the discovery document {DISCOVERY} has status {status}. Correct idp-issuer-url in the kubeconfig."
         )
     try:
         found = msgspec.json.decode(body, type=_Discovery)
@@ -127,8 +127,8 @@ def read_discovery(status: int, body: bytes) -> TokenEndpoint:
         found = _Discovery()
     if not found.token_endpoint.startswith("https://"):
         raise UnusableAnswerError(
-            f"its discovery document {DISCOVERY} names no token endpoint with https; "
-            "correct idp-issuer-url in the kubeconfig"
+            f"the discovery document {DISCOVERY} must contain a token endpoint with https. "
+            "Correct idp-issuer-url in the kubeconfig."
         )
     methods = found.token_endpoint_auth_methods_supported
     # The default is the header (OpenID Connect Discovery 1.0, section 3).
@@ -156,11 +156,11 @@ def read_refreshed(status: int, body: bytes, *, refresh_token: SecretText) -> Re
     try:
         tokens = msgspec.json.decode(body, type=_Tokens)
     except (ValueError, RecursionError):
-        raise UnusableAnswerError("its token endpoint did not answer with tokens; ask whoever runs it") from None
+        raise UnusableAnswerError("the token endpoint returned no tokens. Contact its administrator.") from None
     if not tokens.id_token or not is_header_value(tokens.id_token):
         raise UnusableAnswerError(
-            "it gave no id token for the refresh token; log in again and ask for the scope 'openid', "
-            "or use an exec plugin if it does not give id tokens on a refresh"
+            "the issuer returned no ID token for the refresh token. Log in again with the scope 'openid', "
+            "or use an exec plugin if the issuer never returns ID tokens on a refresh."
         )
     another = tokens.refresh_token and tokens.refresh_token != refresh_token.reveal()
     return Refreshed(
@@ -175,8 +175,8 @@ def _refusal(status: int, body: bytes) -> str:
     except (ValueError, RecursionError):
         code = ""
     if code == "invalid_grant":
-        return "it does not accept the refresh token any more (invalid_grant); log in again"
+        return "the refresh token is no longer valid (invalid_grant). Log in again."
     if code in ("invalid_client", "unauthorized_client"):
-        return f"it does not accept this client ({code}); correct client-id and client-secret in the kubeconfig"
+        return f"the issuer rejected the client ({code}). Correct client-id and client-secret in the kubeconfig."
     what = f"{status}, {code}" if _ERROR_CODE.fullmatch(code) else str(status)
-    return f"its token endpoint refused ({what}); log in again"
+    return f"the token endpoint rejected the request ({what}). Log in again."

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Generic, TypeVar, final
 
-from deltaloop.api.errors import DeltaloopError, MalformedObjectError
+from deltaloop.api.errors import DeltaloopError, InvalidArgumentError, MalformedObjectError
 from deltaloop.api.keys import meta_namespace_key
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.status import ExpiredError
@@ -51,14 +51,14 @@ class PageProgress(Generic[T]):
         if not page.continue_:
             return ""
         if page.continue_ in self._tokens:
-            return "a continue token came again: the list never ends"
+            return "the list never ends: the server repeated a continue token"
         self._tokens.add(page.continue_)
         if len(self._tokens) <= _TRUSTED_PAGES:
             return ""
         self._barren = 0 if self._is_new(page, before) else self._barren + 1
         if self._barren < _BARREN_PAGES:
             return ""
-        return f"{self._barren} pages in a row brought nothing new, and a continue token each: the list never ends"
+        return f"the list never ends: {self._barren} successive pages have a continue token but no new objects"
 
     def _is_new(self, page: ResourceList[T], before: Sequence[T] | None) -> bool:
         if before is None:
@@ -103,7 +103,7 @@ class Pager(Generic[T]):
             ValueError: If ``page_size`` is negative.
         """
         if page_size < 0:
-            raise ValueError(f"page_size is {page_size}; 0 (everything at once) or more is needed")
+            raise InvalidArgumentError(f"must be >= 0, got {page_size}. 0 disables paging.", argument="page_size")
         self._first = options
         self._next: ListOptions | None = options.replace(limit=options.limit or page_size)
         self._collect = collect
@@ -179,5 +179,5 @@ class Pager(Generic[T]):
 
     def _asked(self) -> ListOptions:
         if self._next is None:
-            raise RuntimeError("the list is complete; nothing was asked for")
+            raise RuntimeError("the list is complete: no request is pending")
         return self._next

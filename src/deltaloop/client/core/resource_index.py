@@ -130,7 +130,7 @@ def _decode(path: str, answer: type[T], body: bytes) -> T:
     try:
         return msgspec.json.decode(body, type=answer)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise MalformedObjectError(f"the server's discovery answer for {path} cannot be read: {error}") from None
+        raise MalformedObjectError(f"cannot read the discovery of {path}: {error}") from None
 
 
 @final
@@ -176,7 +176,7 @@ class ResourceIndex:
         """Return the error for an unknown name, with similar names and the groups whose discovery failed."""
         import difflib
 
-        text = f"the server knows no resource {name!r}"
+        text = f"the server has no resource {name!r}"
         kind = name.rpartition("/")[2].lower()
         served = [str(each) for each in self.resource_types if each.kind.lower() == kind]
         alike = difflib.get_close_matches(name.lower(), self._by_name, n=4, cutoff=0.7)
@@ -184,7 +184,7 @@ class ResourceIndex:
         if near:
             text += f"; near matches: {', '.join(near)}"
         if self.failed_groups:
-            text += f"; discovery failed for {', '.join(self.failed_groups)}, so it may be there"
+            text += f"; discovery failed for {', '.join(self.failed_groups)}, so the resource may exist"
         elif not near:
             text += "; is its CustomResourceDefinition installed?"
         return UnknownResourceError(text, name="" if self.failed_groups else name)

@@ -40,7 +40,7 @@ class Unpacker:
         """
         encoding = encoding.strip().lower()
         if encoding not in _PLAIN and encoding not in _PACKED:
-            raise UnpackingError("the answer is packed in a way that was not asked for")
+            raise UnpackingError("the response has an unexpected encoding")
         self._stream = zlib.decompressobj(_GZIP) if encoding in _PACKED else None
         self._limit = limit
         self._packed = 0
@@ -62,7 +62,7 @@ class Unpacker:
             try:
                 piece = stream.decompress(data, PIECE)
             except zlib.error as error:
-                raise UnpackingError(f"the answer cannot be unpacked: {error}") from None
+                raise UnpackingError(f"cannot decompress the response: {error}") from None
             data = stream.unused_data if stream.eof else stream.unconsumed_tail
             self._count(len(piece))
             if piece:
@@ -71,19 +71,19 @@ class Unpacker:
     def finish(self) -> None:
         """Check the end of the response, or raise UnpackingError if the data is incomplete."""
         if self._stream is not None and self._packed and not self._stream.eof:
-            raise UnpackingError("the answer ended before all of it could be unpacked")
+            raise UnpackingError("the compressed response is incomplete")
 
     def _next_member(self) -> zlib._Decompress:
         # Each member copies the data that follows it, and servers send only one member.
         self._members += 1
         if self._members > _MOST_MEMBERS:
-            raise UnpackingError(f"the answer consists of more than {_MOST_MEMBERS} packed parts")
+            raise UnpackingError(f"the response has more than {_MOST_MEMBERS} compressed parts")
         self._stream = zlib.decompressobj(_GZIP)
         return self._stream
 
     def _count(self, size: int) -> None:
         self._unpacked += size
         if self._limit is not None and self._unpacked > self._limit:
-            raise TooLargeError(f"the answer has more than {self._limit} bytes")
+            raise TooLargeError(f"the response has more than {self._limit} bytes")
         if self._unpacked > _RATIO_COUNTS_FROM and self._unpacked > MOST_RATIO * self._packed:
-            raise TooLargeError(f"the answer unpacks to more than {MOST_RATIO} times its size")
+            raise TooLargeError(f"the response decompresses to more than {MOST_RATIO} times its size")

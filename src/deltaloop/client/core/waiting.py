@@ -128,12 +128,12 @@ class Waiting:
     def last_seen(self) -> str:
         """Describe the last known state of the object, without its data."""
         if not self._listed:
-            text = "the server has not answered yet"
+            text = "the server has not responded yet"
         elif self._last is None:
-            text = "there is no such object"
+            text = "the object does not exist"
         else:
             text = f"at resourceVersion {self._last.resource_version or '-'} {self._condition.shows(self._last)}"
-        return f"{text}; the last try failed with {self._last_error}" if self._last_error else text
+        return f"{text}; the last attempt failed with {self._last_error}" if self._last_error else text
 
     def _saw(self, obj: Resource | None) -> None:
         self._last = obj

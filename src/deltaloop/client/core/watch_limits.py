@@ -73,6 +73,6 @@ class WatchLimits:
         if self._deadline_at is not None and now >= self._deadline_at:
             return (
                 f"the server did not end the watch within {self._options.deadline_slack:g} s "
-                f"of the {self._timeout_seconds} s that it was asked for"
+                f"after the requested {self._timeout_seconds} s"
             )
-        return f"nothing came for {self._options.idle_timeout:g} s although the server sends bookmarks"
+        return f"the server sent no event or bookmark for {self._options.idle_timeout:g} s"

@@ -99,7 +99,7 @@ class CredentialCache:
             if serves is None:
                 raise
             _log.warning(
-                "renewing the credentials failed; those of before serve until they expire",
+                "renewing the credentials failed",
                 extra={**self._shown_as, "reason": str(error)},
             )
             return serves
@@ -107,11 +107,7 @@ class CredentialCache:
         with self._lock:
             self._state.renewed(credential, expires_at=expires_at, now=now)
         lifetime = None if expires_at is None else expires_at - now
-        _log.info(
-            "credentials were renewed", extra={**self._shown_as, "duration": now - began_at, "lifetime": lifetime}
-        )
+        _log.info("renewed credentials", extra={**self._shown_as, "duration": now - began_at, "lifetime": lifetime})
         if lifetime is not None and lifetime <= 0:
-            _log.warning(
-                "the credentials that were given have expired; is this machine's clock right?", extra=self._shown_as
-            )
+            _log.warning("new credentials have expired already: check the clock of this machine", extra=self._shown_as)
         return credential

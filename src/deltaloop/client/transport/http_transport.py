@@ -125,7 +125,9 @@ class HttpTransport:
         self._through = urlsplit(proxy) if proxy is not None else None
         self._credentials: Credentials | None = config.credentials if config.is_tls else None
         if config.credentials is not None and not config.is_tls:
-            _log.warning("credentials are not sent: the connection is not encrypted", extra={"server": config.server})
+            _log.warning(
+                "sending no credentials, because the connection is not encrypted", extra={"server": config.server}
+            )
         self._encoding = "gzip" if config.compression else "identity"
         self._reuse = Reuse()
         self._closed = False
@@ -296,7 +298,7 @@ class HttpTransport:
                 if renewed is not None:
                     if stands:
                         connection.finish()
-                    _log.info("credentials were refused and have been renewed", extra={"server": self._address})
+                    _log.info("renewed credentials after the server rejected them", extra={"server": self._address})
                     credential = renewed
                     continue
             if streams is not None:
@@ -496,7 +498,7 @@ class HttpTransport:
         answer = await connection.ask("CONNECT", head, pool=None, whole=True, until=math.inf, limit=0)
         if answer is None:
             error = connection.error
-            reason = str(error) or "it closed the connection"
+            reason = str(error) or "the proxy closed the connection"
             if isinstance(error, OSError):
                 raise error
         elif 200 <= answer.status < 300 and not answer.body:
@@ -550,7 +552,7 @@ class _Body:
                 if data and not connection.reader.encoding:
                     self._size += len(data)
                     if self._limit is not None and self._size > self._limit:
-                        raise TooLargeError(f"the answer has more than {self._limit} bytes")
+                        raise TooLargeError(f"the response has more than {self._limit} bytes")
                     return data
                 if self._unpacker is None:
                     self._unpacker = Unpacker(connection.reader.encoding, limit=self._limit)
@@ -573,7 +575,7 @@ class _Body:
 
 
 def late(request: HttpRequest, address: str, *, sent: bool) -> RequestTimeoutError:
-    what = "answer" if sent else "connection"
+    what = "response" if sent else "connection"
     return RequestTimeoutError(
         f"{request.method} {request.path}: no {what} from {address} within {request.timeout:g} s",
         method=request.method,
@@ -599,12 +601,12 @@ def failed(
 
 def broke_off(request: HttpRequest, description: str) -> StreamEndedError:
     method, path = request.method, request.path
-    return StreamEndedError(f"{method} {path}: the stream broke off: {description}", method=method, path=path)
+    return StreamEndedError(f"{method} {path}: the stream broke: {description}", method=method, path=path)
 
 
 def unusable(error: UnpackingError, request: HttpRequest) -> TransportError:
     kind = ResponseTooLargeError if isinstance(error, TooLargeError) else TransportError
-    cure = "; ask for less, or raise ClientConfig.max_response_bytes" if kind is ResponseTooLargeError else ""
+    cure = ". Request less data, or increase ClientConfig.max_response_bytes." if kind is ResponseTooLargeError else ""
     why = f"{request.method} {request.path}: {error}{cure}"
     return kind(why, method=request.method, path=request.path)
 

@@ -176,7 +176,7 @@ class RequestSender:
             except TimeoutError:
                 if not limit.expired():
                     raise
-                raise _late(request, f"the answer did not end within {request.timeout:g} s") from None
+                raise _late(request, f"the response did not end within {request.timeout:g} s") from None
             return taken
 
     @asynccontextmanager
@@ -234,7 +234,7 @@ class RequestSender:
             raise error
         self._measure(partial(self._metrics.request_retried, code=code, verb=method, host=self._host))
         _log.warning(
-            "request is sent again",
+            "retrying request",
             extra={"method": method, "path": path, "wait": wait, "error_type": type(error).__name__},
         )
         await asyncio.sleep(wait)
@@ -251,15 +251,18 @@ class RequestSender:
         if now + wait > deadline_at:
             bucket.refund(turn, now)
             raise RequestTimeoutError(
-                f"{method} {path}: the client's own limit of {bucket.rate:g} requests a second would delay it "
-                f"by {wait:.1f} s, beyond its time limit; raise ClientOptions.qps, or ask less often",
+                f"{method} {path}: the client-side limit of {bucket.rate:g} requests per second would delay it "
+                f"by {wait:.1f} s, longer than its timeout. Increase ClientOptions.qps, or send fewer requests.",
                 method=method,
                 path=path,
                 sent=False,
             )
         if wait > 0:
             log = _log.warning if wait > _LONG_WAIT else _log.debug
-            log("request waits for the client's own limit", extra={"method": method, "path": path, "wait": wait})
+            log(
+                "delaying request because of the client-side limit",
+                extra={"method": method, "path": path, "wait": wait},
+            )
             try:
                 await asyncio.sleep(wait)
             except asyncio.CancelledError:

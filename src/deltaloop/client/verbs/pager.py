@@ -25,7 +25,7 @@ async def fetch_all(fetch: Callable[[ListOptions], Awaitable[ResourceList[T]]], 
         except DeltaloopError as error:
             if not pager.failed(error):
                 raise
-            _log.info("a continue token expired; the whole list is asked for at once")
+            _log.info("continue token expired, requesting the whole list")
         else:
             pager.saw(page)
     return pager.result()

@@ -69,5 +69,5 @@ class UnreadableItemsError(MalformedObjectError):
     def __init__(self, page: ResourceList[Any]) -> None:
         """Create the error with the message of the first invalid item and the number of further items."""
         others = len(page.unreadable) - 1
-        super().__init__(f"{page.unreadable[0]}" + (f" (and {others} more such items)" if others else ""))
+        super().__init__(f"{page.unreadable[0]}" + (f" (and {others} more items)" if others else ""))
         self.page = page

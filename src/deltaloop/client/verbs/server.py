@@ -288,14 +288,14 @@ def place_of(way: Way, known: BoundKind, namespace: str | None) -> str | None:
         return None
     place = namespace or way.home
     if not place:
-        raise InvalidArgumentError(f"{known.type} needs a namespace, and {way.why_no_home}. Specify namespace=...")
+        raise InvalidArgumentError(f"must be set for {known.type}, because {way.why_no_home}.", argument="namespace")
     return place
 
 
 def refuse_namespace(known: ResourceType[Any], namespace: str | None) -> None:
     """Reject a namespace for a cluster-scoped kind, in which a cache would find no object, by InvalidArgumentError."""
     if namespace and not known.namespaced:
-        raise InvalidArgumentError(f"{known} has no namespaces, but namespace {namespace!r} was given")
+        raise InvalidArgumentError(f"must be None for {known}, got {namespace!r}.", argument="namespace")
 
 
 def both_checks(earlier: WriteCheck | None, check: WriteCheck) -> WriteCheck:
@@ -314,7 +314,9 @@ def selected(options: ListOptions, selector: str | LabelSelector | None) -> List
     if selector is None:
         return options
     if options.label_selector:
-        raise InvalidArgumentError("a list has one label selector: give `selector` or `options.label_selector`")
+        raise InvalidArgumentError(
+            "and options.label_selector cannot be combined. Use one of them.", argument="selector"
+        )
     parsed = LabelSelector.parse(selector) if isinstance(selector, str) else selector
     return options.replace(label_selector=str(parsed))
 

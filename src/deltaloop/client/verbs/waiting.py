@@ -83,5 +83,5 @@ async def _turn(waiting: Waiting, ask: _Ask, watch: _Watch, field_selector: str,
         if wait is None:
             raise
         level = logging.WARNING if wait > _LONG_WAIT else logging.DEBUG
-        _log.log(level, "waiting goes on after a failure", extra={"error_type": type(error).__name__, "wait": wait})
+        _log.log(level, "wait failed, continuing", extra={"error_type": type(error).__name__, "wait": wait})
         return wait

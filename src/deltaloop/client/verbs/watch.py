@@ -257,11 +257,11 @@ class WatchStream:
         try:
             decode_watch_event(tail, self._resource_type)
         except MalformedEventError:
-            raise self._broken(f"the stream ended in the middle of an event, after {len(tail)} bytes of it") from None
+            raise self._broken(f"the stream ended in the middle of an event, after {len(tail)} bytes") from None
         self._framer.push(tail + b"\n")
 
     def _oversized(self) -> ResponseTooLargeError:
-        why = f"an event has more than {self._max_event_bytes} bytes; raise ClientConfig.max_event_bytes"
+        why = f"an event has more than {self._max_event_bytes} bytes. Increase ClientConfig.max_event_bytes."
         return ResponseTooLargeError(f"GET {self._path}: {why}", method="GET", path=self._path)
 
     def _broken(self, why: str) -> StreamEndedError:

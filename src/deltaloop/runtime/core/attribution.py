@@ -12,6 +12,7 @@ then not labeled.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Final, final
 
 import msgspec
@@ -50,8 +51,9 @@ class Attribution:
         if not uid:
             return
         self._writers[uid, version] = _Write(controller, number, key, None if base == version else base)
-        if len(self._writers) > LIMIT:
-            del self._writers[next(iter(self._writers))]
+        if len(self._writers) > LIMIT:  # forget many at once: the search passes all places of forgotten ones
+            for oldest in [*islice(self._writers, LIMIT // 10)]:
+                del self._writers[oldest]
 
     def deleted(self, uid: str, *, controller: str, number: int, key: str = "") -> None:
         self.wrote(uid, _DELETED, controller=controller, number=number, key=key)

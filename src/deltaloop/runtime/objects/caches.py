@@ -68,7 +68,7 @@ class Caches:
         """
         known, views = self._of(kind)
         if known.namespaced and not namespace:
-            raise InvalidArgumentError(f"{known} lives in namespaces: give one for {name!r}")
+            raise InvalidArgumentError(f"must be set for {known} {name!r}.", argument="namespace")
         place = namespace if known.namespaced else None
         view = next((view for view in views if view.namespace in (None, place)), None)
         obj = None if view is None else view.get(join_key(place, name))

@@ -292,7 +292,8 @@ def _as_resource(obj: object, own: ResourceType[Any] | str) -> tuple[ResourceTyp
 def _status_of(obj: Resource) -> Fields:
     found: Fields | None
     try:
-        found = _decode(obj.stored if type(obj.stored) is bytes else obj.raw).status
+        fields = obj._fields  # most reconciles have read a field
+        found = _decode(obj.raw).status if fields is None else fields.get("status")
     except DECODE_ERRORS:
         found = _STATUS.get(obj)  # raises an error that explains the problem
     return found if type(found) is dict else {}

@@ -150,7 +150,7 @@ class Tracker:
         if not known.namespaced:
             return Tracked(str(known), "", name)
         if not namespace:
-            raise InvalidArgumentError(f"{known} lives in namespaces: give one for {name!r}")
+            raise InvalidArgumentError(f"must be set for {known} {name!r}.", argument="namespace")
         if self._namespace not in (None, namespace):
             problem = f"it tracks {known} {name!r} in namespace {namespace}, and works in {self._namespace} only"
             raise InvalidControllerError(self._controller, problem)
