@@ -6,7 +6,6 @@ Source: client-go informers/factory.go.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
@@ -186,7 +185,7 @@ class InformerFactory:
         kind: ResourceType[Any] = parse_resource_type(resource_type)
         if not kind.namespaced:
             raise InvalidArgumentError(f"{kind} has no namespaces")
-        kind = dataclasses.replace(kind, model=None) if metadata_only else kind
+        kind = msgspec.structs.replace(kind, model=None) if metadata_only else kind
         informers: dict[str, Informer[Any]] = {}
         for namespace in namespaces:
             here: InformerSelection = {**selection, "namespace": namespace}
@@ -264,7 +263,7 @@ class InformerFactory:
             raise InformerStoppedError("the informer factory was left; make a new one")
         kind: ResourceType[Any] = parse_resource_type(resource_type)
         if metadata_only:
-            kind = dataclasses.replace(kind, model=None)  # a model needs more than the metadata
+            kind = msgspec.structs.replace(kind, model=None)  # a model needs more than the metadata
         options = self._options
         keep = selection.get("keep_managed_fields")
         return _Identity(

@@ -16,8 +16,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, final
+
+from msgspec.structs import replace
 
 from deltaloop._internal.pacing import TokenBucket
 from deltaloop.api.errors import DeltaloopError, MalformedObjectError, UnknownResourceError

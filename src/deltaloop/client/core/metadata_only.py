@@ -8,10 +8,10 @@ Source: client-go metadata/metadata.go; Kubernetes API concepts, "Metadata-only 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource, with_stored

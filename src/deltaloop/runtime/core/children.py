@@ -9,7 +9,6 @@ longer desired. It excludes values of Secrets, because readers of annotations co
 
 from __future__ import annotations
 
-import hashlib
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -233,4 +232,6 @@ def _mark(metadata: dict[str, object], field: str, name: str, value: str, shown:
 
 
 def _hash(body: dict[str, object]) -> str:
-    return hashlib.sha256(msgspec.json.encode(body, order="deterministic")).hexdigest()[:32]
+    from hashlib import sha256
+
+    return sha256(msgspec.json.encode(body, order="deterministic")).hexdigest()[:32]

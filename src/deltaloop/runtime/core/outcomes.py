@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, cast, final
 
 import msgspec
 
+from deltaloop._internal.option_types import Options
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import (
     InvalidArgumentError,
@@ -29,8 +29,7 @@ from deltaloop.workqueue.errors import TerminalError, is_terminal
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(Options, frozen=True, kw_only=True):
     """Request of a successful reconcile for another reconcile; returning ``None`` requests nothing.
 
     Attributes:

@@ -8,12 +8,12 @@ ends. Its key is then requeued without counting a failure.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextvars
 import logging
 import random
 import types
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, cast, final
 
 import msgspec
@@ -132,7 +132,7 @@ class ReconcileLoop:
         self.finalizing: FinalizedRuns | None = None
         self._function: Callable[[Request, Context], Awaitable[object]] | None = None
         self._steps: Callable[[Execution], Awaitable[Returned | Raised]] = self._call
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: concurrent.futures.ThreadPoolExecutor | None = None
         self._errors = ErrorSummaries()
         self._at_close: list[Callable[[], object]] = []
         # State of one term of leadership.
@@ -152,7 +152,7 @@ class ReconcileLoop:
         """Run until stopped or canceled. Afterwards all reconciles have ended or were abandoned."""
         name, workers_wanted = self.controller.name, self.controller.workers
         if self.controller.needs_threads and self._pool is None:
-            self._pool = ThreadPoolExecutor(workers_wanted, thread_name_prefix=f"{name}-")
+            self._pool = concurrent.futures.ThreadPoolExecutor(workers_wanted, thread_name_prefix=f"{name}-")
         _logger.info("the workers start", extra={"controller": name, "workers": workers_wanted})
         self.shared.loop = asyncio.get_running_loop()
         self._owner, self._outside = asyncio.current_task(), contextvars.copy_context()
