@@ -79,7 +79,8 @@ class Attribution:
 
         Other triggers stay unchanged, and objects that are not a ``Trigger`` are omitted.
         """
-        writers, found = self._writers, list[Trigger]()
+        writers = self._writers
+        found: tuple[Trigger, ...] = ()
         for trigger in triggers:
             if type(trigger) is not Trigger:
                 continue
@@ -89,5 +90,5 @@ class Attribution:
                 by = writers[write]
                 who = "self" if by.controller == controller else by.controller
                 trigger = msgspec.structs.replace(trigger, origin=f"{who}, reconcile {by.number}")  # noqa: PLW2901
-            found.append(trigger)
-        return tuple(found)
+            found += (trigger,)
+        return found

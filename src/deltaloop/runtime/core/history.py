@@ -93,9 +93,7 @@ class History:
                 self._keys.popitem(last=False)
         for write in reconciled.writes:
             if write.before is not None and write.after is not None:
-                size = 2 * _OVERHEAD
-                for stored in (write.before.stored, write.after.stored):
-                    size += len(stored if type(stored) is bytes else stored.data)  # type: ignore[union-attr]
+                size = 2 * (_OVERHEAD + len(write.after.raw))
                 self._changes.append((write, size))
                 self._bytes += size
         while self._bytes > MOST_BYTES:

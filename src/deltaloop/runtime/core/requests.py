@@ -167,14 +167,14 @@ def keys_of(mapped: Any) -> Iterable[str]:
         isinstance(mapped, str | Request | Resource) or not isinstance(mapped, Iterable)
     ):
         raise InvalidRequestsError(type(mapped).__name__)  # iterating over a string would return its letters
-    keys: list[str] = []
+    keys: tuple[str, ...] = ()
     for each in values:
         if type(each) is str or isinstance(each, str):
-            keys.append(each)
+            keys += (each,)
         elif isinstance(each, Request | Resource):
-            keys.append(each.key)
+            keys += (each.key,)
         elif resource_type_of(type_of(each)) is not None:
-            keys.append(meta_namespace_key(each))
+            keys += (meta_namespace_key(each),)
         else:
             raise InvalidRequestsError(f"{type_of(values).__name__} with a {type(each).__name__} in it")
     return keys
