@@ -13,8 +13,7 @@ from deltaloop._internal.pacing import Wait
 from deltaloop.api.times import WallTime
 from deltaloop.leaderelection import LeaseLock, LossReason
 from deltaloop.leaderelection.candidacy import Candidacy
-from deltaloop.leaderelection.core.effects import Effect, ElectionTiming, Left, ReleaseOutcome, StepDown
-from deltaloop.leaderelection.core.election import Election
+from deltaloop.leaderelection.core.election import Effect, Election, ElectionTiming, Left, ReleaseOutcome, StepDown
 from deltaloop.leaderelection.last_resort import LastResort
 from tests.leaderelection.fake_server import FakeClient, FakeServer, WallClock
 from tests.leaderelection.test_elector import now

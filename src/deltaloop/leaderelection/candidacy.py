@@ -15,9 +15,10 @@ from deltaloop._internal.pacing import Wait
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.redaction import redact
 from deltaloop.api.status import ConflictError, NotFoundError
-from deltaloop.leaderelection.core.effects import (
+from deltaloop.leaderelection.core.election import (
     BecameLeader,
     Create,
+    Election,
     Fact,
     Left,
     LossReason,
@@ -28,7 +29,6 @@ from deltaloop.leaderelection.core.effects import (
     StepDown,
     Update,
 )
-from deltaloop.leaderelection.core.election import Election
 from deltaloop.leaderelection.core.record import LockState
 from deltaloop.leaderelection.last_resort import LastResort
 from deltaloop.leaderelection.lock import Lock

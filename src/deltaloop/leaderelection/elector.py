@@ -22,8 +22,7 @@ from deltaloop.client.client import Client
 from deltaloop.leaderelection.candidacy import Candidacy, Candidate
 from deltaloop.leaderelection.clock import boot_time
 from deltaloop.leaderelection.config import LeaderElectionConfig, LeaderElectionMetrics
-from deltaloop.leaderelection.core.effects import BecameLeader
-from deltaloop.leaderelection.core.election import Election
+from deltaloop.leaderelection.core.election import BecameLeader, Election
 from deltaloop.leaderelection.core.record import whole_seconds
 from deltaloop.leaderelection.guard import LeadershipGuard, LeadershipLostError
 from deltaloop.leaderelection.last_resort import LastResort, end_process

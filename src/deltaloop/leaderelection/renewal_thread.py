@@ -23,8 +23,15 @@ from typing import Final, Protocol, TypeVar, final
 from deltaloop._internal.pacing import Wait
 from deltaloop._internal.tracebacks import thread_frames
 from deltaloop.leaderelection.candidacy import Candidacy
-from deltaloop.leaderelection.core.effects import Beat, BecameLeader, Heartbeat, LossReason, ReleaseOutcome, Silent
-from deltaloop.leaderelection.core.election import Election
+from deltaloop.leaderelection.core.election import (
+    Beat,
+    BecameLeader,
+    Election,
+    Heartbeat,
+    LossReason,
+    ReleaseOutcome,
+    Silent,
+)
 from deltaloop.leaderelection.lock import Lock
 
 _log: Final = logging.getLogger("deltaloop.leaderelection")
