@@ -20,7 +20,7 @@ from deltaloop.cel.costs import SizeHints as SizeHints
 from deltaloop.cel.environment import CompiledExpression as CompiledExpression
 from deltaloop.cel.environment import Environment as Environment
 from deltaloop.cel.environment import Evaluation as Evaluation
-from deltaloop.cel.faults import ExpressionFault as ExpressionFault
+from deltaloop.cel.errors import ExpressionFault as ExpressionFault
 from deltaloop.cel.libraries import DEFAULT_LIBRARIES as DEFAULT_LIBRARIES
 from deltaloop.cel.libraries import KUBERNETES_LANGUAGE as KUBERNETES_LANGUAGE
 from deltaloop.cel.libraries import STANDARD as STANDARD

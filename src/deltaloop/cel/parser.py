@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from deltaloop.cel.faults import InvalidExpressionError, fault_at
+from deltaloop.cel.errors import InvalidExpressionError, fault_at
 from deltaloop.cel.macros import Macro, MacroCall, MacroError
 from deltaloop.cel.syntax import (
     BINARY,

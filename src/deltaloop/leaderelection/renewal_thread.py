@@ -211,7 +211,7 @@ class RenewalThread:
                 task.cancel()
             await asyncio.wait(tasks)
         because = self.election.lose(LossReason.WEDGED, self._clock())
-        candidacy.last_resort.start()
+        candidacy.exit_timer.start()
         if because is LossReason.WEDGED:
             self._name_the_wedged(heartbeat.result())
         return because
