@@ -47,9 +47,9 @@ from deltaloop.cache.errors import UnknownIndexError as UnknownIndexError
 from deltaloop.cache.errors import VeryShortWatchError as VeryShortWatchError
 from deltaloop.cache.errors import WatchListEndedError as WatchListEndedError
 from deltaloop.cache.errors import WatchListStalledError as WatchListStalledError
-from deltaloop.cel.faults import CostLimitError as CostLimitError
-from deltaloop.cel.faults import EvaluationError as EvaluationError
-from deltaloop.cel.faults import InvalidExpressionError as InvalidExpressionError
+from deltaloop.cel.errors import CostLimitError as CostLimitError
+from deltaloop.cel.errors import EvaluationError as EvaluationError
+from deltaloop.cel.errors import InvalidExpressionError as InvalidExpressionError
 from deltaloop.client.errors import ConfigError as ConfigError
 from deltaloop.client.errors import CredentialsError as CredentialsError
 from deltaloop.client.errors import RequestTimeoutError as RequestTimeoutError

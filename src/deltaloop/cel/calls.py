@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from deltaloop.cel.costs import Cost
-from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, InternalError, no_such_overload
+from deltaloop.cel.errors import CostLimitError, EvaluationError, FailedValue, InternalError, no_such_overload
 from deltaloop.cel.library import Implementation, Overload
 from deltaloop.cel.loops import BUDGET, SPENT, Closure, Frame, charge
 from deltaloop.cel.operators import (

@@ -52,7 +52,7 @@ from deltaloop.cel.costs import (
     Cost,
     paired,
 )
-from deltaloop.cel.faults import CostLimitError, EvaluationError, InternalError, no_such_overload, sound
+from deltaloop.cel.errors import CostLimitError, EvaluationError, InternalError, no_such_overload, sound
 from deltaloop.cel.library import Overload
 from deltaloop.cel.loops import (
     FIRST_SLOT,

@@ -93,7 +93,7 @@ def evaluate(
 
 
 def _compiled(expression: str, variables: Mapping[str, cel.Type], version: str | None) -> cel.CompiledExpression:
-    from deltaloop.cel.faults import InvalidExpressionError
+    from deltaloop.cel.errors import InvalidExpressionError
     from deltaloop.cel.kubernetes import kubernetes_environment
 
     since = None if version is None else _known(version)

@@ -4,16 +4,15 @@ from deltaloop.leaderelection.config import EXAMPLE as EXAMPLE
 from deltaloop.leaderelection.config import LeaderElectionConfig as LeaderElectionConfig
 from deltaloop.leaderelection.config import LeaderElectionMetrics as LeaderElectionMetrics
 from deltaloop.leaderelection.core.annotation import LEADER_ANNOTATION as LEADER_ANNOTATION
-from deltaloop.leaderelection.core.effects import ElectionTiming as ElectionTiming
-from deltaloop.leaderelection.core.effects import LossReason as LossReason
-from deltaloop.leaderelection.core.effects import ReleaseOutcome as ReleaseOutcome
+from deltaloop.leaderelection.core.election import ElectionTiming as ElectionTiming
+from deltaloop.leaderelection.core.election import LossReason as LossReason
+from deltaloop.leaderelection.core.election import ReleaseOutcome as ReleaseOutcome
 from deltaloop.leaderelection.core.record import UNKNOWN_LEADER as UNKNOWN_LEADER
 from deltaloop.leaderelection.core.record import LeaderElectionRecord as LeaderElectionRecord
 from deltaloop.leaderelection.core.record import LockState as LockState
 from deltaloop.leaderelection.elector import LeaderElector as LeaderElector
 from deltaloop.leaderelection.elector import Terms as Terms
 from deltaloop.leaderelection.guard import LeadershipGuard as LeadershipGuard
-from deltaloop.leaderelection.last_resort import LEADERSHIP_LOST_EXIT_CODE as LEADERSHIP_LOST_EXIT_CODE
 from deltaloop.leaderelection.lock import LeaseClient as LeaseClient
 from deltaloop.leaderelection.lock import Lock as Lock
 from deltaloop.leaderelection.lock import LockEventRecorder as LockEventRecorder
@@ -26,6 +25,7 @@ from deltaloop.leaderelection.object_lock import ConfigMapLock as ConfigMapLock
 from deltaloop.leaderelection.object_lock import EndpointsLock as EndpointsLock
 from deltaloop.leaderelection.object_lock import LeaseLock as LeaseLock
 from deltaloop.leaderelection.object_lock import ObjectLock as ObjectLock
+from deltaloop.leaderelection.process_exit import LEADERSHIP_LOST_EXIT_CODE as LEADERSHIP_LOST_EXIT_CODE
 from deltaloop.leaderelection.run import LeaderHealthCheck as LeaderHealthCheck
 from deltaloop.leaderelection.run import run_or_die as run_or_die
 from deltaloop.leaderelection.term import Term as Term

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from deltaloop._internal.option_types import check_types
 from deltaloop._internal.pacing.checks import require_not_negative, require_positive
-from deltaloop.leaderelection.core.effects import ElectionTiming
+from deltaloop.leaderelection.core.election import ElectionTiming
 
 
 class LeaderElectionMetrics(Protocol):

@@ -28,7 +28,7 @@ Outcome: TypeAlias = Literal["allowed", "denied", "converted", "invalid", "faile
 
 
 @final
-class SeenMisfit(NamedTuple):
+class SeenMismatch(NamedTuple):
     """Object that does not fit a class, for the log, without its data; ``field`` is empty for the whole object."""
 
     key: str
@@ -41,7 +41,7 @@ class Answer(NamedTuple):
     """Response to a review. If the HTTP status is not 200, the API server applies the failure policy.
 
     Attributes:
-        misfit: Object that does not fit a class, although the request is not rejected.
+        mismatch: Object that does not fit a class, although the request is not rejected.
         key: Key of the object whose conversion failed.
     """
 
@@ -49,7 +49,7 @@ class Answer(NamedTuple):
     body: bytes
     outcome: Outcome
     error: Exception | None = None
-    misfit: SeenMisfit | None = None
+    mismatch: SeenMismatch | None = None
     key: str = ""
 
 

@@ -244,8 +244,8 @@ class WebhookServer:
         try:
             if answer.error is not None:
                 self._log(path, answer.error, answer.key)
-            if answer.misfit is not None:
-                self._log_misfit(path, answer)
+            if answer.mismatch is not None:
+                self._log_mismatch(path, answer)
             if self._metrics is not None:
                 seconds = asyncio.get_running_loop().time() - arrived_at
                 self._metrics.answered(path, answer.status, answer.outcome, seconds)
@@ -303,8 +303,8 @@ class WebhookServer:
             )
         return answer
 
-    def _log_misfit(self, path: str, answer: Answer) -> None:
-        seen, webhook = answer.misfit, self.webhooks.name_at(path)
+    def _log_mismatch(self, path: str, answer: Answer) -> None:
+        seen, webhook = answer.mismatch, self.webhooks.name_at(path)
         assert seen is not None
         extra = {"webhook": webhook, "key": seen.key, "field": seen.field, "problem": seen.problem}
         if answer.outcome == "invalid":

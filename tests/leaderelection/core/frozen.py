@@ -15,8 +15,10 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from deltaloop._internal.pacing import Wait
-from deltaloop.leaderelection.core.effects import (
+from deltaloop.leaderelection.core.election import (
     Create,
+    Election,
+    ElectionPhase,
     ElectionTiming,
     Left,
     LossReason,
@@ -26,7 +28,6 @@ from deltaloop.leaderelection.core.effects import (
     StepDown,
     Update,
 )
-from deltaloop.leaderelection.core.election import Election, ElectionPhase
 from deltaloop.leaderelection.core.election import _Step as Step
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState, whole_seconds
 

@@ -10,9 +10,11 @@ import pytest
 
 from deltaloop._internal.pacing import Wait
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.leaderelection.core.effects import (
+from deltaloop.leaderelection.core.election import (
     BecameLeader,
     Create,
+    Election,
+    ElectionPhase,
     ElectionTiming,
     Left,
     LossReason,
@@ -22,7 +24,6 @@ from deltaloop.leaderelection.core.effects import (
     StepDown,
     Update,
 )
-from deltaloop.leaderelection.core.election import Election, ElectionPhase
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState, whole_seconds
 
 WALL = datetime(2026, 1, 2, tzinfo=UTC)

@@ -12,8 +12,17 @@ from typing import Any
 import pytest
 
 from deltaloop._internal.pacing import Wait
-from deltaloop.leaderelection.core.effects import Create, ElectionTiming, Fact, Read, Request, StepDown, Update
-from deltaloop.leaderelection.core.election import Election, ElectionPhase
+from deltaloop.leaderelection.core.election import (
+    Create,
+    Election,
+    ElectionPhase,
+    ElectionTiming,
+    Fact,
+    Read,
+    Request,
+    StepDown,
+    Update,
+)
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState, whole_seconds
 from tests.leaderelection.core.explorer import explore
 from tests.leaderelection.core.frozen import EPOCH, Cores, Frozen, Holder, Member, Record

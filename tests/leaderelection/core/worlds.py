@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from deltaloop.leaderelection.core.effects import ElectionTiming, Read
-from deltaloop.leaderelection.core.election import Election, ElectionPhase
+from deltaloop.leaderelection.core.election import Election, ElectionPhase, ElectionTiming, Read
 from deltaloop.leaderelection.core.record import whole_seconds
 from tests.leaderelection.core.frozen import LONG_AGO, Cores, Frozen, Holder, Member, Record, is_leading
 

@@ -9,7 +9,7 @@ from typing import ClassVar, Final, final
 
 import msgspec
 
-from deltaloop.cel.faults import EvaluationError, no_such_overload
+from deltaloop.cel.errors import EvaluationError, no_such_overload
 from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.types import BOOL, INT, STRING, Type, list_of, map_of, object_of
 from deltaloop.schemas.go_addresses import Address, AddressError, Network, parse_address, parse_network

@@ -18,7 +18,7 @@ from deltaloop.api.dns_names import (
     numbered_label_problems,
     subdomain_problems,
 )
-from deltaloop.cel.faults import EvaluationError, no_such_overload
+from deltaloop.cel.errors import EvaluationError, no_such_overload
 from deltaloop.cel.library import Library, Overload, function, method
 from deltaloop.cel.types import INT, STRING, Type, list_of, object_of, optional_of
 from deltaloop.cel.values import NO_VALUE, OptionalValue

@@ -13,8 +13,8 @@ apimachinery pkg/apis/meta/v1/types.go (``CauseType``), pkg/api/errors ``NewInva
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias, final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, final
 
 import msgspec
 
@@ -76,11 +76,16 @@ class RequestUser(msgspec.Struct, frozen=True):
     extra: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict[str, tuple[str, ...]])
 
 
-@final
-class ReviewedRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Request in a review. Objects are unchanged JSON, or ``null`` if they are absent."""
+class ReviewRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Request in a review."""
 
     uid: str
+
+
+@final
+class ReviewedRequest(ReviewRequest, frozen=True, kw_only=True, rename="camel"):
+    """Request in an admission review. Objects are unchanged JSON, or ``null`` if they are absent."""
+
     kind: ReviewedKind
     operation: ReviewOperation
     sub_resource: str = ""
@@ -101,10 +106,15 @@ class ReviewedRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
         return _present(self.old_object)
 
 
-class _Review(msgspec.Struct, frozen=True, rename="camel"):
+R = TypeVar("R", bound=ReviewRequest)
+
+
+class Review(msgspec.Struct, Generic[R], frozen=True, rename="camel"):
+    """Review as the API server sends it."""
+
     api_version: str = ""
     kind: str = ""
-    request: ReviewedRequest | None = None
+    request: R | None = None
 
 
 class _Request(msgspec.Struct):
@@ -117,23 +127,40 @@ class _Answerable(msgspec.Struct, rename="camel"):
     request: _Request = msgspec.field(default_factory=_Request)
 
 
-_decode: Final = msgspec.json.Decoder(_Review).decode
+_decode: Final = msgspec.json.Decoder(Review[ReviewedRequest]).decode
 _decode_answerable: Final = msgspec.json.Decoder(_Answerable).decode
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def read_admission_review(body: bytes | bytearray) -> ReviewedRequest:
+def read_review(
+    body: bytes | bytearray, decode: Callable[[bytes | bytearray], Review[R]], api_version: str, kind: str
+) -> R:
     """Return the request of a review, or raise InvalidReviewError."""
     try:
-        review = _decode(body)
+        review = decode(body)
     except DECODE_ERRORS as error:
-        raise InvalidReviewError(f"the body is no {KIND}: {without_data(error)}", uid=_uid_of(body)) from None
-    if (review.api_version, review.kind) != (API_VERSION, KIND):
+        uid = _uid_of(body, api_version, kind)
+        raise InvalidReviewError(f"the body is no {kind}: {without_data(error)}", uid=uid) from None
+    if (review.api_version, review.kind) != (api_version, kind):
         # The uid is not used, because the sender would not understand a review of a different version.
-        raise InvalidReviewError(f"the body is no {KIND} of {API_VERSION}: put v1 into admissionReviewVersions")
+        field = f"{kind[0].lower()}{kind[1:]}Versions"
+        raise InvalidReviewError(f"the body is no {kind} of {api_version}: put v1 into {field}")
     if review.request is None or not review.request.uid:
-        raise InvalidReviewError(f"the {KIND} has no request with a uid")
+        raise InvalidReviewError(f"the {kind} has no request with a uid")
     return review.request
+
+
+def _uid_of(body: bytes | bytearray, api_version: str, kind: str) -> str:
+    try:
+        review = _decode_answerable(body)
+    except DECODE_ERRORS:
+        return ""
+    return review.request.uid if (review.api_version, review.kind) == (api_version, kind) else ""
+
+
+def read_admission_review(body: bytes | bytearray) -> ReviewedRequest:
+    """Return the request of a review, or raise InvalidReviewError."""
+    return read_review(body, _decode, API_VERSION, KIND)
 
 
 def admission_response(
@@ -166,14 +193,6 @@ def annotation_problems(webhook: str, key: str) -> list[str]:
 def _present(raw: msgspec.Raw) -> bytes | None:
     found = bytes(raw)
     return None if found == _NULL else found
-
-
-def _uid_of(body: bytes | bytearray) -> str:
-    try:
-        review = _decode_answerable(body)
-    except DECODE_ERRORS:
-        return ""
-    return review.request.uid if (review.api_version, review.kind) == (API_VERSION, KIND) else ""
 
 
 MOST_FINDINGS: Final = 100

@@ -16,8 +16,7 @@ import msgspec
 
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.plain_text import one_line
-from deltaloop.api.resource import DECODE_ERRORS, without_data
-from deltaloop.webhooks.core.admission_review import InvalidReviewError
+from deltaloop.webhooks.core.admission_review import Review, ReviewRequest, read_review
 
 API_VERSION: Final = "apiextensions.k8s.io/v1"
 KIND: Final = "ConversionReview"
@@ -25,35 +24,19 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 @final
-class ConversionRequest(msgspec.Struct, frozen=True, kw_only=True):
+class ConversionRequest(ReviewRequest, frozen=True, kw_only=True):
     """Request of a conversion review; ``desired`` is the target API version."""
 
-    uid: str
     desired: str = msgspec.field(name="desiredAPIVersion")
     objects: list[dict[str, Any]] = msgspec.field(default_factory=list[dict[str, Any]])
 
 
-class _Review(msgspec.Struct, frozen=True, rename="camel"):
-    api_version: str = ""
-    kind: str = ""
-    request: ConversionRequest | None = None
-
-
-_decode: Final = msgspec.json.Decoder(_Review).decode
-_decode_loose: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_decode: Final = msgspec.json.Decoder(Review[ConversionRequest]).decode
 
 
 def read_conversion_review(body: bytes | bytearray) -> ConversionRequest:
     """Return the request of a review, or raise InvalidReviewError."""
-    try:
-        review = _decode(body)
-    except DECODE_ERRORS as error:
-        raise InvalidReviewError(f"the body is no {KIND}: {without_data(error)}", uid=_uid_of(body)) from None
-    if (review.api_version, review.kind) != (API_VERSION, KIND):
-        raise InvalidReviewError(f"the body is no {KIND} of {API_VERSION}: put v1 into conversionReviewVersions")
-    if review.request is None or not review.request.uid:
-        raise InvalidReviewError(f"the {KIND} has no request with a uid")
-    return review.request
+    return read_review(body, _decode, API_VERSION, KIND)
 
 
 def converted_response(uid: str, objects: Sequence[dict[str, Any] | msgspec.Raw]) -> bytes:
@@ -69,18 +52,6 @@ def unconverted_response(uid: str, why: str) -> bytes:
 def _response(uid: str, result: dict[str, str], objects: Sequence[dict[str, Any] | msgspec.Raw]) -> bytes:
     response = {"uid": uid, "result": result, "convertedObjects": objects}
     return _encode({"apiVersion": API_VERSION, "kind": KIND, "response": response})
-
-
-def _uid_of(body: bytes | bytearray) -> str:
-    try:
-        review = _decode_loose(body)
-    except DECODE_ERRORS:
-        return ""
-    request = review.get("request")
-    if (review.get("apiVersion"), review.get("kind")) != (API_VERSION, KIND) or not isinstance(request, dict):
-        return ""
-    uid: object = request.get("uid")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    return uid if isinstance(uid, str) else ""
 
 
 F = TypeVar("F")

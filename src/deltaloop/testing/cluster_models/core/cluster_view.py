@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, final
@@ -256,19 +256,15 @@ def creates(
     return EnvironmentStep(about=owner.uid, told=told, takes=REACTS, write=write)
 
 
-def patches(
-    obj: ClusterObject, body: Mapping[str, object], told: str, *, takes: tuple[float, float] = REACTS
-) -> EnvironmentStep:
+def _write(obj: ClusterObject, verb: EnvironmentVerb, body: Mapping[str, object]) -> EnvironmentWrite:
+    return EnvironmentWrite(verb=verb, kind=obj.kind, namespace=obj.namespace, name=obj.name, body=body)
+
+
+def patches(obj: ClusterObject, body: Mapping[str, object], told: str) -> EnvironmentStep:
     """Return a step that patches an object, unless another writer changes it first."""
     metadata = {**mapping(body.get("metadata")), "resourceVersion": obj.version}
-    write = EnvironmentWrite(
-        verb=EnvironmentVerb.PATCH,
-        kind=obj.kind,
-        namespace=obj.namespace,
-        name=obj.name,
-        body={**body, "metadata": metadata},
-    )
-    return EnvironmentStep(about=obj.uid, told=told, takes=takes, write=write)
+    write = _write(obj, EnvironmentVerb.PATCH, {**body, "metadata": metadata})
+    return EnvironmentStep(about=obj.uid, told=told, takes=REACTS, write=write)
 
 
 def reports(
@@ -281,13 +277,8 @@ def reports(
         return []
     changed: dict[str, object] = {name: None for name in obj.status if name not in wanted}
     changed |= {name: value for name, value in wanted.items() if obj.status.get(name) != value}
-    write = EnvironmentWrite(
-        verb=EnvironmentVerb.STATUS,
-        kind=obj.kind,
-        namespace=obj.namespace,
-        name=obj.name,
-        body={"metadata": {"resourceVersion": obj.version}, "status": changed},
-    )
+    body = {"metadata": {"resourceVersion": obj.version}, "status": changed}
+    write = _write(obj, EnvironmentVerb.STATUS, body)
     return [EnvironmentStep(about=obj.uid, told=told or f"the status of {obj} is written", takes=takes, write=write)]
 
 
@@ -298,14 +289,7 @@ def deletes(
     obj: ClusterObject, told: str = "", *, takes: tuple[float, float] = REACTS, grace: int | None = None
 ) -> EnvironmentStep:
     """Return a step that deletes an object, but not a later object of the same name."""
-    write = EnvironmentWrite(
-        verb=EnvironmentVerb.DELETE,
-        kind=obj.kind,
-        namespace=obj.namespace,
-        name=obj.name,
-        uid=obj.uid,
-        grace=grace,
-    )
+    write = replace(_write(obj, EnvironmentVerb.DELETE, {}), uid=obj.uid, grace=grace)
     return EnvironmentStep(about=obj.uid, told=told or f"{obj} is deleted", takes=takes, write=write)
 
 

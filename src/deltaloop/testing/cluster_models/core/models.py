@@ -10,8 +10,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.testing.cluster_models.core.cluster_view import ClusterView, EnvironmentStep
 from deltaloop.testing.cluster_models.core.jobs import jobs
-from deltaloop.testing.cluster_models.core.pods import endpoints, run, schedule
-from deltaloop.testing.cluster_models.core.volumes import volumes
+from deltaloop.testing.cluster_models.core.pods import endpoints, run, schedule, volumes
 from deltaloop.testing.cluster_models.core.workloads import deployments, replica_sets, stateful_sets
 
 ModelName: TypeAlias = Literal["pods", "volumes", "replicasets", "deployments", "statefulsets", "jobs", "endpoints"]

@@ -23,7 +23,7 @@ from deltaloop import cel
 from deltaloop.api.json_values import at, items, mapping, text, texts
 from deltaloop.apiserver.core.admission_expressions import typed_environment, variable_type
 from deltaloop.apiserver.core.served_resource import ServedResource
-from deltaloop.cel.faults import InvalidExpressionError
+from deltaloop.cel.errors import InvalidExpressionError
 from deltaloop.crds.rules.declarations import (
     Declared,
     DeclaredTypes,
