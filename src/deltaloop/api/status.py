@@ -11,8 +11,7 @@
     │   └── AlreadyExistsError       ├── ServiceUnavailableError 503
     │                                └── ServerTimeoutError 504
 
-The class depends on the reason, or on the code if the reason is unknown. The embedded server writes the same
-``Status``.
+The class depends on the reason, or on the code if the reason is unknown.
 
 Source: apimachinery pkg/apis/meta/v1/types.go (``Status``), pkg/api/errors/errors.go.
 """

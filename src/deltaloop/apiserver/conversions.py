@@ -36,7 +36,6 @@ T = TypeVar("T")
 MOST_SCANNED: Final = 1000
 """Maximum number of objects that one read scans on the event loop."""
 MOST_AT_ONCE: Final = 500
-"""Maximum number of objects in one review."""
 MOST_BYTES: Final = 512 * 1024
 """Maximum size of a review with several objects in bytes; web frameworks often accept one megabyte."""
 _decode: Final = msgspec.json.Decoder(dict[str, object]).decode

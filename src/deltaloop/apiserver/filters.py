@@ -277,7 +277,6 @@ def _log_request(request: web.BaseRequest, record: _Record, code: int) -> None:
 
 
 def _facts(request: web.BaseRequest, record: _Record) -> dict[str, str]:
-    """Return redacted log fields of a request."""
     return {
         "method": request.method,
         "path": one_line(str(redact(request.raw_path)), longest=2048),

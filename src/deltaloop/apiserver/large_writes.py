@@ -3,8 +3,7 @@
 Writes up to ``LARGE`` bytes run on the event loop in one step. Larger writes run in a thread on a draft
 (``core/storage/draft.py``), at most five times until its reads are still current, like patches on the real server.
 
-Each attempt has a work budget (``schemas.work``). A write that exceeds that of the event loop is repeated in the thread
-for large writes, and then in the thread for long writes, so that large writes do not wait for slow ones.
+Each attempt has a work budget (``schemas.work``).
 """
 
 from __future__ import annotations
@@ -194,7 +193,6 @@ class LargeWrites:
         return ask
 
     def close(self) -> None:
-        """Stop. Unfinished writes are not committed."""
         self._closed = True
         for thread in self._threads.values():
             thread.shutdown(wait=False, cancel_futures=True)

@@ -11,7 +11,6 @@ import msgspec
 from deltaloop.api.json_values import is_list, is_mapping, type_of
 
 PART: Final = 8_000
-"""Values, or units of 64 characters, per call."""
 _RUN: Final = 16_000
 _DECODED_AT_ONCE: Final = 256 * 1024  # bytes
 _UNIT: Final = 64  # characters

@@ -1,7 +1,7 @@
 """Conversion reviews of apiextensions.k8s.io/v1, and the conversions of one kind as a hub and spokes.
 
-Each additional version therefore needs two functions, and conversions between two spokes go through the hub. The hub is
-the version that all functions share. It should be the storage version.
+Each additional version therefore needs two functions, and conversions between two spokes go through the hub. The hub
+should be the storage version.
 
 Source: https://pkg.go.dev/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1 (``ConversionReview``);
 controller-runtime pkg/conversion/conversion.go (``Hub``, ``Convertible``).
