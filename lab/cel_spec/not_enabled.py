@@ -5,8 +5,8 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from deltaloop import cel
-from deltaloop.cel.checker import walk
 from deltaloop.cel.syntax import ObjectLiteral
+from deltaloop.cel.validators import walk
 from deltaloop.errors import InvalidExpressionError
 from lab.cel_spec.cases import Case, messages
 

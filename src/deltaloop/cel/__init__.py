@@ -14,8 +14,6 @@ Costs are counted only if a budget is set, in separately compiled closures. Only
 Source: github.com/google/cel-spec doc/langdef.md; cel-go 0.29, which kube-apiserver uses.
 """
 
-from deltaloop.cel.checker import KUBERNETES_VALIDATORS as KUBERNETES_VALIDATORS
-from deltaloop.cel.checker import Validator as Validator
 from deltaloop.cel.costs import UNLIMITED as UNLIMITED
 from deltaloop.cel.costs import Estimate as Estimate
 from deltaloop.cel.costs import SizeHints as SizeHints
@@ -47,6 +45,8 @@ from deltaloop.cel.types import list_of as list_of
 from deltaloop.cel.types import map_of as map_of
 from deltaloop.cel.types import object_of as object_of
 from deltaloop.cel.types import optional_of as optional_of
+from deltaloop.cel.validators import KUBERNETES_VALIDATORS as KUBERNETES_VALIDATORS
+from deltaloop.cel.validators import Validator as Validator
 from deltaloop.cel.values import Duration as Duration
 from deltaloop.cel.values import OptionalValue as OptionalValue
 from deltaloop.cel.values import Timestamp as Timestamp

@@ -11,7 +11,7 @@ from typing import Any, Final, final
 
 import msgspec
 
-from deltaloop.cel.checker import KUBERNETES_VALIDATORS, Checked, Declarations, Validator, check
+from deltaloop.cel.checker import Checked, Declarations, check
 from deltaloop.cel.closures import UNBOUND
 from deltaloop.cel.compiler import CONVERSIONS, Compiler
 from deltaloop.cel.costs import Cost, Estimate, SizeHints
@@ -31,6 +31,7 @@ from deltaloop.cel.macros import Macro
 from deltaloop.cel.parser import TOO_DEEP, parse
 from deltaloop.cel.syntax import Node
 from deltaloop.cel.types import Type, TypeProvider
+from deltaloop.cel.validators import KUBERNETES_VALIDATORS, Validator
 from deltaloop.schemas.work import CURRENT, Account, WorkLimitError, charge, limited
 
 _TREES: Final = 256

@@ -11,7 +11,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from deltaloop.cel.checker import KUBERNETES_VALIDATORS
 from deltaloop.cel.environment import Environment
 from deltaloop.cel.kubernetes.addresses import ADDRESSES, NETWORKS, URLS
 from deltaloop.cel.kubernetes.authorization import AUTHORIZATION, SELECTORS
@@ -35,6 +34,7 @@ from deltaloop.cel.libraries.extensions import LISTS as LIST_EXTENSIONS
 from deltaloop.cel.libraries.extensions import OPTIONALS, SETS, TWO_VARIABLES
 from deltaloop.cel.libraries.strings import STRINGS
 from deltaloop.cel.library import Library
+from deltaloop.cel.validators import KUBERNETES_VALIDATORS
 
 _Version: TypeAlias = tuple[int, int]
 
