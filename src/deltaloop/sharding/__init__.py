@@ -1,1 +1,1 @@
-"""Sharded controllers: several programs share the keys of one controller. Only the decisions exist so far."""
+"""Decisions for several programs that share the keys of one controller."""
