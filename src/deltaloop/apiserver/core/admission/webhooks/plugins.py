@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, cast, final
 
+import msgspec
+
 from deltaloop.api import kinds
 from deltaloop.api.dns_names import label_key_problems
 from deltaloop.api.json_values import copied, integer, is_mapping, items, mapping, text, texts
@@ -222,7 +224,7 @@ def _ask_one(
     patched = _patched(invocation, attributes, operations)
     if patched == attributes.after:
         return attributes, True, False
-    return replace(attributes, after=patched), True, True
+    return msgspec.structs.replace(attributes, after=patched), True, True
 
 
 def _operations(response: AdmissionResponse) -> list[object]:
