@@ -1,7 +1,6 @@
 """Mapping of changes to keys and triggers.
 
-For updates, a mapper is called with the old and the new object, because a new owner affects both owners. If the mapper
-raises, the change waits in ``Unmapped`` until it succeeds.
+If the mapper raises, the change waits in ``Unmapped`` until it succeeds.
 """
 
 from __future__ import annotations
@@ -93,7 +92,6 @@ class InvalidRequestsError(TerminalError, TypeError):
 
 
 def own_key(obj: Resource) -> Mapped:
-    """Map an object to its own key."""
     return (meta_namespace_key(obj),)
 
 
@@ -131,7 +129,7 @@ def requests_for(
 ) -> tuple[Iterable[str], Trigger]:
     """Return the distinct keys that a change affects, and their common trigger.
 
-    ``old`` is None for new objects, and ``new`` for deleted ones. ``now`` is in monotonic seconds. Raises
+    ``old`` is None for new objects, and ``new`` for deleted objects. ``now`` is in monotonic seconds. Raises
     InvalidRequestsError if the mapper returns an invalid value.
     """
     subject = old if new is None else new
@@ -198,7 +196,6 @@ class Unmapped:
             changes.appendleft(Change(verb=second.verb, old=old, new=second.new))
 
     def first(self, key: str) -> Change | None:
-        """Return the oldest change of an object; None if there is none."""
         changes = self.changes.get(key)
         return changes[0] if changes else None
 

@@ -28,8 +28,6 @@ WARNING_INTERVAL: Final = 10.0
 
 
 class StopReason(Enum):
-    """Reason for stopping a run."""
-
     TIMEOUT = "its time limit has passed"
     INTERRUPTED = "leadership was lost, or the program ends"
 
