@@ -229,8 +229,9 @@ class QueueCore(Generic[K]):
 
     def _push_again(self, run: Run[K], now: float) -> bool:
         waiting = self._dirty[run.item]
-        if waiting.bound > self._max_triggers:
+        if len(waiting.kept) > self._max_triggers:
             waiting = self._dirty[run.item] = waiting.shorten(self._max_triggers)
+        waiting.bound = self._max_triggers
         self._push(run.item, now, waiting)
         run.again = True
         return True
