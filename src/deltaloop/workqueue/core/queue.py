@@ -168,9 +168,10 @@ class QueueCore(Generic[K]):
         return _QUEUED
 
     def _log(self, trigger: object | None = None, *, priority: int | None = None) -> TriggerLog:
-        log = TriggerLog(self._max_triggers, priority, self._merge_triggers)
-        log.add(trigger)
-        return log
+        if trigger is None:
+            return TriggerLog(self._max_triggers, priority, self._merge_triggers)
+        kept, dropped = ((trigger,), 0) if self._max_triggers else ((), 1)
+        return TriggerLog(self._max_triggers, priority, self._merge_triggers, 0.0, dropped, kept)
 
     def _merge(self, item: K, now: float, waiting: TriggerLog, log: TriggerLog) -> None:
         """Merge the triggers of an add into those of a dirty item."""
