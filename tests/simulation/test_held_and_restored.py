@@ -81,8 +81,8 @@ def test_who_only_remembers_what_it_has_made_is_found_when_the_server_is_restore
     assert failure is not None
     assert [str(problem) for problem in failure.problems] == ["v1/Secret default/key is missing"]
     told = str(failure)
-    assert "the server is restored, after the 1st create of configmaps, from a backup that was made after the" in told
-    assert "create secrets default/key -> 201, gone with the backup" in told
+    assert "after the 1st create of configmaps, the server is restored from a backup made after the" in told
+    assert "create secrets default/key -> 201, undone by the restore" in told
     assert [write.undone for write in failure.run.writes] == [True, True, False]
     assert Simulation(app(looks)).replay(RESTORED) is None, "what was made anew is no alarm"
 
@@ -159,4 +159,4 @@ def test_one_cache_is_behind_while_others_go_on() -> None:
     assert for_secrets["settings"] < 1, "the other kind is seen as ever"
     for_all = seen_at("delayed-watch:create:secrets:1")
     assert min(for_all["key"], for_all["settings"]) >= 30
-    assert "no watch of secrets brings anything" in parse_schedule("delayed-kind:create:secrets:1")[0].story
+    assert "watches of secrets deliver no events" in parse_schedule("delayed-kind:create:secrets:1")[0].story

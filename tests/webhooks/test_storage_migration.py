@@ -174,7 +174,7 @@ async def test_an_object_that_is_refused_is_named_and_the_version_stays() -> Non
         assert "w03 is refused" in ended.failures[0].reason
         assert await stored_versions(client) == ["v1beta1", "v1"]
         assert not await migrate_all(client, [NAME], concurrency=4, show=lines.append)
-        assert lines[-1] == f"{NAME}: 1 could not be written; they may still be stored as v1beta1"
+        assert lines[-1] == f"{NAME}: 1 objects could not be written, and may still be stored as v1beta1"
 
 
 async def test_a_definition_that_stores_another_version_at_the_end_is_left_as_it_is() -> None:
@@ -197,7 +197,7 @@ async def test_the_command_tells_how_far_it_is() -> None:
         assert await migrate_all(client, [NAME], concurrency=4, show=lines.append)
         assert lines == [
             f"{NAME}: {COUNT} written as v1, 0 left",
-            f"{NAME}: all are stored as v1; v1beta1 may leave the definition",
+            f"{NAME}: all objects are stored as v1; you can remove v1beta1 from the definition",
         ]
 
 

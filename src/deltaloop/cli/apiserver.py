@@ -132,10 +132,10 @@ class ApiServerCommand:
     def __post_init__(self) -> None:
         if self.kubeconfig is None and not self.server.insecure_http and self.server.token is None:
             raise ValueError(
-                "give --write-kubeconfig FILE, or a token: nobody can use the server otherwise (or --insecure-http)"
+                "--write-kubeconfig, a token or --insecure-http is required, so that clients can use the server."
             )
         if self.client_certificate and (self.kubeconfig is None or self.server.insecure_http):
-            raise ValueError("--client-certificate needs --write-kubeconfig, and TLS")
+            raise ValueError("--client-certificate requires --write-kubeconfig, and excludes --insecure-http.")
 
 
 async def serve(command: ApiServerCommand, say: Callable[[str], None]) -> None:
@@ -173,14 +173,14 @@ def read_token(given: str, file: Path | None) -> SecretText | None:
         ValueError: If both flags are set, or the file is empty or unreadable.
     """
     if given and file is not None:
-        raise ValueError("--token and --token-file are two tokens; give one")
+        raise ValueError("--token and --token-file cannot be combined. Use one of them.")
     if file is not None:
         try:
             given = file.read_text().strip()
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"--token-file {file} cannot be read: {type(error).__name__}") from None
         if not given:
-            raise ValueError(f"--token-file {file} is empty")
+            raise ValueError(f"--token-file {file} must contain a token, got an empty file.")
     given = given or os.environ.get(TOKEN_VARIABLE, "")
     return SecretText(given) if given else None
 
@@ -215,7 +215,7 @@ def audit_to(target: str) -> Callable[[str], None] | None:
         try:
             descriptor = open_to_append(Path(target))
         except OSError as error:
-            link = "; it is a symbolic link, name the file itself" if Path(target).is_symlink() else ""
+            link = ". Replace the symbolic link by its target." if Path(target).is_symlink() else ""
             raise ValueError(f"--audit {target} cannot be written: {error.strerror}{link}") from None
         stream = os.fdopen(descriptor, "a", buffering=1)
 

@@ -17,7 +17,7 @@ _LIMITS: Final = ("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_leng
 def model_fields(cls: Any) -> list[inspect.Field]:
     """Return the fields of a model, or raise InvalidKindError."""
     if getattr(cls, "__pydantic_root_model__", False):
-        what = "it has a value in the place of fields: use the type of the value"
+        what = "must have fields, got a root model. Use the type of its value."
         raise InvalidKindError(cls.__name__, "", what)
     return [_field(cls, name, info) for name, info in cls.model_fields.items()]
 
@@ -29,12 +29,12 @@ def keeps_all(cls: Any) -> bool:
 def _field(cls: Any, name: str, info: Any) -> inspect.Field:
     written = info.serialization_alias or name
     if (info.validation_alias or name) != written:
-        what = f"it is read as {info.validation_alias!r}, and written as {written!r}: give it one alias"
+        what = f"must have one alias, got {info.validation_alias!r} for reading and {written!r} for writing."
         raise InvalidKindError(cls.__name__, name, what)
     try:
         kind = inspect.type_info(_annotated(info.annotation, info.metadata, info.description))
     except (TypeError, ValueError) as error:
-        raise InvalidKindError(cls.__name__, name, f"{error}; use a type that has a structural schema") from None
+        raise InvalidKindError(cls.__name__, name, f"{error}. Use a type with a structural schema.") from None
     default: Any = NODEFAULT if info.is_required() or info.default_factory is not None else info.default
     factory: Any = NODEFAULT if info.default_factory is None else _Factory(info)
     required = bool(info.is_required())
@@ -75,7 +75,7 @@ def _inner(hint: Any) -> Any:
     if origin in (list, set, frozenset, dict):
         return cast("Any", origin)[tuple(_inner(part) for part in parts)]
     if hint is bytes:
-        raise TypeError("pydantic writes bytes as text: use str with the format 'byte'")
+        raise TypeError("Use str with the format 'byte', because pydantic writes bytes as text.")
     return hint
 
 
