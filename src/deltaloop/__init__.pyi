@@ -21,6 +21,7 @@ from deltaloop.api import ObjectReference as ObjectReference
 from deltaloop.api import OwnerReference as OwnerReference
 from deltaloop.api import Resource as Resource
 from deltaloop.api import ResourceType as ResourceType
+from deltaloop.api import ShardSelector as ShardSelector
 from deltaloop.api import configure_logging as configure_logging
 from deltaloop.api import read_yaml as read_yaml
 from deltaloop.api import read_yaml_documents as read_yaml_documents

@@ -194,7 +194,7 @@ def test_a_wrong_kind_is_named_with_its_controller(
         main()
     assert ended.value.code == 2
     assert capsys.readouterr().err == (
-        "error: the server knows no resource 'apps/v1/Deploymnt'; near matches: apps/v1/Deployment, apps/v1/DaemonSet; "
+        "error: the server has no resource 'apps/v1/Deploymnt'; near matches: apps/v1/Deployment, apps/v1/DaemonSet; "
         "it is named in owns= of controller 'maps'\n"
     )
 

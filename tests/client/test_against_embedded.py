@@ -29,6 +29,7 @@ from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.client import Client, ClientConfig, ClientOptions, DeleteOptions, PatchType, WriteOptions, connect
 from deltaloop.errors import WaitTimeoutError
 from tests.client.fake_transport import logged
+from tests.having import having
 from tests.servers import api_server
 
 pytestmark = [pytest.mark.real_time]
@@ -221,7 +222,7 @@ async def test_waiting() -> None:
         assert done["data"]["phase"] == "done"
         await client.wait_for(CM, "a", wait.deleted(), timeout=10)
         await acting
-        with pytest.raises(WaitTimeoutError, match="there is no such object"):
+        with pytest.raises(WaitTimeoutError, check=having(condition="creation", last_seen="the object does not exist")):
             await client.wait_for(CM, "a", wait.created(), timeout=0.1)
 
 

@@ -17,6 +17,7 @@ from deltaloop.client.config import ClientConfig
 from deltaloop.client.kubeconfig import loading
 from deltaloop.client.transport.tls import make_ssl_context
 from deltaloop.errors import ConfigError
+from tests.having import having
 
 pytestmark = [pytest.mark.real_time]
 
@@ -70,18 +71,18 @@ READERS: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("reader", READERS)
 def test_odd_file_is_an_error(reader: str, odd_files: list[Path]) -> None:
     for path in odd_files:
-        with pytest.raises(ConfigError, match="cannot be read: ") as caught:
+        with pytest.raises(ConfigError) as caught:
             READERS[reader](path)
         assert str(path) in str(caught.value)
 
 
 async def test_odd_token_file_is_an_error(odd_files: list[Path], tmp_path: Path) -> None:
     for path in odd_files:
-        with pytest.raises(ConfigError, match="cannot be read or is empty"):
+        with pytest.raises(ConfigError, check=having(argument="tokenFile")):
             await TokenFile(path).credential()
         fallback = await TokenFile(path, fallback=SecretText("a")).credential()
         assert fallback.authorization == SecretText("Bearer a")
-    with pytest.raises(ConfigError, match="cannot be read: it is not a regular file"):
+    with pytest.raises(ConfigError, match=r"token .*regular file"):
         service_account(tmp_path / "pipe")
 
 
@@ -105,5 +106,5 @@ def test_kubeconfig_may_come_through_a_pipe(tmp_path: Path) -> None:
 
 
 def test_null_device_is_an_empty_kubeconfig() -> None:
-    with pytest.raises(ConfigError, match="kubeconfig /dev/null is empty"):
+    with pytest.raises(ConfigError, check=having(argument="kubeconfig /dev/null")):
         load_kubeconfig("/dev/null")

@@ -11,6 +11,7 @@ from deltaloop.api.redaction import SecretText
 from deltaloop.client import ClientConfig, Headers, TlsConfig
 from deltaloop.client.config import check_url, default_user_agent
 from deltaloop.errors import ConfigError
+from tests.having import having
 
 
 def test_defaults() -> None:
@@ -30,12 +31,12 @@ def test_user_agent_names_version_and_system() -> None:
 
 @pytest.mark.parametrize("timeout", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_time_limit_that_is_none(timeout: float) -> None:
-    with pytest.raises(ValueError, match="request_timeout"):
+    with pytest.raises(ValueError, check=having(argument="ClientConfig.request_timeout")):
         ClientConfig(server="https://h", request_timeout=timeout)
 
 
 def test_an_empty_namespace() -> None:
-    with pytest.raises(ConfigError, match="namespace is empty"):
+    with pytest.raises(ConfigError, check=having(argument="ClientConfig.namespace")):
         ClientConfig(server="https://h", namespace="")
 
 
@@ -51,9 +52,9 @@ def test_the_repr_has_no_secret_and_no_certificate() -> None:
 
 
 def test_both_halves_of_a_client_certificate_are_needed() -> None:
-    with pytest.raises(ConfigError, match="without a client key"):
+    with pytest.raises(ConfigError, check=having(argument="client-key[-data]")):
         TlsConfig(client_certificate_file=Path("x"))
-    with pytest.raises(ConfigError, match="without a client certificate"):
+    with pytest.raises(ConfigError, check=having(argument="client-certificate[-data]")):
         TlsConfig(client_key_file=Path("x"))
 
 
@@ -67,7 +68,7 @@ def test_headers() -> None:
 
 @pytest.mark.parametrize("authority", [{"ca_data": b"x"}, {"ca_file": Path("x")}])
 def test_an_authority_that_would_not_be_used_is_refused(authority: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=r"insecure-skip-tls-verify together with a CA .*; remove one of both"):
+    with pytest.raises(ConfigError, check=having(argument="insecure-skip-tls-verify")):
         TlsConfig(insecure_skip_verify=True, **authority)
     assert TlsConfig(insecure_skip_verify=True).insecure_skip_verify
     assert not TlsConfig(**authority).has_client_certificate
@@ -79,18 +80,16 @@ def test_a_client_certificate_is_data_or_file_and_so_is_its_key(
     certificate: dict[str, Any], key: dict[str, Any]
 ) -> None:
     assert TlsConfig(**certificate, **key).has_client_certificate
-    with pytest.raises(ConfigError, match=r"a client certificate without a client key; .*\(client-key\[-data\]\)"):
+    with pytest.raises(ConfigError, check=having(argument="client-key[-data]")):
         TlsConfig(**certificate)
-    with pytest.raises(
-        ConfigError, match=r"a client key without a client certificate; .*\(client-certificate\[-data\]\)"
-    ):
+    with pytest.raises(ConfigError, check=having(argument="client-certificate[-data]")):
         TlsConfig(**key)
 
 
 @pytest.mark.parametrize("field", ["request_timeout", "max_response_bytes", "max_event_bytes"])
 def test_limits_of_nothing(field: str) -> None:
     wrong: Any = {field: 0}
-    with pytest.raises(ValueError, match=rf"ClientConfig\.{field}"):
+    with pytest.raises(ValueError, check=having(argument=f"ClientConfig.{field}")):
         ClientConfig(server="https://h", **wrong)
 
 
@@ -133,7 +132,7 @@ def test_addresses_that_can_be_connected_to(server: str) -> None:
     ],
 )
 def test_addresses_that_are_none(server: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message) as caught:
+    with pytest.raises(ConfigError, check=having(argument="server")) as caught:
         ClientConfig(server=server)
     assert "planted" not in str(caught.value)
     with pytest.raises(ConfigError):
@@ -143,13 +142,13 @@ def test_addresses_that_are_none(server: str, message: str) -> None:
 def test_a_proxy_may_have_a_user() -> None:
     assert ClientConfig(server="https://h", proxy_url="http://me:planted@p:1").proxy_url
     assert ClientConfig(server="https://h", proxy_url="https://p:1").proxy_url
-    with pytest.raises(ConfigError, match="proxy-url has the scheme 'socks5'; write proxy-url as http:// or https://"):
+    with pytest.raises(ConfigError, check=having(argument="proxy-url")):
         ClientConfig(server="https://h", proxy_url="socks5://p:1")
 
 
 def test_schemes_are_those_that_are_asked_for() -> None:
     check_url("https://h", "x", ("https",))
-    with pytest.raises(ConfigError, match=r"x has the scheme 'http'; write x as https:// and host"):
+    with pytest.raises(ConfigError, check=having(argument="x")):
         check_url("http://h", "x", ("https",))
 
 

@@ -33,11 +33,9 @@ def test_the_order_in_which_it_is_looked(tmp_path: Path, authority: Authority) -
 
 
 def test_nothing_anywhere(tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigError, match=r"no configuration: no kubeconfig was given, KUBECONFIG is not set, .*config d"
-    ):
+    with pytest.raises(ConfigError, match=r"KUBECONFIG .*config"):
         load_config(environ={}, home=tmp_path, service_account=tmp_path)
-    with pytest.raises(ConfigError, match="no configuration for context 'x'"):
+    with pytest.raises(ConfigError, match="context 'x'"):
         load_config(context="x", environ=ENVIRON, home=tmp_path, service_account=tmp_path)
 
 
@@ -63,7 +61,7 @@ def test_what_is_given_goes_into_the_configuration(tmp_path: Path, authority: Au
         assert found.server == "https://far.example/k8s/clusters/c-1"
     found = load_config(namespace="given", environ=ENVIRON, home=tmp_path, service_account=pod)
     assert (found.server, found.namespace) == ("https://10.0.0.1:443", "given")
-    with pytest.raises(ConfigError, match=r"no configuration for context 'x': .* and this is not a pod with a service"):
+    with pytest.raises(ConfigError, match="context 'x'"):
         load_config(context="x", environ=ENVIRON, home=tmp_path, service_account=pod)
 
 
@@ -90,5 +88,5 @@ def test_without_a_home_directory_that_is_said(tmp_path: Path, monkeypatch: pyte
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "home", classmethod(none))
-    with pytest.raises(ConfigError, match="a home directory does not exist"):
+    with pytest.raises(ConfigError, match="home directory"):
         load_config(environ={}, service_account=tmp_path)

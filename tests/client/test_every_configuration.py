@@ -238,7 +238,7 @@ async def test_a_server_that_is_not_checked(
         cluster = {"server": f"https://{address}", "insecure-skip-tls-verify": True}
         async with opened(load_kubeconfig(kubeconfig(tmp_path, cluster, {"token": "a-token"}))) as transport:
             assert (await ask(transport))["authorization"] == "Bearer a-token"
-    assert "not checked" in caplog.text
+    assert "insecure-skip-tls-verify" in caplog.text
 
 
 async def test_a_server_of_another_authority(authority: Authority, tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ async def test_a_server_of_another_authority(authority: Authority, tmp_path: Pat
     async with configured(
         tmp_path, authority, {"token": "t"}, server, **{"certificate-authority-data": base64_text(other.pem)}
     ) as transport:
-        with pytest.raises(TransportError, match=r"the certificate of .* is not accepted; check the CA|check the CA"):
+        with pytest.raises(TransportError, match="certificate"):
             await ask(transport)
     assert not server.connections
 
@@ -397,13 +397,13 @@ async def test_an_exec_plugin_that_fails_says_so(authority: Authority, tmp_path:
     server = Server()
     user = exec_entry(installHint="Get it at the counter.")
     async with configured(tmp_path, authority, user, server) as transport:
-        with pytest.raises(CredentialsError, match=r"failed with exit code 1; .* it said: log in first") as caught:
+        with pytest.raises(CredentialsError, match=r"exit code 1.*: log in first") as caught:
             await ask(transport)
     assert "planted" not in str(caught.value)
     assert not server.connections
     path.unlink()
     async with configured(tmp_path, authority, user, server) as transport:
-        with pytest.raises(CredentialsError, match="it is not there; Get it at the counter"):
+        with pytest.raises(CredentialsError, match="Get it at the counter"):
             await ask(transport)
 
 
@@ -526,10 +526,10 @@ async def test_a_pod_whose_authority_is_replaced(authority: Authority, tmp_path:
 async def test_a_pod_whose_server_is_ahead_of_its_file(authority: Authority, tmp_path: Path) -> None:
     other = Authority(trustme.CA())
     async with pod(tmp_path, authority, Server(), other.server_context()) as transport:
-        with pytest.raises(TransportError, match="not accepted"):
+        with pytest.raises(TransportError, match="certificate"):
             await ask(transport)
         (tmp_path / "ca.crt").write_bytes(b"half")
-        with pytest.raises(TransportError, match="not accepted"):
+        with pytest.raises(TransportError, match="certificate"):
             await ask(transport)
         (tmp_path / "ca.crt").write_bytes(other.pem)
         assert (await ask(transport))["authorization"] == "Bearer one"

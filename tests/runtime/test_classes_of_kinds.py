@@ -19,6 +19,7 @@ from deltaloop.errors import AlreadyOwnedError, ConflictError, InvalidArgumentEr
 from deltaloop.events.core.event_object import reference_of
 from deltaloop.testing import Harness
 from deltaloop.workqueue import Work
+from tests.having import having
 
 
 class Port(Struct):
@@ -147,11 +148,11 @@ async def test_what_no_edit_can_change_is_refused(deltaloop_harness: Harness) ->
     def rename(found: Database) -> Database:
         return msgspec.structs.replace(found, metadata=dl.ObjectMeta(name="b"))
 
-    with pytest.raises(InvalidArgumentError, match=r"must not change its metadata\.name"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="metadata.name")):
         await client.edit(Database, "a", rename)
-    with pytest.raises(InvalidArgumentError, match=r"must not change its status.*ctx\.status"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="status")):
         await client.edit(Database, "a", lambda found: setattr(found, "status", State(3)))
-    with pytest.raises(InvalidArgumentError, match="has no class that could be edited"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="kind")):
         await client.edit(dl.kinds.POD, "a", lambda found: None)
     for cls in (Below, int):
         with pytest.raises(InvalidArgumentError, match=r"carries no resource type; decorate it with @custom_resource"):

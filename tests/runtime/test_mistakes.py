@@ -79,7 +79,7 @@ async def test_a_wrong_kind(name: str) -> None:
 
     error, text = await refused(reconcile)
     assert isinstance(error, UnknownResourceError)
-    assert "knows no resource 'apps/v1/Deploymnt'; near matches: apps/v1/Deployment" in text
+    assert "has no resource 'apps/v1/Deploymnt'; near matches: apps/v1/Deployment" in text
     assert f"it is named in {name}= of controller 'maps'" in text
 
 
@@ -103,7 +103,7 @@ async def test_a_crd_that_is_not_installed_of_a_kind_by_name() -> None:
 
     error, text = await refused(reconcile)
     assert isinstance(error, UnknownResourceError)
-    assert "knows no resource 'example.com/v1/Database'; is its CustomResourceDefinition installed?" in text
+    assert "has no resource 'example.com/v1/Database'; is its CustomResourceDefinition installed?" in text
     assert "it is named in resource= of controller 'databases'" in text
 
 

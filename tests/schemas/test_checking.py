@@ -14,7 +14,7 @@ IMMUTABLE = "Invalid value: null: field is immutable"
 
 def _even(place: Place) -> Iterator[SchemaError]:
     if isinstance(place.value, int) and place.value % 2:
-        yield invalid_value(place.path, str(place.value), "is odd")
+        yield invalid_value(place.path, place.value, "is odd")
 
 
 def _new_name(place: Place) -> Iterator[SchemaError]:
@@ -148,9 +148,9 @@ def test_checks_see_what_is_around_them() -> None:
     rules = rules_of(part={"name": {"checks": ["new_name"]}, ".least": {"checks": ["least"]}})
     found = wrong(rules, size=7, parts=[{"name": "a"}, {"name": "a", "least": 1}], part={"name": "a"})
     assert found == [
-        "parts[1].name: Invalid value: a: was there, in name",
-        "parts[1].least: Invalid value: : beside 7",
-        "part.name: Invalid value: a: was there, in name",
+        'parts[1].name: Invalid value: "a": was there, in name',
+        'parts[1].least: Invalid value: "": beside 7',
+        'part.name: Invalid value: "a": was there, in name',
     ]
 
 

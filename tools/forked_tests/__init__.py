@@ -97,6 +97,7 @@ class Forks:
             self._report(session, forks)
         finally:
             for fork in forks:
+                fork.connection.close()
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(fork.pid, signal.SIGKILL)
                     os.waitpid(fork.pid, 0)

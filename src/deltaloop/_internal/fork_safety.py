@@ -1,11 +1,7 @@
 """Locks that stay usable in a forked process.
 
 A fork copies memory but no threads, so a lock that another thread held would stay locked in the child, and its data can
-be inconsistent. Therefore, the child resets these locks, and their owners are told whether the lock was held. A queue
-or store that was being changed then rejects all calls. Acquiring a lock has no extra cost, because all work happens at
-the fork.
-
-Locks that a child never uses do not need this, for example those of a reader's thread.
+be inconsistent. Therefore, the child resets these locks, and their owners are told whether the lock was held.
 
 Source: the standard library does the same for ``logging`` and ``threading`` (``os.register_at_fork``).
 """
@@ -52,13 +48,9 @@ _locks: Final[weakref.WeakKeyDictionary[_Lock, tuple[weakref.ref[object], str] |
 
 
 def fork_safe(lock: L, in_child: Callable[[bool], object] | None = None) -> L:
-    """Register a lock of ``threading``, so that a forked process finds it unlocked, and return it.
+    """Register and return a lock of ``threading``, so that a forked process finds it unlocked.
 
-    Args:
-        lock: Lock to register.
-        in_child: Method that each forked process calls after it released the lock. The argument is True if another
-            thread held the lock, so that its data can be inconsistent. deltaloop keeps only a weak reference to its
-            object.
+    ``in_child`` is called with True if another thread held the lock; deltaloop keeps a weak reference to its object.
     """
     known: _Lock = lock  # type: ignore[assignment]  # all locks of threading have _at_fork_reinit
     if in_child is None:

@@ -1,8 +1,7 @@
 """HTTP servers with limited connections and memory, for ports that others can reach.
 
 A new connection replaces the connection that has waited longest for a request, and a new TLS handshake replaces the
-oldest handshake, so idle clients cannot block others. Connections without requests, idle connections and unread
-responses time out.
+oldest handshake. Connections without requests, idle connections and unread responses time out.
 """
 
 from __future__ import annotations
@@ -112,8 +111,7 @@ class BoundedServer(web.Server):
 async def send(request: web.BaseRequest, response: web.Response) -> web.StreamResponse:
     """Send a response, in chunks if it is large, and return the response that was sent.
 
-    Raises:
-        ConnectionResetError: If the client does not read the response in time. The connection is aborted.
+    Raises ConnectionResetError if the client does not read it in time.
     """
     body, transport = response.body, request.transport
     size = len(body) if isinstance(body, bytes) else 0

@@ -1,7 +1,6 @@
-"""Lazy imports for the public names of a module.
+"""Lazy imports for the public names of a module, which its stub lists (``from a.b import C as C``).
 
-The module's stub lists the names, one ``from a.b import C as C`` per line, and type checkers read the same stub. A
-program that is bundled into one file must include the ``.pyi`` files.
+A program that is bundled into one file must include the ``.pyi`` files.
 """
 
 from __future__ import annotations
@@ -15,12 +14,7 @@ if TYPE_CHECKING:
 
 
 def lazy_names(module: str, file: str | None) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
-    """Return a module's ``__all__``, ``__getattr__`` and ``__dir__`` for the names in its stub.
-
-    Args:
-        module: ``__name__`` of the module.
-        file: ``__file__`` of the module, which is next to the stub.
-    """
+    """Return a module's ``__all__``, ``__getattr__`` and ``__dir__`` for the names in the stub next to its file."""
     homes = read_homes(f"{file}".rpartition(".")[0] + ".pyi")
 
     def __getattr__(name: str) -> object:  # noqa: N807 - becomes a module function

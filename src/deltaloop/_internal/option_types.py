@@ -1,8 +1,7 @@
 """Type checks for options when they are created.
 
-Each options class calls ``check_types`` first. Lists can replace tuples, sets can replace frozensets, and integers can
-replace floats. A string is not accepted as a collection of strings. For literals, only the type is checked, and the
-class checks the value.
+Lists can replace tuples, sets can replace frozensets, and integers can replace floats. A string is not accepted as a
+collection of strings. For literals, only the type is checked.
 """
 
 from __future__ import annotations
@@ -74,13 +73,7 @@ _SHOWN_NUMBERS: Final = {float: (int, float), int: (int,)}
 
 
 def check_types(options: Any) -> None:
-    """Check the types of all options.
-
-    It caches accepted types, because options are created for every request.
-
-    Raises:
-        OptionTypeError: If a value has the wrong type.
-    """
+    """Check the types of all options, or raise OptionTypeError; accepted types are cached."""
     cls = cast("type[object]", type(options))
     known = _known.get(cls)
     if known is None:

@@ -1,7 +1,6 @@
 """Short log records for errors, with the lines of the program's own code from their tracebacks.
 
-A failing reconcile repeats, and most frames of its traceback belong to asyncio and deltaloop. Therefore, each failure
-is one line. The whole traceback is added to the first error of a kind, and again after a minute.
+Each failure is one line. The whole traceback is added to the first error of a kind, and again after a minute.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class ErrorSummary(msgspec.Struct, frozen=True):
 
     Attributes:
         extra: ``raised`` with the error's class and text, and ``where`` with the program's own frames, innermost last.
-        exc_info: Error if its whole traceback should be logged, or None if it was logged within the last period.
+        exc_info: Error, or None if its traceback was logged within the last period.
     """
 
     extra: dict[str, object]
@@ -50,28 +49,15 @@ class ErrorSummary(msgspec.Struct, frozen=True):
 
 @final
 class ErrorSummaries:
-    """Summaries of repeated errors, with one instance per place that logs them.
-
-    The kind of an error consists of its class and the line that raised it. It is thread-safe, except that concurrent
-    errors can both get a traceback.
-    """
+    """Summaries of repeated errors, by class and the line that raised them. Thread-safe."""
 
     def __init__(self, period: float = TRACEBACK_PERIOD) -> None:
-        """Create the summaries.
-
-        Args:
-            period: Seconds between two whole tracebacks of the same kind.
-        """
+        """Create the summaries, with ``period`` seconds between two whole tracebacks of the same kind."""
         self._period = period
         self._due_at: dict[_ErrorKind, float] = {}
 
     def of(self, error: BaseException, now: float) -> ErrorSummary:
-        """Summarize an error.
-
-        Args:
-            error: Exception.
-            now: Monotonic time in seconds.
-        """
+        """Summarize an error at a monotonic time in seconds."""
         extra: dict[str, object] = {"raised": error_text(error), "where": own_frames(error)}
         return ErrorSummary(extra, error if self._traceback_is_due(_kind_of(error), now) else None)
 
@@ -86,17 +72,7 @@ class ErrorSummaries:
         extra: Mapping[str, object],
         again: int | None = None,
     ) -> None:
-        """Log an error in one line, with its traceback if it is due.
-
-        Args:
-            logger: Logger.
-            level: Log level.
-            message: Constant message.
-            error: Exception.
-            now: Monotonic time in seconds.
-            extra: Further fields of the record.
-            again: Log level for an error of the same kind within the period. None means ``level``.
-        """
+        """Log an error in one line, with its traceback if it is due; ``again`` is the level of repeats."""
         summary = self.of(error, now)
         if again is not None and summary.exc_info is None:
             level = again
@@ -123,8 +99,7 @@ def error_text(error: BaseException) -> str:
 def own_frames(error: BaseException) -> list[str]:
     """Return the program's own frames of an error, for example ``greeter.py:12 in reconcile``.
 
-    These frames do not belong to deltaloop, Python or, if possible, installed packages. If there are none, return the
-    innermost frame, or the error's attribute ``where`` if it is set. For a group, use its first error.
+    If there are none, return the innermost frame, or the error's attribute ``where`` if it is set.
     """
     leaf = next(leaves_of(error))
     if isinstance(where := getattr(leaf, "where", None), str) and where:
@@ -140,10 +115,7 @@ def defined_at(function: object) -> str:
 
 
 def thread_frames(thread_id: int) -> list[str]:
-    """Return the current frames of a thread with their source lines, innermost last.
-
-    For an event loop, return only the current callback, if it exists. If the thread has ended, the list is empty.
-    """
+    """Return the current frames of a thread with their source lines, innermost last; of a loop only its callback."""
     stack = list(_stack(sys._current_frames().get(thread_id)))  # noqa: SLF001 - documented API
     callback = next((depth for depth, frame in enumerate(stack) if frame.f_code is _RUNS_CALLBACKS), 0)
     shown = stack[: callback or len(stack)][:_STACK_FRAMES]

@@ -20,14 +20,12 @@ if TYPE_CHECKING:
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """Generate a key."""
     from cryptography.hazmat.primitives.asymmetric import ec
 
     return ec.generate_private_key(ec.SECP256R1())
 
 
 def load_key(pem: bytes) -> SigningKey:
-    """Load an unencrypted key."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
@@ -38,7 +36,6 @@ def load_key(pem: bytes) -> SigningKey:
 
 
 def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return the unencrypted PEM of a key."""
     from cryptography.hazmat.primitives import serialization
 
     pem = serialization.Encoding.PEM
@@ -46,14 +43,12 @@ def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def certificate_pem(certificate: x509.Certificate) -> bytes:
-    """Return the PEM of a certificate."""
     from cryptography.hazmat.primitives import serialization
 
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
 def name_of(common_name: str, organizations: Sequence[str] = ()) -> x509.Name:
-    """Return a subject."""
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
@@ -86,18 +81,7 @@ def sign_leaf(
     not_after: datetime,
     hosts: Sequence[str] = (),
 ) -> x509.Certificate:
-    """Return a certificate of a server or a client.
-
-    Args:
-        key: Key of the certificate.
-        subject: Subject of the certificate.
-        issuer: Certificate of the CA.
-        signer: Key of the CA.
-        purpose: Extended key usage.
-        not_before: Start of the validity.
-        not_after: End of the validity.
-        hosts: DNS names and IP addresses of a server.
-    """
+    """Return a certificate of a server (with DNS names and IP addresses) or a client."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.x509.oid import ExtendedKeyUsageOID
@@ -114,7 +98,6 @@ def sign_leaf(
 
 
 def is_address(host: str) -> bool:
-    """Return whether a host is an IP address."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -131,11 +114,7 @@ def server_context() -> ssl.SSLContext:
 
 
 def load_chain(context: ssl.SSLContext, pem: bytes) -> None:
-    """Load a key and a certificate into a context, for new handshakes. Open connections keep the old certificate.
-
-    Raises:
-        ssl.SSLError: If they are invalid or do not match.
-    """
+    """Load a key and a certificate into a context, for new handshakes, or raise ssl.SSLError."""
     with _file(pem) as path:
         context.load_cert_chain(path)
 

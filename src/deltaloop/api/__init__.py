@@ -1,7 +1,6 @@
 """Kubernetes objects: resource types, resources, keys, versions, selectors, Status errors and triggers.
 
-The package imports no other package of deltaloop, performs no I/O and reads no clock. The client and the embedded
-server share it.
+The package performs no I/O and reads no clock. The client and the embedded server share it.
 """
 
 from deltaloop._internal.lazy_names import lazy_names

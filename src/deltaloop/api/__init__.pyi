@@ -20,6 +20,8 @@ from deltaloop.api.resource_type import ResourceType as ResourceType
 from deltaloop.api.resource_version import compare_resource_versions as compare_resource_versions
 from deltaloop.api.selectors import FieldSelector as FieldSelector
 from deltaloop.api.selectors import LabelSelector as LabelSelector
+from deltaloop.api.shard_selector import ShardSelector as ShardSelector
+from deltaloop.api.shard_selector import shard_hash as shard_hash
 from deltaloop.api.status import Status as Status
 from deltaloop.api.watch_event import EventType as EventType
 from deltaloop.api.watch_event import WatchEvent as WatchEvent

@@ -1,8 +1,4 @@
-"""Compressed JSON of an object.
-
-A ``Resource`` stores its JSON plain or compressed. The reference is replaced atomically, so readers in other threads
-always see one of both forms.
-"""
+"""Compressed JSON of an object; its reference is replaced atomically, so readers see one of both forms."""
 
 from __future__ import annotations
 
@@ -19,11 +15,7 @@ class Compressor(Protocol):
         ...
 
     def decompress(self, data: bytes) -> bytes:
-        """Return the original bytes.
-
-        Raises:
-            MalformedObjectError: If ``data`` was not returned by ``compress``.
-        """
+        """Return the original bytes, or raise MalformedObjectError."""
         ...
 
 
@@ -34,9 +26,5 @@ class Compressed(msgspec.Struct, frozen=True, eq=False, gc=False):
     codec: Compressor
 
     def decompress(self) -> bytes:
-        """Return the original bytes.
-
-        Raises:
-            MalformedObjectError: If the data is damaged.
-        """
+        """Return the original bytes, or raise MalformedObjectError."""
         return self.codec.decompress(self.data)

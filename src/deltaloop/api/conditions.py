@@ -28,23 +28,16 @@ _STATUS: Final = Path("status")
 
 
 def conditions_of(obj: Resource) -> list[Condition]:
-    """Return the entries of ``status.conditions``, without entries that are not objects.
-
-    Raises:
-        MalformedObjectError: If the object cannot be decoded.
-    """
+    """Return the entries of ``status.conditions`` that are objects, or raise MalformedObjectError."""
     found = _mapping(_STATUS.get(obj)).get("conditions")
     entries = cast("list[object]", found) if isinstance(found, list) else []
     return [cast("Condition", entry) for entry in entries if isinstance(entry, dict)]
 
 
 def is_outdated(obj: Resource, condition: Condition) -> bool:
-    """Return whether a condition describes an older generation of its object.
+    """Return whether a condition describes an older generation, given by it or the status.
 
-    A condition is current if neither it nor the status has an ``observedGeneration``.
-
-    Raises:
-        MalformedObjectError: If the object cannot be decoded.
+    Raises MalformedObjectError.
     """
     observed = condition.get("observedGeneration")
     if observed is None:
@@ -58,11 +51,7 @@ def is_reason(text: str) -> bool:
 
 
 def check_condition_type(type_name: str) -> None:
-    """Reject an invalid condition type.
-
-    Raises:
-        InvalidArgumentError: If the type is invalid.
-    """
+    """Reject an invalid condition type by InvalidArgumentError."""
     if len(type_name) > _LONGEST_TYPE or _TYPE().fullmatch(type_name) is None:
         raise InvalidArgumentError(
             f"{type_name[:_LONGEST_TYPE]!r} is no type of a condition: use a word such as Ready or example.com/Synced, "
@@ -71,11 +60,7 @@ def check_condition_type(type_name: str) -> None:
 
 
 def check_condition(type_name: str, status: str, *, reason: str, message: str) -> None:
-    """Reject a condition that the API server would reject.
-
-    Raises:
-        InvalidArgumentError: If a field is invalid. The message describes the field.
-    """
+    """Reject a condition that the API server would reject by InvalidArgumentError."""
     check_condition_type(type_name)
     if status not in STATUSES:
         raise InvalidArgumentError(

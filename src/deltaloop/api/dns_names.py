@@ -93,6 +93,5 @@ def label_key_problems(key: str) -> list[str]:
 
 
 def label_value_problems(value: str) -> list[str]:
-    """Return the faults of a label value."""
     problems = [] if len(value) <= _LONGEST_LABEL else [f"must be no more than {_LONGEST_LABEL} bytes"]
     return problems if not value or _KEY.fullmatch(value) else [*problems, _VALUE_RULE]

@@ -1,18 +1,4 @@
-"""Errors for invalid arguments, below ``deltaloop.errors.DeltaloopError``.
-
-    DeltaloopError
-    ├── InvalidArgumentError        an argument is invalid
-    │   ├── InvalidKeyError
-    │   ├── InvalidSelectorError
-    │   ├── InvalidResourceVersionError
-    │   ├── InvalidPathError
-    │   ├── UnknownResourceError
-    │   └── MalformedObjectError (also raised for objects from a server)
-    ├── MissingExtraError        an optional dependency is not installed
-    └── ApiError                 the API server returned a Status (deltaloop.api.status)
-
-Errors have fields in addition to their message, and never contain object data.
-"""
+"""Errors for invalid arguments, below ``deltaloop.errors.DeltaloopError``; they never contain object data."""
 
 from __future__ import annotations
 
@@ -84,7 +70,7 @@ class MalformedObjectError(InvalidArgumentError):
     Raised for objects from the caller and from the server. The message contains the location, but no data.
 
     Attributes:
-        path: Path of a value that JSON cannot represent, or empty.
+        path: Path of the invalid value, or empty.
         given: Whether the caller passed the object, and must change it.
     """
 

@@ -1,7 +1,4 @@
-"""Compare decoded JSON values without encoding them.
-
-``==`` is not sufficient, because in Python ``1``, ``1.0`` and ``True`` are equal, but they are different JSON values.
-"""
+"""Compare decoded JSON values without encoding them, because in Python ``1``, ``1.0`` and ``True`` are equal."""
 
 from __future__ import annotations
 
@@ -12,12 +9,7 @@ _PLAIN: Final = frozenset({dict, list, str, int, float, bool, type(None)})
 
 
 def is_same_json(value: object, other: object) -> bool | None:
-    """Compare two decoded JSON values. The order of fields does not matter.
-
-    Returns:
-        None if a value contains types other than dicts, lists and scalars, such as views or typed objects, which must
-        be encoded to compare them.
-    """
+    """Compare two decoded JSON values, or return None if they contain views or typed objects."""
     kind = type(value)
     if kind not in _PLAIN or type(other) not in _PLAIN:
         return None

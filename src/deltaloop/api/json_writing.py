@@ -1,13 +1,11 @@
 """Encode values as JSON, and reject values that JSON cannot represent, with their path.
 
-The encoder alone accepts several such values. NaN and infinities become ``null``, which removes the field in a merge
-patch. Numeric keys become strings, so that ``1`` and ``"1"`` are duplicate fields. Sets have a different order in each
-process, bytes become base64 even in annotations and ``stringData``, and a ``Resource`` in a mapping is encoded by its
-attributes. Encoded values are therefore inspected, and converted individually if they contain types other than
-mappings, lists, strings, finite numbers, booleans and None.
+The encoder alone accepts several such values, for example NaN as ``null``, which removes the field in a merge patch.
+Encoded values are therefore inspected, and converted individually if they contain types other than mappings, lists,
+strings, finite numbers, booleans and None.
 
-The types of a typed object (msgspec Struct, dataclass, attrs class) define its encoding: bytes are base64, as in Go,
-numeric keys are strings, and sets are sorted. Times, enums, UUIDs and decimals are always strings.
+The types of a typed object define its encoding: bytes are base64, as in Go, numeric keys are strings, and sets are
+sorted. Times, enums, UUIDs and decimals are always strings.
 
 Source: Go's encoding/json, "json: unsupported value: NaN".
 """
@@ -43,11 +41,7 @@ class _UnsayableError(Exception):
 
 
 def json_for_yaml(encoded: bytes) -> bytes:
-    """Return JSON in which characters are escaped that a YAML reader would fold or reject in a string.
-
-    A server parses an applied object as YAML. Without the escapes, it would store U+0085 as a space and reject a delete
-    character.
-    """
+    """Return JSON in which characters are escaped that a YAML reader would fold or reject in a string."""
     if encoded.isascii() and b"\x7f" not in encoded:
         return encoded
     return re.sub(
@@ -63,26 +57,40 @@ def is_other_yaml(text: bytes) -> bool:
     return halves or json_for_yaml(text) != text
 
 
-def write_json(value: object, what: str) -> bytes:
+def _known_view(value: object) -> object:
+    if isinstance(value, ReadOnlyMap):
+        return value.to_dict()
+    if isinstance(value, ReadOnlyList):
+        return value.to_list()
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[Any, Any]", value))
+    if is_model_class(type(value)):
+        return fields_of_model(value, with_defaults=True)
+    raise TypeError(f"a value of type {type(value).__name__} is not JSON")
+
+
+encode_json: Final = msgspec.json.Encoder(enc_hook=_known_view).encode
+"""Encoder of decoded JSON."""
+
+sorted_json: Final = msgspec.json.Encoder(enc_hook=_known_view, order="deterministic").encode
+"""Encoder of decoded JSON that produces equal bytes for equal objects."""
+
+
+def write_json(value: object, what: str, encode: Callable[[object], bytes] = encode_json) -> bytes:
     """Encode mappings, lists and scalars, which can contain views, resources and typed objects.
 
-    Args:
-        value: Value to encode, which is not changed.
-        what: Name of the value in error messages.
-
-    Raises:
-        MalformedObjectError: If JSON cannot represent a value. ``path`` is its location.
+    Raises MalformedObjectError with the ``path`` of a value that JSON cannot represent; ``what`` is a name for it.
     """
-    encoded = plain_json(value)
+    encoded = plain_json(value, encode)
     if encoded is not None:
         return encoded
     try:
         if isinstance(value, msgspec.Struct) and not _is_resource_class(type(value)):
             with suppress(*_FAILURES):  # _plain finds the fault and its location
-                encoded = plain_json(plain_fields(value))
+                encoded = plain_json(plain_fields(value), encode)
                 if encoded is not None:
                     return encoded
-        return msgspec.json.encode(_plain(value, ""))
+        return encode(_plain(value, ""))
     except _UnsayableError as error:
         where = f" at {error.path}" if error.path else ""
         raise MalformedObjectError(
@@ -108,30 +116,12 @@ def is_unicode(text: str) -> bool:
 def plain_fields(value: object) -> Any:
     """Return a typed object as mappings, lists and scalars, including numbers that are not finite.
 
-    Raises:
-        TypeError, ValueError, RecursionError: If it is not a typed object, or JSON cannot represent it.
+    Raises TypeError, ValueError or RecursionError.
     """
     return msgspec.to_builtins(value, str_keys=True, order="deterministic", enc_hook=_known_view)
 
 
-def _known_view(value: object) -> object:
-    if isinstance(value, ReadOnlyMap):
-        return value.to_dict()
-    if isinstance(value, ReadOnlyList):
-        return value.to_list()
-    if isinstance(value, Mapping):
-        return dict(cast("Mapping[Any, Any]", value))
-    if is_model_class(type(value)):
-        return fields_of_model(value, with_defaults=True)
-    raise TypeError(f"a value of type {type(value).__name__} is not JSON")
-
-
-_encode: Final = msgspec.json.Encoder(enc_hook=_known_view).encode
-sorted_json: Final = msgspec.json.Encoder(enc_hook=_known_view, order="deterministic").encode
-"""Encoder of decoded JSON that produces equal bytes for equal objects."""
-
-
-def plain_json(value: object, encode: Callable[[object], bytes] = _encode) -> bytes | None:
+def plain_json(value: object, encode: Callable[[object], bytes] = encode_json) -> bytes | None:
     """Return the JSON of a value, or None if the encoder cannot represent all values."""
     try:
         encoded = encode(value)

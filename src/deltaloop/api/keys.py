@@ -23,17 +23,11 @@ class ExplicitKey(str):
 
 @runtime_checkable
 class HasObjectName(Protocol):
-    """Object with a name and a namespace, such as a ``Resource``, an ``ObjectReference`` or a typed object."""
+    @property
+    def name(self) -> str: ...
 
     @property
-    def name(self) -> str:
-        """Name, which is not empty for a stored object."""
-        ...
-
-    @property
-    def namespace(self) -> str:
-        """Namespace, or empty for cluster-scoped objects."""
-        ...
+    def namespace(self) -> str: ...
 
 
 class ObjectName(NamedTuple):
@@ -49,7 +43,6 @@ class ObjectName(NamedTuple):
 
 
 def join_key(namespace: str | None, name: str) -> str:
-    """Return the key for a namespace and a name. An empty or missing namespace results in the bare name."""
     return f"{namespace}/{name}" if namespace else name
 
 

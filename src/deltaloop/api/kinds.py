@@ -145,12 +145,9 @@ _BY_NAME: Final = {str(known): known for known in BUILT_IN}
 
 
 def parse_resource_type(name: str | TypedKind[Any]) -> ResourceType[Any]:
-    """Return the built-in kind with a name such as ``v1/Pod`` or ``apps/v1/Deployment``.
+    """Return the built-in kind with a name such as ``v1/Pod``, or that of a resource type or class.
 
-    A resource type is returned unchanged. For a class, its resource type from ``custom_resource`` is returned.
-
-    Raises:
-        UnknownResourceError: If the kind is not built in. Use ``client.resource`` to find other kinds by discovery.
+    Raises UnknownResourceError. Use ``client.resource`` to find other kinds by discovery.
     """
     name = as_kind(name)
     if isinstance(name, ResourceType):

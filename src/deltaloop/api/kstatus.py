@@ -1,10 +1,8 @@
 """Compute the status of any object by the rules of kstatus: current, in progress, failed or terminating.
 
 The rules apply in this order: a pending deletion, a status for an older generation, the conditions ``Reconciling`` and
-``Stalled``, the rule of a built-in kind, and the condition ``Ready``. An object without any of these is current.
-
-Two rules are stricter than upstream: a condition about an older generation is ignored, and an unknown Pod phase results
-in an unknown status, where upstream raises an error.
+``Stalled``, the rule of a built-in kind, and the condition ``Ready``. An object without any of these is current. Unlike
+upstream, a condition about an older generation is ignored, and an unknown Pod phase is an unknown status.
 
 Source: sigs.k8s.io/cli-utils pkg/kstatus/status (``generic.go``, ``core.go``), pkg/kstatus/polling/aggregator.
 """
@@ -143,7 +141,6 @@ class _Seen:
                 self.conditions.append(each)
 
     def condition(self, type_name: str, status: str = "True") -> Condition | None:
-        """Return the condition of a type if it has this status, otherwise None."""
         for each in self.conditions:
             if each.get("type") == type_name and each.get("status") == status:
                 return each

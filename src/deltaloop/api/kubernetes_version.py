@@ -1,8 +1,4 @@
-"""Kubernetes version that the tables of this package match.
-
-``make -C lab kubernetes VERSION=...`` updates it together with all files that depend on it
-(internals/raising-kubernetes.md).
-"""
+"""Kubernetes version that the tables of this package match; see internals/raising-kubernetes.md."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ class ListOptions(Options, frozen=True, kw_only=True):
     Attributes:
         label_selector: Label selector as text.
         field_selector: Field selector as text.
+        shard_selector: Shard selector as text (``str`` of a ``ShardSelector``). Servers without KEP-5866 ignore it.
         resource_version: "" for the most recent state, "0" for any state, or a number for this state or a newer one.
         resource_version_match: Interpretation of ``resource_version`` in a list.
         limit: Objects per page. 0 means all objects.
@@ -32,6 +33,7 @@ class ListOptions(Options, frozen=True, kw_only=True):
 
     label_selector: str = ""
     field_selector: str = ""
+    shard_selector: str = ""
     resource_version: str = ""
     resource_version_match: ResourceVersionMatch = ""
     limit: int = 0
@@ -50,6 +52,7 @@ class ListOptions(Options, frozen=True, kw_only=True):
         texts = {
             "labelSelector": self.label_selector,
             "fieldSelector": self.field_selector,
+            "shardSelector": self.shard_selector,
             "resourceVersion": self.resource_version,
             "resourceVersionMatch": self.resource_version_match,
             "continue": self.continue_,

@@ -1,8 +1,7 @@
 """Log formatters for programs, as text or JSON.
 
 Messages are constant, and variables are extras of the record. All values are redacted and limited, and control
-characters are escaped (``plain_text``). Programs call ``configure_logging`` once in ``main``. Libraries must not
-configure logging.
+characters are escaped (``plain_text``).
 """
 
 from __future__ import annotations
@@ -70,7 +69,6 @@ class JsonFormatter(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format a record."""
         fields: dict[str, Any] = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
@@ -93,7 +91,6 @@ class TextFormatter(logging.Formatter):
     """Formatter that writes ``time level logger: message key=value ...``, followed by a traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format a record."""
         at = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S.%f")[:-3]
         extras = "".join(f" {one_line(name)}={one_line(str(value))}" for name, value in _extras(record).items())
         line = f"{at} {record.levelname:<7} {record.name}: {indented(_redacted(record.getMessage()))}{extras}"
@@ -122,15 +119,7 @@ class _Unreadable(logging.Filter):
 
 
 def http_logger(name: str, *, unreadable: type[BaseException]) -> logging.Logger:
-    """Return the logger of an HTTP server library.
-
-    Libraries log a traceback for each invalid request. Without this filter, any client that can connect could fill the
-    disk.
-
-    Args:
-        name: Name of the logger.
-        unreadable: Exception type that the library raises for invalid requests.
-    """
+    """Return the logger of an HTTP server library without a traceback for each invalid request (``unreadable``)."""
     logger = logging.getLogger(name)
     if not any(isinstance(known, _Unreadable) for known in logger.filters):
         logger.addFilter(_Unreadable(logger, unreadable))

@@ -10,8 +10,7 @@ about the layout is verified:
    list, a bracket is unbalanced. Neither is valid JSON after the mark.
 4. The field is removed with the comma before it, otherwise with the comma after it, otherwise alone.
 
-If a check fails (indented JSON, escaped names, nested lists, nested objects with this name before the metadata), the
-object is decoded and encoded again, which is slower. The removed data is not validated as JSON.
+If a check fails, the object is decoded and encoded again, which is slower.
 """
 
 from __future__ import annotations
@@ -67,11 +66,7 @@ def strip_managed_fields(obj: Resource) -> Resource:
 
 
 def decode_object_stripped(resource_type: ResourceType[T], raw: bytes | bytearray | memoryview) -> T:
-    """Decode an object like ``decode_object``, without ``metadata.managedFields``.
-
-    Raises:
-        MalformedObjectError: If the object is invalid.
-    """
+    """Decode an object like ``decode_object``, without ``metadata.managedFields``; raises MalformedObjectError."""
     kept = bytes(raw)
     resource = decode_stripped(kept, 0, len(kept), resource_type)
     if resource is None:
@@ -80,11 +75,7 @@ def decode_object_stripped(resource_type: ResourceType[T], raw: bytes | bytearra
 
 
 def decode_stripped(raw: bytes, start: int, end: int, resource_type: ResourceType[Any] | None) -> Resource | None:
-    """Decode the object in ``raw[start:end]`` without ``metadata.managedFields``.
-
-    Returns:
-        The object, or None if it is invalid or has an unusual layout. The caller then decodes it completely.
-    """
+    """Decode the object in ``raw[start:end]`` without managed fields, or return None for an unusual layout."""
     try:
         member = raw.find(_NAME, start, end)
         if member < 0:

@@ -12,15 +12,9 @@ from deltaloop.api.resource_type import resource_type_of
 
 
 def as_resource(obj: object, what: str = "the object") -> Resource:
-    """Return an object as a ``Resource``.
+    """Return a ``Resource``, mapping or typed object as a ``Resource``; ``what`` is its name in messages.
 
-    Args:
-        obj: ``Resource``, which is returned unchanged, mapping, or object of a class from ``custom_resource``.
-        what: Name of the object in error messages.
-
-    Raises:
-        InvalidArgumentError: If it has a different type.
-        MalformedObjectError: If it has no metadata, or contains values that JSON cannot represent.
+    Raises InvalidArgumentError for other types, and MalformedObjectError.
     """
     if isinstance(obj, Resource):
         return obj

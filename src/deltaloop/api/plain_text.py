@@ -1,8 +1,7 @@
 r"""Make untrusted text safe for terminals and logs.
 
-Names in a Lease, messages of a Status and headers come from other programs. A line feed could forge a log line, an
-escape sequence could control the terminal, and text direction marks could change the visible order. Such characters are
-escaped as in Python: ``\n``, ``\x1b``, ``\u202e``.
+A line feed could forge a log line, an escape sequence could control the terminal, and text direction marks could change
+the visible order. Such characters are escaped as in Python.
 
 Source: Unicode TR 36 and TR 9; the characters are those of the categories Cc, Zl, Zp and Cs, and of Cf those that
 change what others look like.
@@ -30,21 +29,13 @@ def _controls(pattern: str = _CONTROLS) -> re.Pattern[str]:
 
 
 def one_line(text: str, *, longest: int = LONGEST) -> str:
-    """Return a text as one line with escaped control characters.
-
-    Args:
-        text: Any text.
-        longest: Maximum number of characters. If the text is longer, its length is added.
-    """
+    """Return a text as one line with escaped control characters, cut to ``longest`` characters with its length."""
     shown = cut(text, longest=longest)
     return shown if shown.isprintable() else _controls().sub(_escaped, shown)
 
 
 def indented(text: str, *, longest: int = 16 * LONGEST) -> str:
-    """Return a text of several lines with escaped control characters.
-
-    The second and further lines are indented, so that they cannot imitate log lines.
-    """
+    """Return lines with escaped control characters, indented so that they cannot imitate log lines."""
     return _controls(_CONTROLS_IN_LINES).sub(_escaped, cut(text, longest=longest)).replace("\n", "\n  ")
 
 
@@ -54,7 +45,6 @@ def in_json(encoded: str) -> str:
 
 
 def cut(text: str, *, longest: int) -> str:
-    """Return the start of a text, with its length if it was truncated."""
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
 
 

@@ -16,12 +16,9 @@ def is_model_class(cls: object) -> bool:
 
 
 def model_of(cls: type, value: object) -> Any:
-    """Convert decoded JSON to a model (``dec_hook`` of msgspec's decoders).
+    """Convert decoded JSON to a model (``dec_hook`` of msgspec's decoders), or return it unchanged for other classes.
 
-    For other classes, the value is returned unchanged, so that the decoder rejects it if its type is wrong.
-
-    Raises:
-        ValueError: If the value does not match the model. The message contains the location, but no values.
+    Raises ValueError with the location, but no values.
     """
     if not is_model_class(cls):
         return value
@@ -44,12 +41,7 @@ def _without_values(error: Any) -> str:
 
 
 def fields_of_model(model: Any, *, with_defaults: bool) -> Any:
-    """Return a model as decoded JSON, with its aliases as names.
-
-    Args:
-        model: Model.
-        with_defaults: Whether to include fields with default values.
-    """
+    """Return a model as decoded JSON, with its aliases as names, optionally with default values."""
     return model.model_dump(mode="json", by_alias=True, exclude_defaults=not with_defaults, round_trip=True)
 
 

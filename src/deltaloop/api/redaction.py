@@ -1,7 +1,6 @@
 """Redact secrets in values, and wrap secrets in a type that does not show them.
 
-Data of objects, headers, URLs and configurations passes through ``redact`` before it is logged, displayed or added to
-an error. ``redact`` hides:
+``redact`` hides:
 
 - values with secret names (``authorization``, ``token``, ``password``, ``client-key-data``, ...), and strings whose
   name ends with one (``sessionToken``, ``DB_PASSWORD``);
@@ -12,8 +11,8 @@ an error. ``redact`` hides:
 - inside text: authorization headers, bearer and basic credentials, JSON web tokens, PEM private keys (plain or base64),
   user and password in URLs, and values after secret names in queries, assignments and flags.
 
-It does not hide names of Secrets (``secretName: foo``), fencing and continue tokens, and sentences about secrets ("a
-bearer token is missing"). Redacting a result again does not change it.
+It does not hide names of Secrets (``secretName: foo``), fencing and continue tokens, and sentences about secrets.
+Redacting a result again does not change it.
 """
 
 from __future__ import annotations

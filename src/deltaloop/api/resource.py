@@ -1,7 +1,6 @@
 """Kubernetes object as JSON bytes with decoded metadata.
 
-Other fields are decoded on demand. The Structs use ``gc=False``, because they never form reference cycles. A null field
-is treated as missing, as in Go. Metadata with null fields is decoded more slowly.
+The Structs use ``gc=False``, because they never form reference cycles. A null field is treated as missing, as in Go.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from sys import intern
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast, get_origin
+from typing import Any, Final, NoReturn, TypeVar, cast, final, get_origin
 
 import msgspec
 from msgspec.structs import force_setattr, replace
@@ -97,7 +96,19 @@ class _Loose(msgspec.Struct, gc=False):
     metadata: dict[str, Any] | None = None
 
 
-_CHANGES_A_DICT: Final = frozenset({"clear", "pop", "popitem", "setdefault", "update"})
+_CHANGES_A_DICT: Final = ("clear", "pop", "popitem", "setdefault", "update")
+
+
+@final
+class _Missing:
+    """Method of a dict that resources lack. A ``__getattr__`` would make each access to a field twice as slow."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, obj: object, owner: type) -> NoReturn:
+        what = f"{owner.__name__!r} object has no attribute {self._name!r}: {READ_ONLY}"
+        raise AttributeError(what, name=self._name, obj=obj)
 
 
 def _refuse_to_change(obj: object, name: str, *_: object) -> NoReturn:
@@ -195,14 +206,6 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
         """
         plain = fields.to_dict() if isinstance(fields, Resource) else fields
         return cls.from_json(write_json(plain, "the object"), resource_type)
-
-    if not TYPE_CHECKING:  # hidden from type checkers
-
-        def __getattr__(self, name: str) -> NoReturn:
-            """Raise an error that explains why methods such as ``setdefault`` are missing."""
-            reason = f": {READ_ONLY}" if name in _CHANGES_A_DICT else ""
-            what = f"{type(self).__name__!r} object has no attribute {name!r}{reason}"
-            raise AttributeError(what, name=name, obj=self)
 
     def __setitem__(self, key: str, value: object) -> NoReturn:
         raise TypeError(READ_ONLY)
@@ -407,6 +410,8 @@ _EMPTY: Final = ReadOnlyMap({})
 
 
 Resource.__setattr__ = Resource.__delattr__ = _refuse_to_change  # type: ignore[method-assign]
+for _method in _CHANGES_A_DICT:
+    setattr(Resource, _method, _Missing(_method))
 
 
 def with_stored(obj: Resource, stored: bytes | Compressed) -> Resource:
@@ -483,11 +488,7 @@ def _malformed(error: Exception, raw: bytes, resource_type: ResourceType[Any] | 
 
 
 def key_in(raw: bytes) -> str | None:
-    """Return the key of an unreadable object, or None.
-
-    In invalid JSON, only metadata before all other fields is used, because later metadata may belong to a nested
-    object.
-    """
+    """Return the key of an unreadable object, or None; later metadata may belong to a nested object."""
     try:
         found = _decode_named(raw).metadata
     except DECODE_ERRORS:
@@ -533,28 +534,20 @@ def compress_in_place(obj: Resource, codec: Compressor) -> None:
 def decode_object(resource_type: ResourceType[T], raw: bytes | bytearray | memoryview) -> T:
     """Decode an object to the class of its resource type, or to ``Resource`` if it has no class.
 
-    Raises:
-        MalformedObjectError: If the object is invalid.
+    Raises MalformedObjectError.
     """
     return typed(resource_type, Resource.from_json(raw, resource_type))
 
 
 def typed(resource_type: ResourceType[T], obj: Resource) -> T:
-    """Return an object as the class of its resource type, or unchanged if it has no class.
-
-    Raises:
-        MalformedObjectError: If the object does not match the class.
-    """
+    """Return an object as the class of its resource type, if any, or raise MalformedObjectError."""
     model: Any = resource_type.model
     found: Any = obj
     return found if model is None or model is Resource else decoder(resource_type)(obj)
 
 
 def decoder(resource_type: ResourceType[T]) -> Callable[[Resource], T]:
-    """Return the function that converts a ``Resource`` to the class of its resource type.
-
-    It returns the object itself for kinds without a class, a new dict for ``dict``, and the JSON bytes for ``bytes``.
-    """
+    """Return the function that converts a ``Resource`` to the class of its type, or to ``dict`` or ``bytes``."""
     model: Any = resource_type.model
     if model is None or model is Resource:
         return cast("Callable[[Resource], T]", as_it_came)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeAlias, TypeVar, cast
 from urllib.parse import quote
+
+import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_writing import is_unicode
@@ -19,8 +20,7 @@ _DEFINED: Final = "__custom_resource__"
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]*/[A-Za-z0-9][A-Za-z0-9._~-]*")
 
 
-@dataclass(frozen=True)  # no slots: Python 3.11 sets __orig_class__ on generics and only handles AttributeError
-class ResourceType(Generic[T_co]):
+class ResourceType(msgspec.Struct, Generic[T_co], frozen=True, eq=False, dict=True):
     """Resource of the API, such as ``ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)``.
 
     Equality ignores ``model``.
@@ -74,9 +74,9 @@ class ResourceType(Generic[T_co]):
             path = f"{self._root}/namespaces/{namespace}/{self.plural}/{name}"
             return f"{path}/{_segments(subresource)}" if subresource else path
         if namespace and not self.namespaced:
-            raise InvalidArgumentError(f"{self} has no namespaces, but namespace {namespace!r} was given")
+            raise InvalidArgumentError(f"must be None for {self}, got {namespace!r}.", argument="namespace")
         if name is not None and self.namespaced and not namespace:
-            raise InvalidArgumentError(f"{self} lives in namespaces: give one for {name!r}")
+            raise InvalidArgumentError(f"must be set for {self} {name!r}.", argument="namespace")
         path = self._root
         if namespace:
             path = f"{path}/namespaces/{_segment(namespace, 'the name of a namespace')}"
@@ -174,11 +174,7 @@ def resource_type_of(model: type[T]) -> ResourceType[T] | None:
 
 
 def as_kind(kind: ResourceType[T] | type[T] | str) -> ResourceType[T] | str:
-    """Return the resource type of a class. Resource types and names are returned unchanged.
-
-    Raises:
-        InvalidArgumentError: If the class has no resource type.
-    """
+    """Return the resource type of a class, or raise InvalidArgumentError. Resource types and names are unchanged."""
     return ResourceType.of(kind) if isinstance(kind, type) else kind
 
 

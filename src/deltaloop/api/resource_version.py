@@ -1,8 +1,7 @@
 """Compare resource versions.
 
-Resource versions were defined as opaque strings. Since Kubernetes 1.35, they are comparable decimal numbers of at most
-128 bits, without sign and leading zeros (KEP-5504). Some servers do not comply, so every comparison can fail, and
-callers fall back to equality.
+Since Kubernetes 1.35, they are decimal numbers of at most 128 bits, without sign and leading zeros (KEP-5504). Some
+servers do not comply, so every comparison can fail, and callers fall back to equality.
 """
 
 from __future__ import annotations

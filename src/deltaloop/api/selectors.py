@@ -29,12 +29,9 @@ _INT64: Final = range(-(2**63), 2**63)
 
 
 class Requirement(msgspec.Struct, frozen=True):
-    """Term of a label selector.
-
-    The values of ``in`` and ``notin`` are sorted and unique, so that equivalent terms are equal.
+    """Term of a label selector, with sorted and unique values, so that equivalent terms are equal.
 
     Attributes:
-        key: Label key.
         operator: Operator. ``==`` is stored as ``=``.
         values: At least one value for ``in`` and ``notin``, none for ``exists`` and ``!``, and one for other operators.
     """
@@ -53,7 +50,6 @@ class Requirement(msgspec.Struct, frozen=True):
             raise InvalidSelectorError(f"{self.key}: operator {self.operator!r} does not go with {self.values!r}")
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether labels satisfy the term."""
         present = self.key in labels
         if self.operator == "exists":
             return present
@@ -124,10 +120,7 @@ class LabelSelector(msgspec.Struct, frozen=True):
 
 
 class _LabelParser:
-    """Recursive-descent parser. The empty token is the end of the text.
-
-    ``in`` and ``notin`` are operators only at the position of an operator, and keys or values elsewhere.
-    """
+    """Recursive-descent parser. ``in`` and ``notin`` are operators only at the position of an operator."""
 
     def __init__(self, text: str) -> None:
         self._tokens = [match["symbol"] or match["word"] for match in _TOKEN().finditer(text)]

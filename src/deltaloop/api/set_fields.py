@@ -1,12 +1,7 @@
-"""Convert typed objects to JSON without fields that have default values.
-
-A class from ``custom_resource`` also defines the defaults of its kind, which the server applies. Fields that were not
-set are not sent, so that the field manager does not own them, and missing fields remain missing.
-"""
+"""Convert typed objects to JSON without default values, so that the field manager does not own unset fields."""
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
@@ -19,25 +14,21 @@ from deltaloop.api.pydantic_models import fields_of_model, is_model_class
 def set_fields(value: object) -> Any:
     """Return a typed object as decoded JSON, without fields that have default values.
 
-    Raises:
-        TypeError, ValueError: If JSON cannot represent a value.
+    Raises TypeError or ValueError.
     """
     return _plain(value, with_defaults=False)
 
 
 def with_defaults(value: object) -> Any:
-    """Return a typed object as decoded JSON, with the defaults that a server applies.
+    """Return a typed object as decoded JSON, with the defaults that a server applies, except null.
 
-    Fields whose default is missing or null are omitted.
-
-    Raises:
-        TypeError, ValueError: If JSON cannot represent a value.
+    Raises TypeError or ValueError.
     """
     return _plain(value, with_defaults=True)
 
 
 def _plain(value: object, *, with_defaults: bool) -> Any:
-    if isinstance(value, msgspec.Struct) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+    if isinstance(value, msgspec.Struct) or hasattr(type(value), "__dataclass_fields__"):
         return {
             name: _plain(each, with_defaults=with_defaults)
             for name, each, is_default in _fields(value)
@@ -78,6 +69,8 @@ def _fields(value: Any) -> Iterator[tuple[str, object, bool]]:
                 each is msgspec.UNSET or _is(each, field.default, field.default_factory, absent),
             )
         return
+    import dataclasses
+
     for known in dataclasses.fields(value):
         each = getattr(value, known.name)
         is_default = _is(each, known.default, known.default_factory, dataclasses.MISSING)

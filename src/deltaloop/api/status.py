@@ -267,10 +267,7 @@ _BY_CODE: Final[dict[int, type[ApiError]]] = {cls.code: cls for cls in reversed(
 
 
 def decode_status(body: bytes) -> Status | None:
-    """Decode a Status that reports a failure, or return None for other bodies.
-
-    If a field of a Status has a wrong type, the details are dropped, but reason and code are kept.
-    """
+    """Decode a Status that reports a failure, or return None; invalid details are dropped, but not reason and code."""
     try:
         if _decode_kind(body).kind != "Status":
             return None
@@ -298,8 +295,7 @@ def error_from_status(status: Status, *, retry_after: float | None = None) -> Ap
 def is_too_large_resource_version(error: BaseException) -> bool:
     """Return whether the server rejected a resource version because it has not reached this version yet.
 
-    Source: apimachinery pkg/api/errors ``HasStatusCause``. Servers before Kubernetes 1.18.6 only sent a message, which
-    client-go's ``isTooLargeResourceVersionError`` still supports.
+    Servers before Kubernetes 1.18.6 only sent a message.
     """
     if not isinstance(error, ApiError):
         return False

@@ -34,11 +34,7 @@ def format_micro_time(instant: datetime) -> str:
 
 
 def parse_time(text: str) -> datetime:
-    """Parse an RFC 3339 time as an aware datetime in UTC.
-
-    Raises:
-        InvalidArgumentError: If the text is not RFC 3339 or has no time zone.
-    """
+    """Parse an RFC 3339 time as an aware datetime in UTC, or raise InvalidArgumentError."""
     try:
         instant = datetime.fromisoformat(text) if _RFC_3339.fullmatch(text) else None
         if instant is not None and instant.tzinfo is not None:

@@ -1,8 +1,4 @@
-"""Deep read-only views of decoded JSON.
-
-Objects in a cache are shared. All mutating methods of a view raise ``TypeError`` with a hint how to create a copy.
-Nested objects and lists are returned as views, which are created on access.
-"""
+"""Deep read-only views of decoded JSON, because objects in a cache are shared; mutating methods raise with a hint."""
 
 from __future__ import annotations
 

@@ -1,34 +1,27 @@
 """Read YAML like Go's reader, so that manifests have the same meaning as in kubectl.
 
-PyYAML's loaders read ``2026-01-02`` as a date, ``12:30:45`` as the sexagesimal number 45045 and ``1e3`` as text, keep
-numeric keys, and fail for a single ``=``. Go's reader (sigs.k8s.io/yaml) produces JSON. This module only uses PyYAML's
-parser events, and builds the values itself:
+This module only uses PyYAML's parser events, and builds the values itself, without recursion:
 
 - Plain text that looks like a number, a boolean (including YAML 1.1: ``yes``, ``no``, ``on``, ``off``, ``y``, ``n``) or
   null is converted. Other text and quoted text are strings.
 - Whole numbers (``1e0``, ``08``, ``1.0``) are integers, because Go writes them as integers in JSON.
 - Keys become strings. A duplicate key is an error, as in kubectl's strict validation.
 - ``<<`` merges. Tags that Go does not know are ignored.
-- Values are built without recursion, because PyYAML's composer crashes the interpreter for deep nesting. Values that
-  are multiplied by aliases are counted, so that small documents cannot grow without limit.
-- A text that is one JSON object is read as JSON, as in kubectl. YAML would fold U+0085, U+2028 and U+2029 in quotes,
-  reject control characters and surrogate pairs of escapes, and limit keys to 1024 characters. An API server does not do
-  this for YAML requests (``read_yaml_body``).
+- Values that are multiplied by aliases are counted, so that small documents cannot grow without limit.
+- A text that is one JSON object is read as JSON, as in kubectl. An API server does not do this for YAML requests
+  (``read_yaml_body``).
 - ``%TAG`` lines are counted before parsing, because libyaml needs quadratic time for them and blocks other threads (a
   minute for 3 MB).
-
-All other modules must use this reader, and a lint rule bans PyYAML's loaders.
 
 Source: sigs.k8s.io/yaml v1.6.0 (``yaml.go``), go.yaml.in/yaml v2.4.2 (``resolve.go``).
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any, Final, TypeVar, cast
 
@@ -36,6 +29,7 @@ import msgspec
 import yaml
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_documents import MAX_DEPTH, as_go_writes, json_documents
 
 T = TypeVar("T")
 
@@ -43,7 +37,6 @@ T = TypeVar("T")
 _PARSER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _parse_events = cast("Callable[..., Iterator[Any]]", yaml.parse)
 
-_MAX_DEPTH: Final = 500
 _MAX_VALUES_BY_ALIAS: Final = 100_000
 _MAX_TAG_DIRECTIVES: Final = 100
 
@@ -104,20 +97,14 @@ def read_yaml_documents(text: str | bytes, *, source: str = "YAML") -> Iterator[
             represent, is nested deeper than 500 levels, has more than 100 000 values from aliases, or has more than 100
             lines that begin with ``%TAG``. The message contains line and column, but no text.
     """
-    documents = _json_documents(text) or _read(text, source, lambda events: [*_documents(events, None)])
+    documents = json_documents(text) or _read(text, source, lambda events: [*_documents(events, None)])
     yield from (document for document in documents if document is not None)
 
 
 def read_yaml_body(body: bytes, *, source: str, repeated: list[str]) -> Any:
     """Read the first document of a YAML request like an API server, which also parses JSON objects as YAML.
 
-    Args:
-        body: YAML documents. Only the first document is parsed.
-        source: Name of the body in error messages.
-        repeated: List that receives a message for each duplicate key, whose last value is used.
-
-    Raises:
-        InvalidArgumentError: See ``read_yaml_documents``.
+    ``repeated`` receives a message for each duplicate key, whose last value is used. Raises InvalidArgumentError.
     """
     return _read(body, source, lambda events: next(_documents(events, repeated), None))
 
@@ -140,44 +127,6 @@ def _read(text: str | bytes, source: str, build: Callable[[Iterator[Any]], T]) -
         raise InvalidArgumentError(f"{source} cannot be used: it holds half of a surrogate pair") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidArgumentError(f"{source} is not valid YAML{_place(error)}") from None
-
-
-def _json_documents(text: str | bytes) -> list[Any]:
-    """Return the JSON object in the text, or an empty list if the YAML reader must read it or report its fault."""
-    start = text.lstrip()[:1]
-    if start not in ("{", b"{"):
-        return []
-    try:
-        # Unlike json, msgspec rejects lone surrogates, NaN and infinite numbers.
-        msgspec.json.decode(text, type=dict[str, Any])
-        value = json.loads(
-            text, object_pairs_hook=_without_repeats, parse_float=lambda number: _as_go_writes(float(number))
-        )
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return []
-    return [] if _is_too_deep(value) else [value]
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        raise ValueError
-    return fields
-
-
-def _is_too_deep(value: object) -> bool:
-    level = [value]
-    for _ in range(_MAX_DEPTH):
-        level = [item for each in level for item in _items(each)]
-        if not level:
-            return False
-    return any(isinstance(each, dict | list) for each in level)
-
-
-def _items(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return cast("dict[str, object]", value).values()
-    return cast("list[object]", value) if isinstance(value, list) else ()
 
 
 class _RefusedError(Exception):
@@ -204,7 +153,6 @@ class _Open:
         self.size = 1
 
     def accept(self, value: Any, event: Any, *, size: int) -> None:
-        """Add the next item, key or value."""
         self.size += size
         if not self.is_map:
             self.value.append(value)
@@ -256,14 +204,13 @@ class _Builder:
         self.document: Any = None
 
     def feed(self, event: Any) -> None:
-        """Process one event."""
         if isinstance(event, yaml.ScalarEvent):
             self._scalar(event)
         elif isinstance(event, yaml.AliasEvent):
             self._alias(event)
         elif isinstance(event, yaml.CollectionStartEvent):
-            if len(self._stack) >= _MAX_DEPTH:
-                raise _RefusedError(f"it is nested deeper than {_MAX_DEPTH} levels", cast("Any", event).start_mark)
+            if len(self._stack) >= MAX_DEPTH:
+                raise _RefusedError(f"it is nested deeper than {MAX_DEPTH} levels", cast("Any", event).start_mark)
             opened = _Open(event)
             if opened.anchor:
                 self._anchors[opened.anchor] = None
@@ -282,7 +229,7 @@ class _Builder:
         if isinstance(value, float) and not is_key:
             if not math.isfinite(value):
                 raise _RefusedError("a number that is not finite has no form in JSON", event.start_mark)
-            value = _as_go_writes(value)
+            value = as_go_writes(value)
         self._place_value(value, event, size=1, anchor=event.anchor)
 
     def _alias(self, event: Any) -> None:
@@ -360,11 +307,6 @@ def _resolve(text: str) -> Any:
         if math.isfinite(real):
             return real
     return text
-
-
-def _as_go_writes(value: float) -> int | float:
-    """Return a finite number as read from Go's JSON, in which whole numbers below 1e21 are integers."""
-    return int(Decimal(repr(value))) if value.is_integer() and abs(value) < 1e21 else value
 
 
 def _int(text: str) -> int:

@@ -1,8 +1,7 @@
 """Write YAML that all readers interpret equally: PyYAML, Go, and YAML 1.2.
 
-PyYAML does not quote text that it reads as text. Go's reader (see ``yaml_reader``) reads some of it differently, for
-example ``n`` as false, and ``1e3`` and ``0o17`` as numbers. PyYAML also writes U+0085, U+2028 and U+2029 unescaped in
-single quotes, where every reader folds them. This module quotes such text and escapes these characters.
+Text that Go's reader does not read as text, for example ``n`` and ``1e3``, is quoted, and U+0085, U+2028 and U+2029 are
+escaped.
 """
 
 from __future__ import annotations
@@ -59,13 +58,7 @@ _add_pattern("tag:yaml.org,2002:go", _TakenForMore, None)
 
 
 def write_yaml(documents: Iterable[object], *, indents_lists: bool = False, short_in_one_line: bool = False) -> str:
-    """Return JSON values as YAML documents, separated by ``---``.
-
-    Args:
-        documents: JSON values. Keys keep their order.
-        indents_lists: Whether to indent list items below their name, as is common in manifests.
-        short_in_one_line: Whether to write mappings and lists without nested ones in one line.
-    """
+    """Return JSON values as YAML documents, separated by ``---``."""
     flow = None if short_in_one_line else False
     dumper = _IndentingDumper if indents_lists else _Dumper
     written = [

@@ -112,6 +112,7 @@ class Answering:
             return Selection.parse(
                 query.label_selector,
                 query.field_selector,
+                shard=query.shard_selector,
                 supported=served.field_labels,
                 refusal=served.label_refusal,
             )

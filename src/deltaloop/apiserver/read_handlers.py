@@ -96,7 +96,7 @@ class ReadHandlers:
                 resource=served.storage,
                 prefix=served.prefix(route.namespace),
                 selection=selection,
-                always_continue=served.flags.self_described,
+                self_described=served.flags.self_described,
             ),
             scans=not selection.everything or (plan.at is not None and plan.at < self._store.revision),
         )

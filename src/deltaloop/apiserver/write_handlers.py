@@ -122,7 +122,7 @@ class WriteHandlers:
                     await self._writes.run(lambda context: delete(context, options, one_of_many=True), context)
             finally:
                 exchange.notes.add(notes)
-        metadata = list_metadata(listed_at, always_continue=served.flags.self_described)
+        metadata = list_metadata(listed_at, shard=selection.shard, self_described=served.flags.self_described)
         return json_answer(await answering.written_list(rendering, Listed(found, metadata)), answering.headers)
 
 

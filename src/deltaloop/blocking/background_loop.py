@@ -1,10 +1,8 @@
 """Event loop in a background thread, for programs that use threads.
 
 Each context manager that ``enter`` opens lives in a single task on the loop, because task groups and timeouts require
-that. ``close`` exits them in reverse order, like nested ``async with`` blocks.
-
-A forked process has no background thread, and its copy of a lock may be held permanently. Therefore, each use first
-compares the process id and raises in a forked process.
+that. ``close`` exits them in reverse order. A forked process has no background thread, so each use first compares the
+process id.
 """
 
 from __future__ import annotations

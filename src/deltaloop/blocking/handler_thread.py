@@ -3,8 +3,8 @@
     informer ──▶ its listener (buffer, task on the loop) ──▶ HandlerThread ──▶ the handler, in its thread
                                                   ▲───────── returned or raised ─────────┘
 
-For the informer, this is an ``async def`` handler that waits for the thread. Therefore, ``cache/listener.py`` provides
-the buffer, the order, the failure count and the sync state, and a handler that blocks only delays its own buffer.
+For the informer, this is an ``async def`` handler that waits for the thread, so a handler that blocks only delays its
+own buffer.
 """
 
 from __future__ import annotations
@@ -59,15 +59,12 @@ class HandlerThread(Generic[T]):
     # On the loop
 
     async def on_add(self, obj: T, *, is_in_initial_list: bool) -> None:
-        """Call the handler's ``on_add`` and wait."""
         await self._call(partial(self._handler.on_add, obj, is_in_initial_list=is_in_initial_list))
 
     async def on_update(self, old: T, new: T) -> None:
-        """Call the handler's ``on_update`` and wait."""
         await self._call(partial(self._handler.on_update, old, new))
 
     async def on_delete(self, obj: T, *, final_state_known: bool) -> None:
-        """Call the handler's ``on_delete`` and wait."""
         await self._call(partial(self._handler.on_delete, obj, final_state_known=final_state_known))
 
     async def _call(self, function: Callable[[], object]) -> None:
@@ -81,7 +78,6 @@ class HandlerThread(Generic[T]):
     # From any thread
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def end(self) -> None:
@@ -89,11 +85,9 @@ class HandlerThread(Generic[T]):
         self._calls.put(None)
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait until the thread has ended, and log a warning with the handler's name every 5 s.
+        """Wait until the thread has ended, with a warning every 5 s.
 
-        Returns:
-            Whether the thread has ended. In the handler itself, True without waiting, because it cannot wait for its
-                own end.
+        The handler itself does not wait for its own end.
         """
         if self._thread is threading.current_thread():
             return True
@@ -149,15 +143,7 @@ def _as_exception(error: BaseException) -> RuntimeError:
 
 
 def join_all(threads: Iterable[HandlerThread[T]], timeout: float | None) -> None:
-    """Wait until all threads have ended.
-
-    Args:
-        threads: Threads whose ``end`` was called.
-        timeout: Timeout in seconds for all threads together, or None.
-
-    Raises:
-        HandlerStillRunningError: If some threads have not ended in time.
-    """
+    """Wait until all threads have ended, or raise HandlerStillRunningError after ``timeout`` seconds."""
     until = None if timeout is None else time.monotonic() + timeout
     late = [
         thread.name

@@ -1,10 +1,7 @@
 """Handoff of one value from the loop to a waiting thread, without losing it.
 
-``asyncio.run_coroutine_threadsafe`` loses a result that arrives while the thread stops waiting. A work queue would lose
-the item. With a handoff, exactly one side gets the value: the loop keeps it if the thread had stopped waiting before,
-and otherwise the thread gets it.
-
-States: *waiting* → *delivered* (a value or an error) or *abandoned*, decided under a lock.
+``asyncio.run_coroutine_threadsafe`` loses a result that arrives while the thread stops waiting. Here exactly one side
+gets the value: *waiting* → *delivered* (a value or an error) or *abandoned*, decided under a lock.
 """
 
 from __future__ import annotations

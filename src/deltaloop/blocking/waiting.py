@@ -24,14 +24,10 @@ class OnLoop(Protocol):
     """Interface of the client to which the methods belong."""
 
     @property
-    def loop(self) -> BackgroundLoop:
-        """Background loop of the client."""
-        ...
+    def loop(self) -> BackgroundLoop: ...
 
     @property
-    def asynchronous(self) -> AsyncClient:
-        """Client with the asynchronous methods."""
-        ...
+    def asynchronous(self) -> AsyncClient: ...
 
 
 def waits(

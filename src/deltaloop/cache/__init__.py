@@ -3,9 +3,7 @@
     Reflector ──▶ Queue ──▶ Controller ──▶ Indexer
                                           └──▶ handlers, each with its own buffer and task
 
-To follow an event, read ``reflector.py``, ``real_fifo.py``, ``controller.py``, ``informer.py``, ``store.py``,
-``shared_processor.py`` and ``listener.py``. Their decisions are in ``core``. Names are imported on first use, so that
-programs load only the modules that they need.
+Names are imported on first use, so that programs load only the modules that they need.
 """
 
 from deltaloop._internal.lazy_names import lazy_names

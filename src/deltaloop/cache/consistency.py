@@ -30,8 +30,6 @@ _PAGE_SIZE: Final = 500
 
 @final
 class ConsistencyChecker:
-    """Compare one informer's cache with its server."""
-
     def __init__(
         self,
         lister_watcher: ListerWatcher,
@@ -41,7 +39,6 @@ class ConsistencyChecker:
         seen_version: Callable[[], str],
         name: str,
     ) -> None:
-        """Create a checker. ``seen_version`` returns the last version from the server."""
         self._lister_watcher = lister_watcher
         self._indexer = indexer
         self._queue = queue

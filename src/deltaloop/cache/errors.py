@@ -1,22 +1,4 @@
-"""Errors of caches.
-
-DeltaloopError
-├── CacheSyncError           caches did not sync in time
-├── InformerStoppedError     use of an informer after its end
-├── NotFreshError            a cache did not reach a version in time
-├── TransformError           the user's transform raised, or changed the key
-├── TransactionError         some writes of a transaction failed
-├── FifoClosedError          the queue of deltas is closed and empty; ends the consumer's loop
-├── RequeueError             raised by a process function to requeue its deltas
-├── VeryShortWatchError      a server or proxy ends watches immediately; only reported
-├── WatchListEndedError      a streamed list ended before it was complete; only reported
-├── WatchListStalledError    a streamed list made no progress; only reported
-├── ServerRestoredError      the server's resource versions went back; only reported
-├── RepeatedContinueError    a list never ends; reported by reflectors
-└── InvalidArgumentError
-    ├── IndexerConflictError the index exists with another function
-    └── UnknownIndexError    the index does not exist
-"""
+"""Errors of caches."""
 
 from __future__ import annotations
 

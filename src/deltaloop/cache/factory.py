@@ -6,7 +6,6 @@ Source: client-go informers/factory.go.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
@@ -21,6 +20,7 @@ from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, TypedKind
+from deltaloop.api.shard_selector import ShardSelector
 from deltaloop.cache.core.store import IndexFunc
 from deltaloop.cache.errors import CacheSyncError, InformerStoppedError
 from deltaloop.cache.informer import Informer, InformerOptions
@@ -44,6 +44,7 @@ class _Identity(msgspec.Struct, frozen=True):
     namespace: str | None
     label_selector: str
     field_selector: str
+    shard_selector: ShardSelector | None
     transform: Callable[[Resource], Resource] | None
     keep_managed_fields: bool
     compression: Compression | None
@@ -127,6 +128,7 @@ class InformerFactory:
             indexers: Index functions by name. They are added to an existing informer.
             label_selector: Label selector of the objects.
             field_selector: Field selector of the objects.
+            shard_selector: Ranges of hashes of the uid or namespace, by default all.
             transform: Function that returns the object to cache. None means the factory's transform.
             keep_managed_fields: Whether cached objects keep ``metadata.managedFields``. None means the factory's
                 option.
@@ -183,7 +185,7 @@ class InformerFactory:
         kind: ResourceType[Any] = parse_resource_type(resource_type)
         if not kind.namespaced:
             raise InvalidArgumentError(f"{kind} has no namespaces")
-        kind = dataclasses.replace(kind, model=None) if metadata_only else kind
+        kind = msgspec.structs.replace(kind, model=None) if metadata_only else kind
         informers: dict[str, Informer[Any]] = {}
         for namespace in namespaces:
             here: InformerSelection = {**selection, "namespace": namespace}
@@ -261,7 +263,7 @@ class InformerFactory:
             raise InformerStoppedError("the informer factory was left; make a new one")
         kind: ResourceType[Any] = parse_resource_type(resource_type)
         if metadata_only:
-            kind = dataclasses.replace(kind, model=None)  # a model needs more than the metadata
+            kind = msgspec.structs.replace(kind, model=None)  # a model needs more than the metadata
         options = self._options
         keep = selection.get("keep_managed_fields")
         return _Identity(
@@ -270,6 +272,7 @@ class InformerFactory:
             (selection.get("namespace") or self._namespace) if kind.namespaced else None,
             selection.get("label_selector", ""),
             selection.get("field_selector", ""),
+            selection.get("shard_selector"),
             selection.get("transform") or options.transform,
             options.keep_managed_fields if keep is None else keep,
             selection.get("compression") or options.compression,
@@ -287,6 +290,7 @@ class InformerFactory:
             namespace=identity.namespace,
             label_selector=identity.label_selector,
             field_selector=identity.field_selector,
+            shard_selector=identity.shard_selector,
             tweak=self._tweak,
             metadata_only=identity.metadata_only,
             drop_managed_fields=not identity.keep_managed_fields,

@@ -60,7 +60,6 @@ class ReceivedObjectHandler(ResourceEventHandler[Resource], Protocol):
 
 
 def takes_resources(handler: object) -> bool:
-    """Return whether a handler always receives ``Resource`` instances."""
     return getattr(handler, "takes_resources", False) is True
 
 

@@ -91,22 +91,18 @@ class Listener(Generic[T]):
 
     @property
     def name(self) -> str:
-        """Name of the handler in the log."""
         return self._name
 
     @property
     def has_synced(self) -> bool:
-        """Whether all objects of the initial list were delivered."""
         return self._tracker.has_synced
 
     @property
     def pending(self) -> int:
-        """Number of pending notifications."""
         return len(self._buffer)
 
     @property
     def failures(self) -> int:
-        """Number of failed deliveries."""
         return self._failures
 
     @property
@@ -145,10 +141,7 @@ class Listener(Generic[T]):
         self._on_room()
 
     async def run(self) -> None:
-        """Deliver until closed or canceled.
-
-        A cancel reaches a waiting handler and drops the rest.
-        """
+        """Deliver until closed or canceled; a cancel reaches a waiting handler and drops the rest."""
         buffer, counts, handled = self._buffer, self._metrics.counts, 0
         clock = loop_clock()
         began: float | None = None  # end of the last call, unless other tasks ran since

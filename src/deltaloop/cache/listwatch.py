@@ -5,14 +5,16 @@ Source: client-go tools/cache/listwatch.go.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, cast, final, runtime_checkable
 
+import msgspec
+
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.api.shard_selector import ShardSelector
 from deltaloop.api.watch_event import WatchEvent
 from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemsError
 
@@ -89,20 +91,18 @@ class BatchStream(Protocol):
     """Watch stream that can be read in batches, such as the stream of ``Client.watch``."""
 
     async def batch(self) -> Sequence[WatchEvent]:
-        """Wait for the next event, and return it with the events that arrived after it.
-
-        The result is empty at the end.
-        """
+        """Wait for the next event, and return it with the events that arrived after it, or nothing at the end."""
         ...
 
 
 def drops_managed_fields(source: object) -> bool:
-    """Return whether the source removes ``metadata.managedFields`` from all objects.
-
-    A client does so if ``ListOptions.drop_managed_fields`` is set. ``Client`` and ``ListWatch`` have a property with
-    this name; for other sources, the cache removes the fields.
-    """
+    """Return whether the source removes ``metadata.managedFields`` from all objects; otherwise the cache does."""
     return bool(getattr(source, "drops_managed_fields", False))
+
+
+def shard_selector_of(source: object) -> ShardSelector | None:
+    """Return the shard of a ``ListWatch``, or None for other sources."""
+    return source.shard_selector if isinstance(source, ListWatch) else None
 
 
 @final
@@ -120,6 +120,7 @@ class ListWatch:
         namespace: str | None = None,
         label_selector: str = "",
         field_selector: str = "",
+        shard_selector: ShardSelector | None = None,
         tweak: Callable[[ListOptions], ListOptions] | None = None,
         metadata_only: bool = False,
         drop_managed_fields: bool = False,
@@ -132,6 +133,8 @@ class ListWatch:
             namespace: Namespace, or None for all. It must be None for cluster-scoped kinds.
             label_selector: Label selector, such as ``app=web``.
             field_selector: Field selector, such as ``spec.nodeName=a``. Servers support only a few fields.
+            shard_selector: Ranges of hashes (KEP-5866, alpha in Kubernetes 1.36), by default all. The cache
+                applies it again, because servers without this feature send all objects.
             tweak: Function that changes the options of each list and watch. It must change both in the same way, and
                 must not change versions or bookmarks.
             metadata_only: Whether to request only the metadata of objects (``PartialObjectMetadata``), which needs a
@@ -143,11 +146,12 @@ class ListWatch:
         self.namespace = namespace
         self.label_selector = label_selector
         self.field_selector = field_selector
+        self.shard_selector = shard_selector
         self.metadata_only = metadata_only
         self._drop_managed_fields = drop_managed_fields
         self._tweak = tweak
         self._client = client
-        self._raw_type = cast("ResourceType[Resource]", dataclasses.replace(resource_type, model=None))
+        self._raw_type = cast("ResourceType[Resource]", msgspec.structs.replace(resource_type, model=None))
 
     @property
     def drops_managed_fields(self) -> bool:
@@ -182,6 +186,7 @@ class ListWatch:
         asked = options.replace(
             label_selector=self.label_selector,
             field_selector=self.field_selector,
+            shard_selector="" if self.shard_selector is None else str(self.shard_selector),
             drop_managed_fields=self._drop_managed_fields,
         )
         return asked if self._tweak is None else self._tweak(asked)
@@ -191,6 +196,7 @@ class ListWatch:
         parts += [f"in namespace {self.namespace}"] if self.namespace else []
         selectors = ",".join(part for part in (self.label_selector, self.field_selector) if part)
         parts += [f"where {selectors}"] if selectors else []
+        parts += [f"in shard {self.shard_selector}"] if self.shard_selector is not None else []
         return " ".join(parts)
 
     def __repr__(self) -> str:

@@ -113,42 +113,34 @@ class GuardedCacheMetrics:
         self.counts: Final = metrics is not None
 
     def started(self, levels: Callable[[], CacheLevels]) -> None:
-        """Call the hook ``started``."""
         if self._metrics is not None:
             self._tell(self._metrics.started, levels=levels)
 
     def stopped(self, levels: Callable[[], CacheLevels]) -> None:
-        """Call the hook ``stopped``."""
         if self._metrics is not None:
             self._tell(self._metrics.stopped, levels=levels)
 
     def listed(self, *, seconds: float, items: int, streamed: bool) -> None:
-        """Call the hook ``listed``."""
         if self._metrics is not None:
             self._tell(self._metrics.listed, seconds=seconds, items=items, streamed=streamed)
 
     def watch_opened(self) -> None:
-        """Call the hook ``watch_opened``."""
         if self._metrics is not None:
             self._tell(self._metrics.watch_opened)
 
     def watch_ended(self, *, seconds: float, events: int) -> None:
-        """Call the hook ``watch_ended``."""
         if self._metrics is not None:
             self._tell(self._metrics.watch_ended, seconds=seconds, events=events)
 
     def event(self, *, event_type: str, size: int) -> None:
-        """Call the hook ``event``."""
         if self._metrics is not None:
             self._tell(self._metrics.event, event_type=event_type, size=size)
 
     def failed(self, *, operation: str, error: str) -> None:
-        """Call the hook ``failed``."""
         if self._metrics is not None:
             self._tell(self._metrics.failed, operation=operation, error=error)
 
     def handled(self, *, handler: str, seconds: float, waiting: int, failed: bool) -> None:
-        """Call the hook ``handled``."""
         if self._metrics is not None:
             self._tell(self._metrics.handled, handler=handler, seconds=seconds, waiting=waiting, failed=failed)
 

@@ -149,7 +149,6 @@ class JoinedIndexer:
         self._indexers = indexers
 
     def get_by_key(self, key: str) -> Resource | None:
-        """Return an object, or None."""
         indexer = self._indexers.get(split_meta_namespace_key(key).namespace)
         return None if indexer is None else indexer.get_by_key(key)
 

@@ -30,12 +30,12 @@ class ReceivedObjects:
 
     @property
     def receive(self) -> Callable[[Resource], Resource] | None:
-        """Function for the reflector, or None if there is nothing to do."""
+        """Function for the reflector, or None."""
         return self._receive if self._strips or self._compresses is not None else None
 
     @property
     def transform(self) -> Callable[[Resource], Resource] | None:
-        """Function for the queue, or None if there is nothing to do."""
+        """Function for the queue, or None."""
         return self._transform if self._transform is None or self._compression is None else self._transformed
 
     def _receive(self, obj: Resource) -> Resource:

@@ -1,7 +1,4 @@
-"""Mirror the server's objects of one kind into a store or a queue of deltas.
-
-Errors never end the reflector: not malformed data, objects without a name, or a failing store. The client enforces the
-deadlines of streams.
+"""Mirror the server's objects of one kind into a store or a queue of deltas; errors never end the reflector.
 
 Source: client-go tools/cache/reflector.go.
 """
@@ -14,9 +11,10 @@ import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Final, Protocol, final, runtime_checkable
+
+from msgspec.structs import replace
 
 from deltaloop._internal.pacing import Wait
 from deltaloop._internal.tracebacks import ErrorSummaries
@@ -31,7 +29,7 @@ from deltaloop.cache.core.reflector.reactions import Reaction
 from deltaloop.cache.core.reflector.states import ReflectorPhase
 from deltaloop.cache.core.reflector.statistics import ReflectorStatistics
 from deltaloop.cache.errors import WatchListStalledError, describe_error
-from deltaloop.cache.listwatch import BatchStream, ByteStream, ListerWatcher
+from deltaloop.cache.listwatch import BatchStream, ByteStream, ListerWatcher, shard_selector_of
 from deltaloop.cache.metrics import CacheMetrics, GuardedCacheMetrics
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.client.verbs.resource_list import ResourceList
@@ -90,10 +88,7 @@ class TurnTaker(Protocol):
     """Store that accepts a long list without blocking other tasks. Both queues do so."""
 
     async def replace_in_turns(self, objects: tuple[Resource, ...], resource_version: str, unread: Unread) -> None:
-        """Replace all objects.
-
-        Known states of ``unread`` objects are kept.
-        """
+        """Replace all objects, but keep known states of ``unread`` objects."""
         ...
 
 
@@ -142,6 +137,8 @@ class Reflector:
         self._on_error = on_error
         self._room = room
         self._receive_object = receive
+        shard = shard_selector_of(lister_watcher)
+        self._selects = None if shard is None else shard.matches  # servers without KEP-5866 send all objects
         self._metrics = GuardedCacheMetrics(metrics, self.name)
         self._byte_stream: ByteStream | None = None
         self._began_at = 0.0
@@ -194,8 +191,10 @@ class Reflector:
             await self._replace(outcome, loop)
 
     async def _received(self, page: ResourceList[Resource]) -> ResourceList[Resource]:
-        """Apply ``receive`` to the objects of a page, and release the old objects one by one."""
+        """Select the shard of a page, apply ``receive`` to its objects, and release the old objects in turn."""
         receive = self._receive_object
+        if self._selects is not None:
+            page = replace(page, items=tuple(filter(self._selects, page.items)))
         if receive is None:
             return page
         objects = [*page.items]
@@ -289,8 +288,7 @@ class Reflector:
     async def _looking(self, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[None, None]:
         """Probe the server's version while a stream is open, if the state machine requests it.
 
-        Raises:
-            _WentBackError: If the version went back. It replaces exceptions of the stream.
+        Raises _WentBackError.
         """
         look_at = self._core.look_at
         if look_at is None:
@@ -373,11 +371,15 @@ class Reflector:
     ) -> CompleteList | None:
         handled = 0
         until = self._core.give_up_at
-        receive = self._receive_object
+        receive, selects = self._receive_object, self._selects
         async for event in events:
-            if receive is not None and event.type is not EventType.BOOKMARK:
-                event = WatchEvent(event.type, receive(event.object))  # noqa: PLW2901 - releases the received object
-            outcome = self._core.initial_event(event, loop.time())
+            is_object = event.type is not EventType.BOOKMARK
+            if is_object and selects is not None and not selects(event.object):
+                outcome: Verdict | CompleteList = self._core.other_shard_event(loop.time())
+            else:
+                if is_object and receive is not None:
+                    event = WatchEvent(event.type, receive(event.object))  # noqa: PLW2901 - releases the received object
+                outcome = self._core.initial_event(event, loop.time())
             if isinstance(outcome, CompleteList):
                 return outcome
             if outcome is Verdict.SKIP:
@@ -429,7 +431,7 @@ class Reflector:
             self._warn_of_nameless(changed[0])
             return 1, None
         if verdict is _APPLY:
-            receive = self._receive_object
+            receive, selects = self._receive_object, self._selects
             try:
                 self._write_all(
                     [
@@ -439,12 +441,13 @@ class Reflector:
                             event.object.resource_version if taken else "",
                         )
                         for event in changed
+                        if selects is None or selects(event.object)
                     ]
                 )
             except Exception as error:  # noqa: BLE001 - a store may raise any exception; the reflector lists again
                 return handled, error
         version = self._core.resource_version
-        if version and not taken and self._updater is not None:
+        if version and self._updater is not None and (not taken or self._selects is not None):
             self._updater.update_resource_version(version)
         return handled, None
 

@@ -33,8 +33,6 @@ def _count_initial(notifications: Iterable[Notification[Resource]]) -> int:
 
 @final
 class SharedProcessor(Generic[T]):
-    """Handlers of one informer. Use it on one event loop."""
-
     def __init__(
         self,
         name: str,
@@ -89,7 +87,6 @@ class SharedProcessor(Generic[T]):
         return listener
 
     def remove(self, registration: Registration) -> None:
-        """Remove a handler if it is registered."""
         for listener in [known for known in self._listeners if known is registration]:
             task = self._listeners.pop(listener)
             self._bounded.discard(listener)
@@ -110,7 +107,7 @@ class SharedProcessor(Generic[T]):
     async def distribute_in_turns(self, notifications: Iterable[Notification[Resource]]) -> None:
         """Add notifications to the buffers of the current handlers, and let other tasks run in between.
 
-        Handlers that are added meanwhile get the changes in their replay. Resyncs wait until the end.
+        Later handlers get the changes in their replay. Resyncs wait until the end.
         """
         listeners = tuple(self._listeners)
         self._distributing = True

@@ -141,12 +141,8 @@ class ApiServerCommand:
 async def serve(command: ApiServerCommand, say: Callable[[str], None]) -> None:
     """Run the server until it is canceled, and print one line when it is ready.
 
-    The kubeconfig is written after the server listens and all manifests are loaded, and removed when it stops. You can
-    therefore wait for the file.
-
-    Raises:
-        DeltaloopError: If the port or the data directory is in use, the kubeconfig belongs to another program, or a
-            manifest cannot be loaded.
+    The kubeconfig is written after the server listens and all manifests are loaded, and removed when it stops, so you
+    can wait for the file. Raises DeltaloopError.
     """
     if command.kubeconfig is not None:
         check_may_write(command.kubeconfig)
@@ -167,11 +163,7 @@ async def serve(command: ApiServerCommand, say: Callable[[str], None]) -> None:
 
 
 def read_token(given: str, file: Path | None) -> SecretText | None:
-    """Return the token from the flag, the file or the environment, or None.
-
-    Raises:
-        ValueError: If both flags are set, or the file is empty or unreadable.
-    """
+    """Return the token from the flag, the file or the environment, or None; raises ValueError."""
     if given and file is not None:
         raise ValueError("--token and --token-file cannot be combined. Use one of them.")
     if file is not None:

@@ -67,11 +67,7 @@ class _Commands(Mapping[str, Any]):
 
 
 def group(places: Mapping[str, str]) -> typer.Typer:
-    """Create a group of commands.
-
-    Args:
-        places: ``MODULE:NAME`` of each command's function or nested group, in the order of the help.
-    """
+    """Create a group of commands from ``MODULE:NAME`` of each command's function or nested group, in order."""
 
     class Group(TyperGroup):
         def __init__(self, **options: Any) -> None:

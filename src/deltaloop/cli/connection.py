@@ -29,11 +29,7 @@ NamespaceFlag: TypeAlias = Annotated[
 
 
 def make_client(*, kubeconfig: Path | None, context: str | None, namespace: str | None) -> Client:
-    """Create the client for the flags without sending a request. Empty flags count as missing.
-
-    Raises:
-        ConfigError: If the configuration is missing or invalid. The command prints it and exits with code 2.
-    """
+    """Create the client for the flags without sending a request; raises ConfigError. Empty flags count as missing."""
     from deltaloop.client import connect
 
     return connect(kubeconfig=kubeconfig, context=context or None, namespace=namespace or None)

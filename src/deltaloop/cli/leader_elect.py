@@ -1,8 +1,6 @@
 """``deltaloop leader-elect``: client-go's example program, or a command that runs only while leading.
 
-Like the example, it exits with code 0 when it is stopped or loses leadership. With a command, it contends again after a
-loss. lease_keeper.py runs the command and ends it before the lease can expire, even if this process is killed or
-paused.
+lease_keeper.py runs the command and ends it before the lease can expire, even if this process is killed or paused.
 """
 
 from __future__ import annotations

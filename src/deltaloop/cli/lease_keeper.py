@@ -1,12 +1,11 @@
 """Runner of a command that must not outlive a lease, even if the elector is killed or paused.
 
-``deltaloop leader-elect -- COMMAND`` starts this file as a separate program, which only uses the standard library so
-that it is small and starts quickly. It gets two deadlines on the clock that runs during suspend. At the first it sends
-SIGTERM to the command's process group, at the second SIGKILL. Each renewal moves them, with a line through a pipe. If
-the pipe closes because the elector has ended, it sends SIGTERM immediately.
+It is a separate program of the standard library only. It gets two deadlines on the clock that runs during suspend. At
+the first it sends SIGTERM to the command's process group, at the second SIGKILL. Each renewal moves them, with a line
+through a pipe. If the pipe closes, it sends SIGTERM immediately.
 
 The lines are ``renewed STOP_AT KILL_AT``, ``stop`` (SIGTERM now) and ``kill`` (SIGKILL now). It exits with the
-command's exit code, or like a shell with 128 plus the number of the signal that ended it.
+command's exit code, or with 128 plus the number of the signal that ended it.
 """
 
 from __future__ import annotations

@@ -49,12 +49,7 @@ class LoadError(InvalidArgumentError):
 
 
 class LoadedModule(NamedTuple):
-    """Declarations of a module.
-
-    Attributes:
-        controllers: Results of ``@dl.controller``.
-        webhooks: Results of ``@dl.validate``, ``@dl.mutate`` and ``@dl.convert``.
-    """
+    """Declarations of a module: controllers and webhooks."""
 
     module: ModuleType
     controllers: tuple[Controller, ...]
@@ -67,15 +62,11 @@ def target_name(target: str) -> str:
 
 
 def load_declared(target: str) -> LoadedModule:
-    """Import a module and return its controllers and webhooks.
+    """Import a module and return its controllers and webhooks, or raise LoadError.
 
     Args:
         target: ``package.module`` or ``path/to/file.py`` for all controllers and webhooks, or ``module:name`` for one
             object: a controller, a webhook, a list of them, or a function without arguments that returns either.
-
-    Raises:
-        LoadError: If the module or the object does not exist, the object has another type, or there are no controllers
-            and webhooks.
     """
     name, colon, attribute = target.partition(":")
     if not name or (colon and not attribute):
@@ -96,12 +87,11 @@ def declared_in(module: ModuleType) -> LoadedModule:
 
 
 def load_controllers(target: str) -> tuple[Controller, ...]:
-    """Import a module and return its controllers. See ``load_declared`` for the target."""
     return load_program(target)[1]
 
 
 def load_program(target: str) -> tuple[ModuleType, tuple[Controller, ...]]:
-    """Import a module and return it together with its controllers. See ``load_declared`` for the target."""
+    """Import a module and return it together with its controllers."""
     found = load_declared(target)
     if not found.controllers:
         problem = f"module {found.module.__name__} contains only webhooks. Decorate a function with @dl.controller."
@@ -110,15 +100,7 @@ def load_program(target: str) -> tuple[ModuleType, tuple[Controller, ...]]:
 
 
 def import_module(target: str, name: str) -> ModuleType:
-    """Import a module by name or file.
-
-    Args:
-        target: Given target, for messages.
-        name: ``package.module`` or ``path/to/file.py``.
-
-    Raises:
-        LoadError: If the module does not exist or cannot be imported.
-    """
+    """Import a module by name or file, or raise LoadError."""
     if name.endswith(".py"):
         return _import_file(target, Path(name))
     here = str(Path.cwd())
@@ -165,8 +147,7 @@ def _import_file(target: str, file: Path) -> ModuleType:
 def _look_in(folder: str) -> None:
     """Add the program's folder to ``sys.path``, after the standard library and before installed packages.
 
-    ``python FILE`` adds it to the front. Then a file that is named like a module of the standard library would replace
-    it, because many modules are imported lazily.
+    Otherwise a file that is named like a module of the standard library would replace it.
     """
     if folder in sys.path:
         return

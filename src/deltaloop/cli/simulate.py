@@ -103,16 +103,12 @@ def with_fixed_hash_seed(environment: Mapping[str, str], *, replace_process: Cal
 
 
 def load_scenario(target: str, *, may_be_made: bool = True) -> Scenario:
-    """Import a module and return its scenario.
+    """Import a module and return its scenario, or raise LoadError or InvalidArgumentError.
 
     Args:
         target: ``package.module`` or ``path/to/file.py`` with a function named ``scenario``, or ``module:name``. For a
             module without ``scenario``, a scenario is generated from its controllers and the classes of its kinds.
         may_be_made: Whether a generated scenario is allowed.
-
-    Raises:
-        LoadError: If there is no scenario, or it is not an ``async def`` with one parameter.
-        InvalidArgumentError: If no scenario can be generated from the classes.
     """
     name, colon, attribute = target.partition(":")
     if not name or (colon and not attribute):
@@ -136,12 +132,7 @@ def load_scenario(target: str, *, may_be_made: bool = True) -> Scenario:
 
 
 def scenario_of(target: str, paths: Sequence[Path]) -> Scenario:
-    """Import a module, and generate a scenario for its controllers.
-
-    Args:
-        target: Target as for ``deltaloop run``.
-        paths: YAML or JSON files with samples and other objects. A CRD in a file replaces that of the module's class.
-    """
+    """Import a module, and generate a scenario for its controllers; a CRD in a file replaces that of a class."""
     objects = [manifest.fields for path in paths for manifest in read_manifests(path)]
     module, controllers = load_program(target)
     given = {at(each, "metadata", "name") for each in objects if each.get("kind") == "CustomResourceDefinition"}
@@ -157,13 +148,7 @@ def _others(module: ModuleType) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telling:
-    """Formats of a report.
-
-    Attributes:
-        output: Format on standard output: ``text``, ``json`` or ``github``.
-        html: File for an HTML page, or None.
-        test: File for tests that repeat the failed runs, or None.
-    """
+    """Formats of a report: ``text``, ``json`` or ``github``, and files for an HTML page and tests."""
 
     output: str = "text"
     html: Path | None = None
@@ -179,17 +164,7 @@ def run_simulation(
 ) -> bool:
     """Run a scenario, print the report, and return whether there are no failures.
 
-    Args:
-        scenario: Scenario to run.
-        options: Seed and budget.
-        replay: Faults of a single run. None explores.
-        say: Function that prints a text.
-        telling: Formats of the report.
-
-    Raises:
-        BrokenReferenceError: If the scenario fails without faults.
-        OSError: If a file cannot be written.
-        KeyboardInterrupt: If it was interrupted, after the report of the results so far.
+    Raises BrokenReferenceError if the scenario fails without faults, OSError, and KeyboardInterrupt after the report.
     """
     simulation = Simulation(scenario, options)
     try:

@@ -38,7 +38,6 @@ class Explanation(NamedTuple):
     """Response of a program about an object.
 
     Attributes:
-        reconciles: Latest reconciles, newest first. Empty if there are none.
         standby_of: Leader if the program is a standby, or an empty string if the leader is unknown. None if the program
             leads or uses no leader election.
     """
@@ -87,16 +86,9 @@ def why(
 
 
 def ask(address: str, *, kind: str, namespace: str, name: str) -> Explanation:
-    """Query a running program for the latest reconciles of an object.
+    """Query a running program for the latest reconciles of an object, or raise NoExplanationError.
 
-    Args:
-        address: ``HOST:PORT`` or URL of its health server.
-        kind: Kind in any spelling. Empty means the kind that is reconciled.
-        namespace: Namespace of the object.
-        name: Name of the object.
-
-    Raises:
-        NoExplanationError: If there is no response, or not one of a health server.
+    An empty kind means the kind that is reconciled; ``address`` is ``HOST:PORT`` or a URL.
     """
     base = address if "://" in address else f"http://{address}"
     if not base.startswith(("http://", "https://")):
@@ -151,11 +143,7 @@ def _foreign(base: str) -> NoExplanationError:
 
 
 def lines(reconciles: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Format the reconciles for users. The response is untrusted.
-
-    Raises:
-        NoExplanationError: If it is not a response of a health server.
-    """
+    """Format the untrusted response for users, or raise NoExplanationError."""
     try:
         yield from map(one_line, _lines(reconciles))
     except (KeyError, TypeError, ValueError, AttributeError):

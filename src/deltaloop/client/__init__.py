@@ -1,7 +1,6 @@
 """Client for Kubernetes API servers: configuration, credentials, transport, verbs, watches and discovery.
 
-The package depends on ``api`` and ``pacing`` only. It stores no objects and resumes no watches, which is the task of
-the cache. Names are imported on first use.
+It stores no objects and resumes no watches, which is the task of the cache. Names are imported on first use.
 """
 
 from deltaloop._internal.lazy_names import lazy_names

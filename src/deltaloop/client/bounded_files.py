@@ -20,15 +20,9 @@ _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOE
 
 
 def read_file(path: Path, *, most: int = MOST_BYTES, patience: float = 0.0) -> bytes:
-    """Read a file of at most ``most`` bytes.
+    """Read a file of at most ``most`` bytes; ``patience`` is in seconds, and 0 accepts only regular files.
 
-    Args:
-        path: Path of the file.
-        most: Maximum size in bytes.
-        patience: Time limit in seconds for the content of a pipe or device. 0 accepts only regular files.
-
-    Raises:
-        OSError: If the file is not usable. ``strerror`` describes the fault.
+    Raises OSError with the fault in ``strerror``.
     """
     descriptor = os.open(path, _FLAGS)
     try:
@@ -60,4 +54,4 @@ def _wait(descriptor: int, until: float) -> None:
         registered.register(descriptor, select.POLLIN)
         if registered.poll(left * 1000):
             return
-    raise TimeoutError(errno.ETIMEDOUT, "its content did not arrive in time")
+    raise TimeoutError(errno.ETIMEDOUT, "the content did not arrive in time")

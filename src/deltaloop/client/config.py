@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import platform
 import re
-from dataclasses import dataclass, field, replace
-from ipaddress import IPv6Address
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 from urllib.parse import urlsplit
 
-from deltaloop._internal.option_types import check_types
+import msgspec
+
+from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.redaction import SecretText
 from deltaloop.client.core.impersonation import Impersonation
@@ -25,6 +25,7 @@ _PLAIN_URL: Final = re.compile(r"https?://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])
 _SHOWN_SCHEMES: Final = frozenset({"http", "https", "ftp", "socks4", "socks4a", "socks5", "socks5h", "tcp", "unix"})
 """Schemes that error messages can contain. Other text before a colon may be part of a password."""
 _LONGEST_LABEL: Final = 63
+_HIDDEN: Final = frozenset({"ca_data", "client_certificate_data", "proxy_url"})
 
 
 def default_user_agent() -> str:
@@ -32,8 +33,15 @@ def default_user_agent() -> str:
     return f"deltaloop/{VERSION} ({platform.system().lower()}/{platform.machine()}) python/{platform.python_version()}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TlsConfig:
+class _Shown(Options, frozen=True):
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [(name, getattr(self, name)) for name in self.__struct_fields__ if name not in _HIDDEN]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
+
+
+class TlsConfig(_Shown, frozen=True, kw_only=True):
     """TLS settings.
 
     Data takes precedence over files, as in a kubeconfig.
@@ -49,9 +57,9 @@ class TlsConfig:
         insecure_skip_verify: Whether to accept any server certificate. A warning is logged.
     """
 
-    ca_data: bytes | None = field(default=None, repr=False)
+    ca_data: bytes | None = None
     ca_file: Path | None = None
-    client_certificate_data: bytes | None = field(default=None, repr=False)
+    client_certificate_data: bytes | None = None
     client_certificate_file: Path | None = None
     client_key_data: SecretText | None = None
     client_key_file: Path | None = None
@@ -68,12 +76,12 @@ class TlsConfig:
         check_types(self)
         if self.insecure_skip_verify and (self.ca_data or self.ca_file):
             raise ConfigError(
-                "insecure-skip-tls-verify together with a CA (certificate-authority[-data]): the CA would not be used; "
-                "remove one of both"
+                "cannot be combined with a CA (certificate-authority[-data]). Remove one of them.",
+                argument="insecure-skip-tls-verify",
             )
         if self.has_client_certificate != bool(self.client_key_data or self.client_key_file):
             given, missing = ("certificate", "key") if self.has_client_certificate else ("key", "certificate")
-            raise ConfigError(f"a client {given} without a client {missing}; both are needed (client-{missing}[-data])")
+            raise ConfigError(f"must be set together with client-{given}[-data].", argument=f"client-{missing}[-data]")
 
     @property
     def has_client_certificate(self) -> bool:
@@ -81,8 +89,7 @@ class TlsConfig:
         return bool(self.client_certificate_data or self.client_certificate_file)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientConfig:
+class ClientConfig(_Shown, frozen=True, kw_only=True):
     """Configuration of a client.
 
     Attributes:
@@ -106,15 +113,15 @@ class ClientConfig:
 
     server: str
     namespace: str = "default"
-    tls: TlsConfig = field(default_factory=TlsConfig)
+    tls: TlsConfig = msgspec.field(default_factory=TlsConfig)
     credentials: Credentials | None = None
     impersonate: Impersonation | None = None
-    proxy_url: str = field(default="", repr=False)
+    proxy_url: str = ""
     request_timeout: float = 30.0
     compression: bool = True
     max_response_bytes: int = 1024 * 1024 * 1024
     max_event_bytes: int = 64 * 1024 * 1024
-    user_agent: str = field(default_factory=default_user_agent)
+    user_agent: str = msgspec.field(default_factory=default_user_agent)
     context: str = ""
     source: str = ""
 
@@ -135,49 +142,37 @@ class ClientConfig:
         if self.proxy_url:
             check_proxy(self.proxy_url, "proxy-url")
         if not self.namespace:
-            raise ConfigError("ClientConfig.namespace is empty; 'default' is the usual one")
+            raise ConfigError("must not be empty. The usual value is 'default'.", argument="ClientConfig.namespace")
 
     @property
     def is_tls(self) -> bool:
         """Whether the connection is encrypted, so that credentials can be sent."""
         return urlsplit(self.server).scheme == "https"
 
-    def replace(self, **changes: Any) -> Self:
-        """Return a copy with the given fields changed."""
-        return replace(self, **changes)
-
 
 def check_proxy(url: str, what: str) -> None:
-    """Reject an invalid proxy URL. The message contains no part of the URL.
-
-    Raises:
-        ConfigError: If the URL is invalid. The message contains ``what``.
-    """
+    """Reject an invalid proxy URL by ConfigError, whose message contains no part of the URL."""
     check_url(url, what, ("http", "https"), may_have_user=True)
 
 
 def check_url(url: str, what: str, schemes: tuple[str, ...], *, may_have_user: bool = False) -> None:
-    """Reject an invalid URL. The message contains no part of a URL that may contain a password.
-
-    Raises:
-        ConfigError: If the URL is invalid. The message contains ``what``.
-    """
-    wanted = f"write {what} as {' or '.join(f'{scheme}://' for scheme in schemes)} and host[:port]"
+    """Reject an invalid URL by ConfigError, whose message contains no part of a URL that may contain a password."""
+    wanted = f"must be {' or '.join(f'{scheme}://' for scheme in schemes)} and host[:port]"
     if any(character <= " " or character == "\x7f" for character in url):
-        raise ConfigError(f"{what} has a blank or a control character in it; {wanted}")
+        raise ConfigError(f"{wanted}, got a blank or a control character.", argument=what)
     try:
         parts = urlsplit(url)
         host, port, user = parts.hostname, parts.port, parts.username or parts.password
     except ValueError:
-        raise ConfigError(f"{what} is not a URL; {wanted}") from None
+        raise ConfigError(f"{wanted}, got an invalid URL.", argument=what) from None
     if user and not may_have_user:
-        raise ConfigError(f"{what} has a user name or password in it; those belong to the user entry")
+        raise ConfigError("must not contain credentials. Move them to the user entry.", argument=what)
     if parts.scheme not in schemes:
         is_shown = not may_have_user or parts.scheme in _SHOWN_SCHEMES
-        shown = f"the scheme {parts.scheme!r}" if is_shown else "a scheme that is not supported"
-        raise ConfigError(f"{what} has {shown}; {wanted}")
+        shown = f"the scheme {parts.scheme!r}" if is_shown else "an unsupported scheme"
+        raise ConfigError(f"{wanted}, got {shown}.", argument=what)
     if not host or port == 0 or parts.query or parts.fragment or not _is_sendable(host, url):
-        raise ConfigError(f"{what} is not the address of a server; {wanted}")
+        raise ConfigError(f"{wanted}, got an invalid address.", argument=what)
 
 
 def _is_sendable(host: str, url: str) -> bool:
@@ -186,6 +181,8 @@ def _is_sendable(host: str, url: str) -> bool:
     if _PLAIN_URL.fullmatch(url):
         return True
     name, is_scoped, zone = host.partition("%")
+    from ipaddress import IPv6Address
+
     try:
         if ":" in name:
             IPv6Address(name)

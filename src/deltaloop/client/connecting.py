@@ -51,7 +51,7 @@ def load_config(
     wanted = f" for context {context!r}" if context is not None else ""
     default = default_kubeconfig(home)
     raise ConfigError(
-        f"no configuration{wanted}: no kubeconfig was given, KUBECONFIG is not set, "
+        f"no configuration{wanted}: no kubeconfig was passed, KUBECONFIG is not set, "
         f"{default or 'a home directory'} does not exist, and this is not a pod with a service account"
     )
 

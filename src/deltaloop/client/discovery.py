@@ -1,15 +1,12 @@
 """Discovery of the resources that a server supports.
 
-Discovery runs on first use, and its result is cached. It is repeated when a name is unknown, because a CRD may have
-been installed: three times in a row, then once every five seconds, which limits the load from names that do not exist.
-A 404 about a path, not about an object, also repeats it, because a CRD may have lost a version, or have been recreated
-with another plural or scope.
+Discovery runs on first use, and its result is cached. It is repeated when a name is unknown: three times in a row, then
+once every five seconds. A 404 about a path also repeats it, because a CRD may have lost a version, or have been
+recreated with another plural or scope.
 
-``/api`` and ``/apis`` are requested in the aggregated form, which describes all resources in one document. If a server
-returns the legacy form, the resources of each group version are requested separately. This also applies to stale
-versions, and to ``/api`` or ``/apis`` if the aggregated document is unreadable. A group that fails, for example because
-an aggregated API server is down, does not affect other groups. It is named in a warning and in errors about unknown
-names, and its previously known resources are kept.
+The aggregated form is requested first. If a server returns the legacy form, the resources of each group version are
+requested separately, also for stale versions. A group that fails does not affect other groups: it is named in a warning
+and in errors about unknown names, and its previously known resources are kept.
 
 Source: client-go discovery/discovery_client.go, discovery/aggregated_discovery.go; restmapper (``deferredDiscovery``).
 """
@@ -19,8 +16,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, final
+
+from msgspec.structs import replace
 
 from deltaloop._internal.pacing import TokenBucket
 from deltaloop.api.errors import DeltaloopError, MalformedObjectError, UnknownResourceError
@@ -52,10 +50,7 @@ class BoundKind:
 
     Attributes:
         given: Kind or name that the caller passed. The reference keeps its ``id`` from being reused.
-        type: Kind as the server serves it.
         untyped: Same kind without a class, so that objects are returned as ``Resource``.
-        namespaced: Whether the kind is namespaced.
-        text: Name, such as ``apps/v1/Deployment``.
         decode: Function that converts a ``Resource`` to the result of a verb, or None if no conversion is needed.
     """
 
@@ -72,11 +67,7 @@ class BoundKind:
 
 @final
 class Discovery:
-    """Resources of one server.
-
-    Attributes:
-        kinds: Known kinds by the ``id`` of the kind or name that the caller passed.
-    """
+    """Resources of one server; ``kinds`` are the known kinds by the ``id`` of the kind or name that was passed."""
 
     def __init__(self, sender: RequestSender) -> None:
         self._sender = sender
@@ -106,12 +97,7 @@ class Discovery:
         return known
 
     async def find(self, name: str, *, timeout: float | None = None) -> ResourceType[Resource]:
-        """Find a resource by any of its names.
-
-        Args:
-            name: Plural, singular, kind, short name, ``deployments.apps``, ``deployments.v1.apps`` or
-                ``apps/v1/Deployment``. Names are case-insensitive.
-            timeout: Timeout of each request in seconds.
+        """Find a resource by any of its names (see ``core/resource_index.py``); the timeout in seconds is per request.
 
         Raises:
             UnknownResourceError: If the resource does not exist. The message lists similar names.
@@ -129,29 +115,17 @@ class Discovery:
         return found
 
     def current(self, known: ResourceType[T]) -> ResourceType[T]:
-        """Return the resource type that replaced ``known``, or ``known`` itself."""
         if not self._moved or (moved := self._moved.get(known)) is None:
             return known
         return moved if known.model is moved.model else replace(moved, model=known.model)
 
     def is_moved(self, known: ResourceType[Any]) -> bool:
-        """Return whether a resource type replaced another one."""
         return known in self._moved.values()
 
     async def moved(self, known: ResourceType[T], *, timeout: float | None = None) -> ResourceType[T] | None:
-        """Find a resource again after a 404 for its path.
+        """Find a resource again after a 404 for its path; return None if it is unchanged or no longer served.
 
-        Resources that were found by a name are looked up by this name, others by group, version and kind.
-
-        Args:
-            known: Resource as it was known.
-            timeout: Timeout of each request in seconds.
-
-        Returns:
-            Current resource, or None if it is unchanged or no longer served.
-
-        Raises:
-            UnknownResourceError: If it was found by a name that no longer exists.
+        Raises UnknownResourceError if it was found by a name that no longer exists.
         """
         before, name = self._found.get(known, (None, ""))
         by_name = before is known
@@ -225,7 +199,7 @@ class Discovery:
             try:
                 return [*decode_aggregated(path, answer.body)]
             except MalformedObjectError:
-                _log.warning("aggregated discovery cannot be read; the legacy form is asked for", extra={"path": path})
+                _log.warning("cannot read aggregated discovery, requesting the legacy form", extra={"path": path})
                 answer = await self._answer(path, _LEGACY, timeout)
         if answer is None:
             return []  # a server with only the core group, or without it

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 
 
 class ConfigError(InvalidArgumentError):
     """A kubeconfig or in-cluster file is not usable.
 
-    The message names the file, the entry and the remedy.
+    Attributes:
+        where: File and entry of the invalid field, or empty.
     """
+
+    where: str = ""
+
+    def at(self, where: object) -> Self:
+        """Add the file and entry to the message, and return the error."""
+        self.where = f"{where}: {self.where}".removesuffix(": ")
+        self.args = (f"{where}: {self}",)
+        return self
 
 
 class CredentialsError(DeltaloopError):

@@ -5,8 +5,7 @@
     rest_client_rate_limiter_duration_seconds{verb,host}                  ``rate_limiter_duration``
     rest_client_request_retries_total{code,verb,host}                     ``request_retried``
 
-Labels contain no object data, so their number is small. Hooks run on the event loop and must not block. Exceptions from
-hooks are logged and do not affect the request.
+Hooks run on the event loop and must not block. Their exceptions are logged and do not affect the request.
 
 Source: client-go tools/metrics/metrics.go; controller-runtime pkg/metrics/client_go_adapter.go; component-base
 metrics/prometheus/restclient.

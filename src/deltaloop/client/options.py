@@ -119,7 +119,7 @@ class DeleteOptions(Options, frozen=True, kw_only=True):
         check_types(self)
         if self.grace_period_seconds is not None and self.grace_period_seconds < 0:
             raise InvalidArgumentError(
-                f"DeleteOptions.grace_period_seconds is {self.grace_period_seconds}; 0 or more is needed"
+                f"must be >= 0, got {self.grace_period_seconds}.", argument="DeleteOptions.grace_period_seconds"
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -167,11 +167,13 @@ class LogOptions(Options, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         check_types(self)
         if self.since_seconds is not None and self.since_time:
-            raise InvalidArgumentError("LogOptions.since_seconds and since_time: give one of both")
+            raise InvalidArgumentError(
+                "and since_time cannot be combined. Use one of them.", argument="LogOptions.since_seconds"
+            )
         for name, least in (("since_seconds", 1), ("tail_lines", 0), ("limit_bytes", 1)):
             number = getattr(self, name)
             if number is not None and number < least:
-                raise InvalidArgumentError(f"LogOptions.{name} is {number}; {least} or more is needed")
+                raise InvalidArgumentError(f"must be >= {least}, got {number}.", argument=f"LogOptions.{name}")
 
     def to_query(self) -> dict[str, str]:
         """Return the query parameters of the request."""
@@ -221,23 +223,22 @@ class ClientOptions(Options, frozen=True, kw_only=True):
         if self.qps is not None:
             require_positive("ClientOptions", qps=self.qps)
         if self.burst < 1:
-            raise ValueError(f"ClientOptions.burst is {self.burst}; 1 or more is needed")
+            raise InvalidArgumentError(f"must be >= 1, got {self.burst}.", argument="ClientOptions.burst")
         check_field_manager("ClientOptions", self.field_manager)
         _check_field_validation("ClientOptions", self.field_validation)
 
 
 def check_field_manager(owner: str, name: str) -> None:
-    """Reject an invalid field manager.
-
-    Raises:
-        InvalidArgumentError: If the name is longer than 128 characters or not printable.
-    """
+    """Reject a field manager that is not printable or has more than 128 characters, by InvalidArgumentError."""
     if len(name) > _MANAGER_LENGTH or not name.isprintable():
         raise InvalidArgumentError(
-            f"{owner}.field_manager has {len(name)} characters; at most {_MANAGER_LENGTH} printable ones are allowed"
+            f"must have at most {_MANAGER_LENGTH} printable characters, got {len(name)}.",
+            argument=f"{owner}.field_manager",
         )
 
 
 def _check_field_validation(owner: str, value: str) -> None:
     if value not in ("", "Ignore", "Warn", "Strict"):
-        raise InvalidArgumentError(f"{owner}.field_validation is {value!r}; Ignore, Warn or Strict is needed")
+        raise InvalidArgumentError(
+            f"must be Ignore, Warn or Strict, got {value!r}.", argument=f"{owner}.field_validation"
+        )

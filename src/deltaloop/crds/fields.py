@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-import msgspec
-
 from deltaloop.api.json_values import mapping, text
 from deltaloop.schemas.described_fields import described_field
 from deltaloop.schemas.field_errors import SchemaError, duplicate, invalid_value, required, too_many
@@ -20,10 +18,6 @@ _MOST_SELECTABLE: Final = 8
 _SELECTABLE_TYPES: Final = ("string", "boolean", "integer")
 
 
-def _written(value: object) -> str:
-    return msgspec.json.encode(value).decode()
-
-
 def column_errors(field: str, column: dict[str, Any]) -> Iterator[SchemaError]:
     name, kind, form = (text(column.get(key)) for key in ("name", "type", "format"))
     if not name:
@@ -31,9 +25,9 @@ def column_errors(field: str, column: dict[str, Any]) -> Iterator[SchemaError]:
     if not kind:
         yield required(f"{field}.type", f"must be one of {','.join(_COLUMN_TYPES)}")
     elif kind not in _COLUMN_TYPES:
-        yield invalid_value(f"{field}.type", _written(kind), f"must be one of {','.join(_COLUMN_TYPES)}")
+        yield invalid_value(f"{field}.type", kind, f"must be one of {','.join(_COLUMN_TYPES)}")
     if form and form not in _COLUMN_FORMATS:
-        yield invalid_value(f"{field}.format", _written(form), f"must be one of {','.join(_COLUMN_FORMATS)}")
+        yield invalid_value(f"{field}.format", form, f"must be one of {','.join(_COLUMN_FORMATS)}")
     path = text(column.get("jsonPath"))
     if not path:
         yield required(f"{field}.JSONPath")
@@ -42,7 +36,7 @@ def column_errors(field: str, column: dict[str, Any]) -> Iterator[SchemaError]:
 
 
 def _not_simple(field: str, path: str) -> SchemaError:
-    return invalid_value(field, _written(path), "must be a simple json path starting with .")
+    return invalid_value(field, path, "must be a simple json path starting with .")
 
 
 def scale_errors(field: str, scale: dict[str, Any]) -> Iterator[SchemaError]:
@@ -58,7 +52,7 @@ def scale_errors(field: str, scale: dict[str, Any]) -> Iterator[SchemaError]:
         elif not path.startswith("."):
             yield _not_simple(f"{field}.{name}", path)
         elif not path.startswith(roots):
-            yield invalid_value(f"{field}.{name}", _written(path), words)
+            yield invalid_value(f"{field}.{name}", path, words)
 
 
 def selectable_errors(field: str, selectable: list[Any], schema: dict[str, Any]) -> Iterator[SchemaError]:
@@ -71,18 +65,18 @@ def selectable_errors(field: str, selectable: list[Any], schema: dict[str, Any])
             continue
         steps, found, why, _ = described_field(path, schema, brackets=False)
         if why:
-            yield invalid_value(where, _written(path), f"is an invalid path: {why}")
+            yield invalid_value(where, path, f"is an invalid path: {why}")
             continue
         if steps[:1] == ("metadata",):
-            yield invalid_value(where, _written(path), "must not point to fields in metadata")
+            yield invalid_value(where, path, "must not point to fields in metadata")
         if found.get("type") not in _SELECTABLE_TYPES:
             words = (
                 "must point to a field of type string, boolean or integer. Enum string fields and strings with formats "
                 "are allowed."
             )
-            yield invalid_value(where, _written(path), words)
+            yield invalid_value(where, path, words)
         if steps in seen:
-            yield duplicate(where, _written(path))
+            yield duplicate(where, path)
         seen.add(steps)
     if len(seen) > _MOST_SELECTABLE:
         yield too_many(field, len(seen), _MOST_SELECTABLE)

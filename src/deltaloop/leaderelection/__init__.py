@@ -1,10 +1,6 @@
 """Leader election: at most one replica works at a time, and another replica takes over when it fails.
 
-This package contains the record that candidates share, the decisions of one candidate (``core/``), the locks that store
-the record, and the elector with its terms. A leader that cannot renew its lease stops before another candidate can
-lead.
-
-Names are imported lazily.
+A leader that cannot renew its lease stops before another candidate can lead. Names are imported lazily.
 """
 
 from deltaloop._internal.lazy_names import lazy_names

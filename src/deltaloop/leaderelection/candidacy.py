@@ -39,8 +39,7 @@ _log: Final = logging.getLogger("deltaloop.leaderelection")
 class Candidate(Protocol):
     """Interface of the candidate that an elector and its terms use.
 
-    Call ``open`` first and ``close`` last, and run only one of the three coroutines ``contend``, ``renew`` and
-    ``give_up`` at a time.
+    Call ``open`` first and ``close`` last, and run only one of ``contend``, ``renew`` and ``give_up`` at a time.
     """
 
     @property
@@ -48,13 +47,9 @@ class Candidate(Protocol):
         """State of the election. Callers only read it."""
         ...
 
-    async def open(self) -> None:
-        """Prepare the candidate."""
-        ...
+    async def open(self) -> None: ...
 
-    async def close(self) -> None:
-        """Release the resources that ``open`` acquired."""
-        ...
+    async def close(self) -> None: ...
 
     async def contend(self) -> BecameLeader:
         """Wait until this candidate wins the lock."""
@@ -68,19 +63,13 @@ class Candidate(Protocol):
         """Renew until leadership is lost, and return the reason."""
         ...
 
-    async def give_up(self, *, release: bool) -> ReleaseOutcome:
-        """Stop leading or contending."""
-        ...
+    async def give_up(self, *, release: bool) -> ReleaseOutcome: ...
 
-    def record_event(self, message: str) -> None:
-        """Record an event about the lock."""
-        ...
+    def record_event(self, message: str) -> None: ...
 
 
 @final
 class Candidacy:
-    """Candidate that sends its requests on the calling event loop."""
-
     def __init__(
         self,
         election: Election,
@@ -107,15 +96,12 @@ class Candidacy:
         """The calling event loop needs no preparation."""
 
     async def close(self) -> None:
-        """Cancel the timer of the last resort."""
         self.last_resort.cancel()
 
     def record_event(self, message: str) -> None:
-        """Record an event about the lock."""
         self._lock.record_event(message)
 
     async def contend(self) -> BecameLeader:
-        """Wait until this candidate wins the lock. After a cancellation, call ``give_up``."""
         self.election.join(self._clock())
         while True:
             effect = self.election.ask(self._clock(), wall=self._wall_clock())

@@ -7,11 +7,9 @@ import time
 
 
 def boot_time() -> float:
-    """Return the seconds since boot, including the time during which the machine was suspended.
+    """Return the seconds since boot, including suspend: a leader must notice that its lease expired meanwhile.
 
-    A leader must notice that its lease expired while the machine was suspended. ``time.monotonic`` stops during suspend
-    on Linux and macOS, so this function uses ``CLOCK_BOOTTIME`` on Linux and ``CLOCK_MONOTONIC`` on macOS. On other
-    platforms, it returns ``time.monotonic()``.
+    ``time.monotonic`` stops during suspend on Linux and macOS, so this uses ``CLOCK_BOOTTIME`` and ``CLOCK_MONOTONIC``.
     """
     if sys.platform == "linux":
         return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -5,9 +5,8 @@
         async with term:
             await work(term.client)
 
-An elector has no background task between terms. It contends while ``terms()`` waits, and renews while the body of a
-term runs. Both happen on a separate thread (renewal_thread.py), or on the caller's event loop if the lock cannot be
-moved.
+It contends while ``terms()`` waits, and renews while the body of a term runs, on a separate thread (renewal_thread.py),
+or on the caller's event loop if the lock cannot be moved.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Reject writes after leadership may have ended.
 
-Canceling the work is not sufficient: threads cannot be canceled, a coroutine can suppress the cancellation, and a
-process that was suspended does not know that its lease expired. Therefore ``term.client`` checks the clock immediately
-before it sends a write (``Client.with_write_check``). A process can still be paused between the check and the send. The
+Threads cannot be canceled, and a suspended process does not know that its lease expired. Therefore ``term.client``
+checks the clock immediately before it sends a write. A process can still be paused between the check and the send; the
 fencing token covers that case.
 """
 

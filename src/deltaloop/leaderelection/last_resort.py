@@ -38,7 +38,6 @@ class LastResort:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Start the timer on the running event loop."""
         if self._after is not None and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._after, self._end)
 

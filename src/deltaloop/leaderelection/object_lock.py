@@ -1,7 +1,6 @@
 """Locks in API objects: Lease, ConfigMap and Endpoints.
 
-Use a Lease. The other two kinds exist only for migrations with ``MultiLock``, for old candidates. They are expensive,
-because each write to an Endpoints object goes to every node, and each write to a ConfigMap to all its watchers.
+Use a Lease. The other two kinds exist only for migrations with ``MultiLock``, and are expensive.
 
 Source: client-go tools/leaderelection/resourcelock/leaselock.go; v0.26 configmaplock.go, endpointslock.go.
 """

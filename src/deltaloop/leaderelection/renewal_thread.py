@@ -1,12 +1,11 @@
 """Candidate that renews on a separate thread, event loop and connection while the work's event loop responds.
 
-A slow step on the work's event loop would delay renewals and lose the lease, so the election runs on this thread. A
-thread that renews for blocked work would keep all other candidates from leading, so it also sends heartbeats to the
+A slow step on the work's event loop would delay renewals and lose the lease. The thread also sends heartbeats to the
 work's loop (core/heartbeat.py). If the loop does not respond within the renew deadline, the thread logs its stack,
-closes the guard and lets the lease expire. It does not release the lock, because the work may still be writing.
+closes the guard and lets the lease expire, because the work may still be writing.
 
-The thread lives from the start of contending to the end of the term. Calls come from the work's loop, and each call,
-including a canceled call, finishes on the thread before the next call starts.
+The thread lives from the start of contending to the end of the term. Each call from the work's loop, including a
+canceled call, finishes on the thread before the next call starts.
 """
 
 from __future__ import annotations
@@ -39,16 +38,12 @@ class MakeCandidacy(Protocol):
 
     def __call__(
         self, lock: Lock, *, on_new_leader: Callable[[str], object], on_slow_path: Callable[[], object]
-    ) -> Candidacy:
-        """Create the candidacy."""
-        ...
+    ) -> Candidacy: ...
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Serving:
-    """State of a thread that accepts calls."""
-
     candidacy: Candidacy
     loop: asyncio.AbstractEventLoop
     stop: asyncio.Event
@@ -57,8 +52,6 @@ class _Serving:
 
 @final
 class _Running:
-    """One thread from its start to its end."""
-
     def __init__(self, main: Callable[[_Running], None], name: str) -> None:
         self.thread = threading.Thread(target=main, args=(self,), name=name, daemon=True)
         self.serving: _Serving | None = None
@@ -130,7 +123,6 @@ class RenewalThread:
         self._running = None
 
     async def contend(self) -> BecameLeader:
-        """Wait until this candidate wins the lock. After a cancellation, call ``give_up``."""
         return await self._call(lambda candidacy: candidacy.contend())
 
     def begin(self) -> None:

@@ -20,11 +20,7 @@ _log: Final = logging.getLogger("deltaloop.leaderelection")
 
 @final
 class Reports:
-    """Reporter of one elector.
-
-    Attributes:
-        record_event: Function that records an event through the current lock. The elector sets it later.
-    """
+    """Reporter of one elector; the elector sets ``record_event`` later."""
 
     record_event: Callable[[str], None]
 
@@ -36,16 +32,13 @@ class Reports:
         self._metrics = metrics
 
     def contending(self) -> None:
-        """Report the start of contending."""
         _log.info("contending for leadership", extra=self._names())
         self._leader_off()
 
     def won(self, fact: BecameLeader) -> None:
-        """Report a won lock."""
         _log.info("won the leader election", extra=self._names(fencing_token=fact.token, transitions=fact.transitions))
 
     def started_leading(self) -> None:
-        """Report an entered term."""
         if self._metrics is not None:
             metrics = self._metrics
             self._call("leader_on", lambda: metrics.leader_on(self.name))
@@ -78,7 +71,6 @@ class Reports:
         _log.info("stopped leading", extra=self._names(because=because, lock_was=str(outcome)))
 
     def new_leader(self, identity: str) -> None:
-        """Report a new leader."""
         _log.info("new leader", extra=self._names(leader=identity))
         callback = self._config.on_new_leader
         if callback is not None:

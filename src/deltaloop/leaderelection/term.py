@@ -1,7 +1,6 @@
 """Term of leadership as an async context manager that cancels its body when the lease is lost.
 
-It works like ``asyncio.timeout``: it cancels the task that entered it, and suppresses the cancellation at the end of
-the block if no other cancellation was requested.
+It works like ``asyncio.timeout``.
 """
 
 from __future__ import annotations

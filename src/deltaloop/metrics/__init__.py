@@ -1,8 +1,4 @@
-"""Prometheus adapters for the metrics hooks of other packages, with upstream's metric names.
-
-Each module adapts the hooks of one package. The adapters need the extra ``metrics`` and import prometheus-client only
-when they are created.
-"""
+"""Prometheus adapters for the metrics hooks of other packages, with upstream's metric names (extra ``metrics``)."""
 
 from deltaloop.metrics.cache import InformerMetrics as InformerMetrics
 from deltaloop.metrics.client import RestClientMetrics as RestClientMetrics

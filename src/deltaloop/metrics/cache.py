@@ -1,28 +1,5 @@
 """Metrics of informer caches.
 
-    reflector_lists_total                          counter     complete lists, paged or streamed
-    reflector_streamed_lists_total                 counter     streamed lists (WatchList)
-    reflector_list_duration_seconds                histogram   time from a list's first request to its last object
-    reflector_items_per_list                       histogram   objects per list
-    reflector_watches_total                        counter     watches that the server accepted
-    reflector_short_watches_total                  counter     watches of less than a second without an event
-    reflector_watch_duration_seconds               histogram   duration of watches
-    reflector_items_per_watch                      histogram   events per watch
-    reflector_last_resource_version                gauge       last resource version that the server sent
-    informer_queued_items                          gauge       items between reflector and cache
-    informer_store_resource_version                gauge       resource version of the cache
-    deltaloop_reflector_events_total               counter     events, by ``type``
-    deltaloop_reflector_event_bytes_total          counter     size of the events' objects
-    deltaloop_reflector_failures_total             counter     failures, by ``operation`` and ``error`` (a class)
-    deltaloop_informer_objects                     gauge       cached objects
-    deltaloop_informer_bytes                       gauge       size of the cached objects as JSON
-    deltaloop_informer_last_event_age_seconds      gauge       time since the last event
-    deltaloop_informer_last_byte_age_seconds       gauge       time since the server last sent anything
-    deltaloop_informer_last_confirmed_age_seconds  gauge       time since the server last confirmed the state
-    deltaloop_informer_handler_pending             gauge       notifications that wait for a ``handler``
-    deltaloop_informer_handler_duration_seconds    histogram   duration of a notification in a ``handler``
-    deltaloop_informer_handler_failures_total      counter     notifications that failed in a ``handler``
-
 Each metric has the label ``name`` with the informer's resource, namespace and selectors. As in upstream, versions are
 their last 15 digits, because of the precision of floats. Informers with the same name share their metrics: the sum of
 sizes, the maximum of ages and the minimum of versions. Unknown ages are omitted.
@@ -34,12 +11,11 @@ component-base metrics/prometheus/clientgo/fifo/metrics.go.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final, final
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final, final
 
 from deltaloop.cache import CacheLevels
-from deltaloop.metrics.collector import RegisteredCollector
-from deltaloop.metrics.histogram import Histogram
+from deltaloop.metrics.collector import RegisteredCollector, Sample, families_of, metrics_of
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -54,57 +30,28 @@ WATCH_BUCKETS: Final[tuple[float, ...]] = (1.0, 5.0, 15.0, 60.0, 120.0, 300.0, 3
 ITEM_BUCKETS: Final[tuple[float, ...]] = (0.0, 1.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0)
 """Upper bounds for numbers of objects or events."""
 
-_NAME: Final = ("name",)
-_HANDLER: Final = ("name", "handler")
-_COUNTERS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
-    "reflector_lists": ("Total number of API lists done by the reflectors", _NAME),
-    "reflector_streamed_lists": ("How many of the lists were streamed as the beginning of a watch", _NAME),
-    "reflector_watches": ("Total number of API watches done by the reflectors", _NAME),
-    "reflector_short_watches": ("Total number of short API watches done by the reflectors", _NAME),
-    "deltaloop_reflector_events": ("Number of watch events, by type", ("name", "type")),
-    "deltaloop_reflector_event_bytes": ("Size of the objects of watch events, as JSON", _NAME),
-    "deltaloop_reflector_failures": (
-        "Number of failed lists and watches, by what was being done and by class of error",
-        ("name", "operation", "error"),
-    ),
-    "deltaloop_informer_handler_failures": ("Number of notifications on which a handler failed", _HANDLER),
-}
-_HISTOGRAMS: Final[dict[str, tuple[str, tuple[str, ...], tuple[float, ...]]]] = {
-    "reflector_list_duration_seconds": (
-        "How long an API list takes to return and decode for the reflectors",
-        _NAME,
-        DURATION_BUCKETS,
-    ),
-    "reflector_items_per_list": ("How many items an API list returns to the reflectors", _NAME, ITEM_BUCKETS),
-    "reflector_watch_duration_seconds": (
-        "How long an API watch takes to return and decode for the reflectors",
-        _NAME,
-        WATCH_BUCKETS,
-    ),
-    "reflector_items_per_watch": ("How many items an API watch returns to the reflectors", _NAME, ITEM_BUCKETS),
-    "deltaloop_informer_handler_duration_seconds": (
-        "How long a handler takes for one notification",
-        _HANDLER,
-        DURATION_BUCKETS,
-    ),
-}
-_GAUGES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
-    "reflector_last_resource_version": ("Last resource version seen for the reflectors", _NAME),
-    "informer_queued_items": ("Number of items currently queued in the FIFO.", _NAME),
-    "informer_store_resource_version": (
-        "The 15 least significant digits of the resource version of the store.",
-        _NAME,
-    ),
-    "deltaloop_informer_objects": ("Number of cached objects", _NAME),
-    "deltaloop_informer_bytes": ("Size of the cached objects as JSON", _NAME),
-    "deltaloop_informer_last_event_age_seconds": ("Time since the last watch event", _NAME),
-    "deltaloop_informer_last_byte_age_seconds": ("Time since the server last sent anything", _NAME),
-    "deltaloop_informer_last_confirmed_age_seconds": (
-        "Time since the server last gave a sign that the state is current",
-        _NAME,
-    ),
-    "deltaloop_informer_handler_pending": ("Number of notifications that wait for a handler", _HANDLER),
-}
+_GAUGES: Final = families_of(
+    """
+    gauge reflector_last_resource_version name
+        Last resource version seen for the reflectors
+    gauge informer_queued_items name
+        Number of items currently queued in the FIFO.
+    gauge informer_store_resource_version name
+        The 15 least significant digits of the resource version of the store.
+    gauge deltaloop_informer_objects name
+        Number of cached objects
+    gauge deltaloop_informer_bytes name
+        Size of the cached objects as JSON
+    gauge deltaloop_informer_last_event_age_seconds name
+        Time since the last watch event
+    gauge deltaloop_informer_last_byte_age_seconds name
+        Time since the server last sent anything
+    gauge deltaloop_informer_last_confirmed_age_seconds name
+        Time since the server last gave a sign that the state is current
+    gauge deltaloop_informer_handler_pending name,handler
+        Number of notifications that wait for a handler
+    """
+)
 _SHORT: Final = 1.0
 _DIGITS: Final = 15
 
@@ -117,6 +64,45 @@ class InformerMetrics(RegisteredCollector):
     all informers of a program. It is thread-safe. Each scrape visits all cached objects to measure their size.
     """
 
+    _what = "Prometheus metrics of informer caches"
+    _families = families_of(
+        """
+        counter reflector_lists name
+            Total number of API lists done by the reflectors
+        counter reflector_streamed_lists name
+            How many of the lists were streamed as the beginning of a watch
+        counter reflector_watches name
+            Total number of API watches done by the reflectors
+        counter reflector_short_watches name
+            Total number of short API watches done by the reflectors
+        counter deltaloop_reflector_events name,type
+            Number of watch events, by type
+        counter deltaloop_reflector_event_bytes name
+            Size of the objects of watch events, as JSON
+        counter deltaloop_reflector_failures name,operation,error
+            Number of failed lists and watches, by what was being done and by class of error
+        counter deltaloop_informer_handler_failures name,handler
+            Number of notifications on which a handler failed
+        histogram reflector_list_duration_seconds name
+            How long an API list takes to return and decode for the reflectors
+        histogram reflector_items_per_list name
+            How many items an API list returns to the reflectors
+        histogram reflector_watch_duration_seconds name
+            How long an API watch takes to return and decode for the reflectors
+        histogram reflector_items_per_watch name
+            How many items an API watch returns to the reflectors
+        histogram deltaloop_informer_handler_duration_seconds name,handler
+            How long a handler takes for one notification
+        """,
+        {
+            "reflector_list_duration_seconds": DURATION_BUCKETS,
+            "reflector_items_per_list": ITEM_BUCKETS,
+            "reflector_watch_duration_seconds": WATCH_BUCKETS,
+            "reflector_items_per_watch": ITEM_BUCKETS,
+            "deltaloop_informer_handler_duration_seconds": DURATION_BUCKETS,
+        },
+    )
+
     def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
         """Register the collector.
 
@@ -128,10 +114,8 @@ class InformerMetrics(RegisteredCollector):
             MissingExtraError: If prometheus-client is not installed.
             ValueError: If these metric names are registered already.
         """
-        self._counts: dict[str, Counter[tuple[str, ...]]] = {name: Counter() for name in _COUNTERS}
-        self._observed: dict[str, dict[tuple[str, ...], Histogram]] = {name: {} for name in _HISTOGRAMS}
         self._levels: dict[str, list[Callable[[], CacheLevels]]] = {}
-        super().__init__("Prometheus metrics of informer caches", registry)
+        super().__init__(registry=registry)
 
     def started(self, resource: str, *, levels: Callable[[], CacheLevels]) -> None:
         """Call ``levels`` at each scrape."""
@@ -156,43 +140,41 @@ class InformerMetrics(RegisteredCollector):
         Unknown names are ignored.
         """
         with self._lock:
-            for counts in self._counts.values():
-                for labels in [labels for labels in counts if labels[0] == resource]:
-                    del counts[labels]
-            for observed in self._observed.values():
-                for labels in [labels for labels in observed if labels[0] == resource]:
-                    del observed[labels]
+            held: tuple[dict[tuple[str, ...], Any], ...] = (*self._numbers.values(), *self._histograms.values())
+            for found in held:
+                for labels in [labels for labels in found if labels[0] == resource]:
+                    del found[labels]
 
     def listed(self, resource: str, *, seconds: float, items: int, streamed: bool) -> None:
         """Record a list."""
         with self._lock:
-            self._count("reflector_lists", resource)
-            self._count("reflector_streamed_lists", resource, by=int(streamed))
+            self._add("reflector_lists", resource)
+            self._add("reflector_streamed_lists", resource, by=int(streamed))
             self._observe("reflector_list_duration_seconds", seconds, resource)
             self._observe("reflector_items_per_list", items, resource)
 
     def watch_opened(self, resource: str) -> None:
         """Count a watch."""
         with self._lock:
-            self._count("reflector_watches", resource)
+            self._add("reflector_watches", resource)
 
     def watch_ended(self, resource: str, *, seconds: float, events: int) -> None:
         """Record the end of a watch."""
         with self._lock:
-            self._count("reflector_short_watches", resource, by=int(seconds < _SHORT and events == 0))
+            self._add("reflector_short_watches", resource, by=int(seconds < _SHORT and events == 0))
             self._observe("reflector_watch_duration_seconds", seconds, resource)
             self._observe("reflector_items_per_watch", events, resource)
 
     def event(self, resource: str, *, event_type: str, size: int) -> None:
         """Count an event."""
         with self._lock:
-            self._count("deltaloop_reflector_events", resource, event_type)
-            self._count("deltaloop_reflector_event_bytes", resource, by=size)
+            self._add("deltaloop_reflector_events", resource, event_type)
+            self._add("deltaloop_reflector_event_bytes", resource, by=size)
 
     def failed(self, resource: str, *, operation: str, error: str) -> None:
         """Count a failure."""
         with self._lock:
-            self._count("deltaloop_reflector_failures", resource, operation, error)
+            self._add("deltaloop_reflector_failures", resource, operation, error)
 
     def handled(self, resource: str, *, handler: str, seconds: float, waiting: int, failed: bool) -> None:
         """Record a delivery.
@@ -202,16 +184,11 @@ class InformerMetrics(RegisteredCollector):
         del waiting
         with self._lock:
             self._observe("deltaloop_informer_handler_duration_seconds", seconds, resource, handler)
-            self._count("deltaloop_informer_handler_failures", resource, handler, by=int(failed))
+            self._add("deltaloop_informer_handler_failures", resource, handler, by=int(failed))
 
-    def _count(self, metric: str, *labels: str, by: int = 1) -> None:
-        self._counts[metric][labels] += by
-
-    def _observe(self, metric: str, value: float, *labels: str) -> None:
-        observed = self._observed[metric]
-        if labels not in observed:
-            observed[labels] = Histogram(_HISTOGRAMS[metric][2])
-        observed[labels].observe(value)
+    def describe(self) -> Iterator[Metric]:
+        """Yield the metrics without numbers, for the registration."""
+        return metrics_of((*self._families, *_GAUGES), ())
 
     def collect(self) -> Iterator[Metric]:
         """Yield all metrics for a scrape."""
@@ -219,36 +196,11 @@ class InformerMetrics(RegisteredCollector):
             asked = {resource: [*levels] for resource, levels in self._levels.items()}
         yield from super().collect()
         # Without the lock, because this visits each cached object and the hooks must not wait for it.
-        yield from _gauges(asked)
-
-    def _families(self, *, empty: bool) -> Iterator[Metric]:
-        from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
-
-        for name, (text, labels) in _COUNTERS.items():
-            counter = CounterMetricFamily(name, text, labels=labels)
-            for values, number in [] if empty else sorted(self._counts[name].items()):
-                counter.add_metric(values, number)
-            yield counter
-        for name, (text, labels, _) in _HISTOGRAMS.items():
-            histogram = HistogramMetricFamily(name, text, labels=labels)
-            for values, observed in [] if empty else sorted(self._observed[name].items(), key=lambda item: item[0]):
-                histogram.add_metric(values, observed.buckets(), observed.total)
-            yield histogram
-        if empty:
-            yield from _gauges({})
+        levels = {resource: [each() for each in asked[resource]] for resource in asked}
+        yield from metrics_of(_GAUGES, (each for resource in levels for each in _gauges(resource, levels[resource])))
 
 
-def _gauges(asked: Mapping[str, Iterable[Callable[[], CacheLevels]]]) -> Iterator[Metric]:
-    from prometheus_client.core import GaugeMetricFamily
-
-    gauges = {name: GaugeMetricFamily(name, text, labels=labels) for name, (text, labels) in _GAUGES.items()}
-    for resource in sorted(asked):
-        for name, values, number in _samples(resource, [levels() for levels in asked[resource]]):
-            gauges[name].add_metric(values, number)
-    yield from gauges.values()
-
-
-def _samples(resource: str, levels: list[CacheLevels]) -> Iterator[tuple[str, tuple[str, ...], float]]:
+def _gauges(resource: str, levels: list[CacheLevels]) -> Iterator[Sample]:
     """Yield the gauges of all informers with one name."""
     own = (resource,)
     yield "informer_queued_items", own, sum(each.queued for each in levels)
@@ -272,9 +224,9 @@ def _samples(resource: str, levels: list[CacheLevels]) -> Iterator[tuple[str, tu
     yield from _pending(resource, levels)
 
 
-def _pending(resource: str, levels: Iterable[CacheLevels]) -> Iterator[tuple[str, tuple[str, ...], float]]:
+def _pending(resource: str, levels: Iterable[CacheLevels]) -> Iterator[Sample]:
     waiting: Counter[str] = Counter()
     for each in levels:
         waiting.update(each.pending)
-    for handler, number in sorted(waiting.items()):
+    for handler, number in waiting.items():
         yield "deltaloop_informer_handler_pending", (resource, handler), number

@@ -1,8 +1,5 @@
 """Metrics of leader election, with upstream's names, texts and label.
 
-    leader_election_master_status    gauge     1 while this process leads, otherwise 0
-    leader_election_slowpath_total   counter   renewals whose first attempt failed, so that the leader read the lock
-
 The label ``name`` contains the name of the elector.
 
 Source: component-base metrics/prometheus/clientgo/leaderelection/metrics.go; controller-runtime
@@ -11,15 +8,12 @@ pkg/metrics/leaderelection.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, final
+from typing import Final, final
 
-from deltaloop.leaderelection import MASTER_STATUS, SLOWPATH_TOTAL, LeaderElectionCounters
-from deltaloop.metrics.collector import RegisteredCollector
+from deltaloop.leaderelection import MASTER_STATUS, SLOWPATH_TOTAL
+from deltaloop.metrics.collector import RegisteredCollector, families_of
 
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-    from prometheus_client.core import Metric
+_SLOW_PATH: Final = SLOWPATH_TOTAL.removesuffix("_total")
 
 
 @final
@@ -30,48 +24,29 @@ class LeaderMetrics(RegisteredCollector):
     thread-safe.
     """
 
-    def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
-        """Register the collector.
-
-        Args:
-            registry: Prometheus registry. The default (None) is that of prometheus-client. It can contain only one
-                collector of this class.
-
-        Raises:
-            MissingExtraError: If prometheus-client is not installed.
-            ValueError: If these metric names are registered already.
+    _what = "Prometheus metrics of leader election"
+    _families = families_of(
+        f"""
+        gauge {MASTER_STATUS} name
+            Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates
+            master. 'name' is the string used to identify the lease. Please make sure to group by name.
+        counter {_SLOW_PATH} name
+            Total number of slow path exercised in renewing leader leases. 'name' is the string used to
+            identify the lease. Please make sure to group by name.
         """
-        self._counters = LeaderElectionCounters()
-        super().__init__("Prometheus metrics of leader election", registry)
+    )
 
     def leader_on(self, name: str) -> None:
         """Record that this process leads."""
-        self._counters.leader_on(name)
+        with self._lock:
+            self._numbers[MASTER_STATUS][(name,)] = 1
 
     def leader_off(self, name: str) -> None:
         """Record that this process does not lead."""
-        self._counters.leader_off(name)
+        with self._lock:
+            self._numbers[MASTER_STATUS][(name,)] = 0
 
     def slow_path_exercised(self, name: str) -> None:
         """Record that the first attempt of a renewal failed, so the leader reads the lock."""
-        self._counters.slow_path_exercised(name)
-
-    def _families(self, *, empty: bool) -> Iterator[Metric]:
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-
-        status = GaugeMetricFamily(
-            MASTER_STATUS,
-            "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. "
-            "'name' is the string used to identify the lease. Please make sure to group by name.",
-            labels=["name"],
-        )
-        slow = CounterMetricFamily(
-            SLOWPATH_TOTAL.removesuffix("_total"),
-            "Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify the "
-            "lease. Please make sure to group by name.",
-            labels=["name"],
-        )
-        if not empty:
-            for (metric, name), number in sorted(self._counters.samples().items()):
-                (status if metric == MASTER_STATUS else slow).add_metric([name], number)
-        yield from (status, slow)
+        with self._lock:
+            self._add(_SLOW_PATH, name)

@@ -1,27 +1,37 @@
 """Metrics page with deltaloop's metrics and those that the author created with prometheus-client.
 
-The page is always a valid exposition. Name collisions at the start raise an error. Metrics that collide later or raise
-an error are omitted and logged, with at most one warning per minute.
+Metrics that collide later or raise an error are omitted and logged, with at most one warning per minute.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, cast, final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, cast, final
 
 from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR, generate_latest
 from prometheus_client.core import InfoMetricFamily
 
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.metrics.taken_names import names_of_family, take_names
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.core import Metric
     from prometheus_client.registry import Collector
+
+_SUFFIXES: Final[Mapping[str, tuple[str, ...]]] = {
+    "counter": ("_total", "_created"),
+    "summary": ("_sum", "_count", "_created"),
+    "histogram": ("_bucket", "_sum", "_count", "_created"),
+    "gaugehistogram": ("_bucket", "_gsum", "_gcount"),
+    "info": ("_info",),
+}
+"""Suffixes by the type of a family."""
+
+_NOT_IN_NAMES: Final = re.compile("[^a-zA-Z0-9_:]")
 
 _log: Final = logging.getLogger("deltaloop.metrics")
 
@@ -36,15 +46,7 @@ class MetricsPage:
     """Renderer of several registries as one page. Calls must not overlap."""
 
     def __init__(self, own: CollectorRegistry, others: Sequence[CollectorRegistry]) -> None:
-        """Check the registered names.
-
-        Args:
-            own: Registry with priority in later name collisions.
-            others: Further registries, in order.
-
-        Raises:
-            InvalidArgumentError: If two metrics have the same name.
-        """
+        """Check the registered names, or raise InvalidArgumentError; ``own`` has priority in later collisions."""
         self._own = own
         self._others = tuple(dict.fromkeys(others))
         self._errors = ErrorSummaries()
@@ -93,6 +95,37 @@ class MetricsPage:
             extra={"metric": owner},
             again=logging.DEBUG,
         )
+
+
+@final
+class Collision(NamedTuple):
+    """Name that two metrics use.
+
+    Attributes:
+        name: Name on the page.
+        owner: First owner of the name.
+    """
+
+    name: str
+    owner: str
+
+
+def names_of_family(name: str, kind: str) -> tuple[str, ...]:
+    """Return all names that a family uses. ``kind`` is its type, for example ``counter``."""
+    return (name, *(name + suffix for suffix in _SUFFIXES.get(kind, ())))
+
+
+def take_names(taken: dict[str, str], owner: str, names: Iterable[str]) -> Collision | None:
+    """Add names with their owner, or return the first collision without adding a name.
+
+    Characters that are not allowed in Prometheus' first format become underscores.
+    """
+    written = [_NOT_IN_NAMES.sub("_", name) for name in names]
+    for name in written:
+        if name in taken:
+            return Collision(name, taken[name])
+    taken.update(dict.fromkeys(written, owner))
+    return None
 
 
 @final

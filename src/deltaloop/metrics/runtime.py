@@ -1,18 +1,5 @@
 """Metrics of controllers, with controller-runtime's names, texts, labels and buckets, and the page of all metrics.
 
-    controller_runtime_reconcile_total                    counter     controller, result
-    controller_runtime_reconcile_errors_total             counter     controller
-    controller_runtime_terminal_reconcile_errors_total    counter     controller
-    controller_runtime_reconcile_timeouts_total           counter     controller
-    controller_runtime_reconcile_time_seconds             histogram   controller
-    controller_runtime_active_workers                     gauge       controller
-    controller_runtime_max_concurrent_reconciles          gauge       controller
-    deltaloop_cleanups_total                              counter     controller
-    deltaloop_reconcile_triggers_total                    counter     controller, source, verb
-    deltaloop_reconciles_lingering                        gauge       controller
-    deltaloop_hot_loops_total                             counter     controller, cause
-    deltaloop_reconciles_slowed_down_total                counter     controller
-
 Upstream's counter of panics is missing, because exceptions of Python functions count as errors.
 
 Source: controller-runtime pkg/internal/controller/metrics/metrics.go.
@@ -20,13 +7,12 @@ Source: controller-runtime pkg/internal/controller/metrics/metrics.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, final
 
 from deltaloop.metrics.cache import InformerMetrics
 from deltaloop.metrics.client import RestClientMetrics
-from deltaloop.metrics.collector import RegisteredCollector
-from deltaloop.metrics.histogram import Histogram
+from deltaloop.metrics.collector import RegisteredCollector, families_of
 from deltaloop.metrics.leaderelection import LeaderMetrics
 from deltaloop.metrics.webhooks import ReviewMetrics
 from deltaloop.metrics.workqueue import WorkQueueMetrics
@@ -34,7 +20,6 @@ from deltaloop.workqueue.metrics import QueueMetrics
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
-    from prometheus_client.core import Metric
 
 BUCKETS: Final[tuple[float, ...]] = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
@@ -47,20 +32,7 @@ _RESULTS: Final = ("error", "requeue_after", "requeue", "success")
 
 _CAUSES: Final = ("self", "fight")
 
-_COUNTERS: Final = {
-    "controller_runtime_reconcile_errors_total": "Total number of reconciliation errors per controller",
-    "controller_runtime_terminal_reconcile_errors_total": (
-        "Total number of terminal reconciliation errors per controller"
-    ),
-    "controller_runtime_reconcile_timeouts_total": "Total number of reconciliation timeouts per controller",
-    "deltaloop_cleanups_total": "Total number of reconciles that were clean-ups of objects that are being deleted",
-}
-
-_GAUGES: Final = {
-    "controller_runtime_active_workers": "Number of currently used workers per controller",
-    "controller_runtime_max_concurrent_reconciles": "Maximum number of concurrent reconciles per controller",
-    "deltaloop_reconciles_lingering": "Number of reconciles that were told to stop and have not ended",
-}
+_CONTROLLER: Final = ("controller",)
 
 
 @final
@@ -69,6 +41,37 @@ class ReconcileMetrics(RegisteredCollector):
 
     One collector serves all controllers of a program. It is thread-safe.
     """
+
+    _what = "Prometheus metrics of controllers"
+    _families = families_of(
+        """
+        counter controller_runtime_reconcile controller,result
+            Total number of reconciliations per controller
+        counter controller_runtime_reconcile_errors controller
+            Total number of reconciliation errors per controller
+        counter controller_runtime_terminal_reconcile_errors controller
+            Total number of terminal reconciliation errors per controller
+        counter controller_runtime_reconcile_timeouts controller
+            Total number of reconciliation timeouts per controller
+        counter deltaloop_cleanups controller
+            Total number of reconciles that were clean-ups of objects that are being deleted
+        histogram controller_runtime_reconcile_time_seconds controller
+            Length of time per reconciliation per controller
+        gauge controller_runtime_active_workers controller
+            Number of currently used workers per controller
+        gauge controller_runtime_max_concurrent_reconciles controller
+            Maximum number of concurrent reconciles per controller
+        gauge deltaloop_reconciles_lingering controller
+            Number of reconciles that were told to stop and have not ended
+        counter deltaloop_reconcile_triggers controller,source,verb
+            Total number of reasons to reconcile, by where they came from and what happened
+        counter deltaloop_hot_loops controller,cause
+            Total number of keys that kept re-triggering themselves, or that two writers fought over
+        counter deltaloop_reconciles_slowed_down controller
+            Total number of reconciles that were put off because their key kept itself busy
+        """,
+        {"controller_runtime_reconcile_time_seconds": BUCKETS},
+    )
 
     def __init__(self, *, queues: WorkQueueMetrics | None = None, registry: CollectorRegistry | None = None) -> None:
         """Register the collector.
@@ -83,16 +86,7 @@ class ReconcileMetrics(RegisteredCollector):
             ValueError: If these metric names are registered already.
         """
         self._queues = queues
-        self._results: dict[tuple[str, str], int] = {}
-        self._counts: dict[tuple[str, str], int] = {}
-        self._triggers: dict[tuple[str, str, str], int] = {}
-        self._times: dict[str, Histogram] = {}
-        self._active: dict[str, int] = {}
-        self._most: dict[str, int] = {}
-        self._lingering: dict[str, int] = {}
-        self._hot_loops: dict[tuple[str, str], int] = {}
-        self._slowed_down: dict[str, int] = {}
-        super().__init__("Prometheus metrics of controllers", registry)
+        super().__init__(registry=registry)
 
     def queue(self, controller: str) -> QueueMetrics | None:
         """Return the hooks of a controller's work queue."""
@@ -104,108 +98,48 @@ class ReconcileMetrics(RegisteredCollector):
         ``seconds`` is its duration.
         """
         with self._lock:
-            self._results[controller, result] = self._results.get((controller, result), 0) + 1
+            self._add("controller_runtime_reconcile", controller, result)
             for name in counters:
-                self._counts[name, controller] = self._counts.get((name, controller), 0) + 1
-            self._times.setdefault(controller, Histogram(BUCKETS)).observe(seconds)
+                if name.removesuffix("_total") in self._numbers:
+                    self._add(name.removesuffix("_total"), controller)
+            self._observe("controller_runtime_reconcile_time_seconds", seconds, controller)
 
     def active_workers(self, controller: str, number: int) -> None:
         """Set the number of running reconciles."""
         with self._lock:
-            self._active[controller] = number
+            self._numbers["controller_runtime_active_workers"][(controller,)] = number
 
     def max_concurrent_reconciles(self, controller: str, number: int) -> None:
         """Set the number of workers, and initialize the controller's counters with zero, as upstream does."""
         with self._lock:
-            self._most[controller] = number
-            self._active.setdefault(controller, 0)
-            self._lingering.setdefault(controller, 0)
-            self._slowed_down.setdefault(controller, 0)
+            for family in self._families:
+                if family.labels == _CONTROLLER and family.name in self._numbers:
+                    self._add(family.name, controller, by=0)
             for cause in _CAUSES:
-                self._hot_loops.setdefault((controller, cause), 0)
+                self._add("deltaloop_hot_loops", controller, cause, by=0)
             for result in _RESULTS:
-                self._results.setdefault((controller, result), 0)
-            for name in _COUNTERS:
-                self._counts.setdefault((name, controller), 0)
+                self._add("controller_runtime_reconcile", controller, result, by=0)
+            self._numbers["controller_runtime_max_concurrent_reconciles"][(controller,)] = number
 
     def triggered(self, controller: str, source: str, verb: str) -> None:
         """Count a trigger."""
         with self._lock:
-            self._triggers[controller, source, verb] = self._triggers.get((controller, source, verb), 0) + 1
+            self._add("deltaloop_reconcile_triggers", controller, source, verb)
 
     def lingering(self, controller: str, number: int) -> None:
         """Set the number of reconciles that were stopped but have not ended."""
         with self._lock:
-            self._lingering[controller] = number
+            self._numbers["deltaloop_reconciles_lingering"][(controller,)] = number
 
     def hot_loop(self, controller: str, cause: str) -> None:
         """Count a hot key."""
         with self._lock:
-            self._hot_loops[controller, cause] = self._hot_loops.get((controller, cause), 0) + 1
+            self._add("deltaloop_hot_loops", controller, cause)
 
     def slowed_down(self, controller: str) -> None:
         """Count a reconcile that was delayed because its key was hot."""
         with self._lock:
-            self._slowed_down[controller] = self._slowed_down.get(controller, 0) + 1
-
-    def _families(self, *, empty: bool) -> Iterator[Metric]:
-        from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
-
-        total = CounterMetricFamily(
-            "controller_runtime_reconcile",
-            "Total number of reconciliations per controller",
-            labels=["controller", "result"],
-        )
-        times = HistogramMetricFamily(
-            "controller_runtime_reconcile_time_seconds",
-            "Length of time per reconciliation per controller",
-            labels=["controller"],
-        )
-        triggers = CounterMetricFamily(
-            "deltaloop_reconcile_triggers",
-            "Total number of reasons to reconcile, by where they came from and what happened",
-            labels=["controller", "source", "verb"],
-        )
-        hot_loops = CounterMetricFamily(
-            "deltaloop_hot_loops",
-            "Total number of keys that kept re-triggering themselves, or that two writers fought over",
-            labels=["controller", "cause"],
-        )
-        slowed_down = CounterMetricFamily(
-            "deltaloop_reconciles_slowed_down",
-            "Total number of reconciles that were put off because their key kept itself busy",
-            labels=["controller"],
-        )
-        counters = {
-            name: CounterMetricFamily(name.removesuffix("_total"), text, labels=["controller"])
-            for name, text in _COUNTERS.items()
-        }
-        if not empty:
-            for labels, number in sorted(self._results.items()):
-                total.add_metric(labels, number)
-            for (name, controller), number in sorted(self._counts.items()):
-                if name in counters:
-                    counters[name].add_metric([controller], number)
-            for names, number in sorted(self._triggers.items()):
-                triggers.add_metric(names, number)
-            for cause, number in sorted(self._hot_loops.items()):
-                hot_loops.add_metric(cause, number)
-            for controller, number in sorted(self._slowed_down.items()):
-                slowed_down.add_metric([controller], number)
-            for controller, histogram in sorted(self._times.items()):
-                times.add_metric([controller], histogram.buckets(), histogram.total)
-        yield from (total, *counters.values(), times, *self._gauges(empty=empty), triggers)
-        yield from (hot_loops, slowed_down)
-
-    def _gauges(self, *, empty: bool) -> Iterator[Metric]:
-        from prometheus_client.core import GaugeMetricFamily
-
-        levels = (self._active, self._most, self._lingering)
-        for (name, text), numbers in zip(_GAUGES.items(), levels, strict=True):
-            gauge = GaugeMetricFamily(name, text, labels=["controller"])
-            for controller, number in [] if empty else sorted(numbers.items()):
-                gauge.add_metric([controller], number)
-            yield gauge
+            self._add("deltaloop_reconciles_slowed_down", controller)
 
 
 @final

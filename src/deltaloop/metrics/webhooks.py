@@ -1,26 +1,15 @@
 """Metrics of webhooks, with upstream's names, texts and labels for the ``controller_runtime`` metrics.
 
-    controller_runtime_webhook_latency_seconds           histogram   webhook
-    controller_runtime_webhook_requests_total            counter     webhook, code
-    controller_runtime_webhook_requests_in_flight        gauge       webhook
-    deltaloop_webhook_reviews_total                      counter     webhook, outcome
-    deltaloop_webhook_certificate_expiry_timestamp_seconds  gauge
-
 Source: controller-runtime pkg/webhook/internal/metrics/metrics.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, final
 
-from deltaloop.metrics.collector import RegisteredCollector
-from deltaloop.metrics.histogram import Histogram
+from deltaloop.metrics.collector import RegisteredCollector, families_of
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-    from prometheus_client.core import Metric
-
     from deltaloop.webhooks.answer import Outcome
 
 BUCKETS: Final[tuple[float, ...]] = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -34,77 +23,34 @@ class ReviewMetrics(RegisteredCollector):
     It is thread-safe.
     """
 
-    def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
-        """Register the collector.
-
-        Args:
-            registry: Prometheus registry. The default (None) is that of prometheus-client. It can contain only one
-                collector of this class.
-
-        Raises:
-            MissingExtraError: If prometheus-client is not installed.
-            ValueError: If these metric names are registered already.
+    _what = "Prometheus metrics of webhooks"
+    _families = families_of(
         """
-        self._requests: dict[tuple[str, str], int] = {}
-        self._outcomes: dict[tuple[str, str], int] = {}
-        self._times: dict[str, Histogram] = {}
-        self._in_flight: dict[str, int] = {}
-        self._valid_until: float | None = None
-        super().__init__("Prometheus metrics of webhooks", registry)
+        histogram controller_runtime_webhook_latency_seconds webhook
+            Histogram of the latency of processing admission requests
+        counter controller_runtime_webhook_requests webhook,code
+            Total number of admission requests by HTTP status code.
+        gauge controller_runtime_webhook_requests_in_flight webhook
+            Current number of admission requests being served.
+        counter deltaloop_webhook_reviews webhook,outcome
+            Total number of reviews, by what came of them
+        gauge deltaloop_webhook_certificate_expiry_timestamp_seconds
+            Until when the certificate that is served to API servers is valid, in seconds since 1970
+        """,
+        {"controller_runtime_webhook_latency_seconds": BUCKETS},
+    )
 
     def in_flight(self, path: str, number: int) -> None:
-        """Set the number of reviews in progress."""
         with self._lock:
-            self._in_flight[path] = number
+            self._numbers["controller_runtime_webhook_requests_in_flight"][(path,)] = number
 
     def certificate_valid_until(self, seconds: float) -> None:
         """Set the expiry of the serving certificate, in seconds since 1970."""
         with self._lock:
-            self._valid_until = seconds
+            self._numbers["deltaloop_webhook_certificate_expiry_timestamp_seconds"][()] = seconds
 
     def answered(self, path: str, code: int, outcome: Outcome, seconds: float) -> None:
-        """Record a response. ``seconds`` is its latency."""
         with self._lock:
-            self._requests[path, str(code)] = self._requests.get((path, str(code)), 0) + 1
-            self._outcomes[path, outcome] = self._outcomes.get((path, outcome), 0) + 1
-            self._times.setdefault(path, Histogram(BUCKETS)).observe(seconds)
-
-    def _families(self, *, empty: bool) -> Iterator[Metric]:
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
-
-        times = HistogramMetricFamily(
-            "controller_runtime_webhook_latency_seconds",
-            "Histogram of the latency of processing admission requests",
-            labels=["webhook"],
-        )
-        requests = CounterMetricFamily(
-            "controller_runtime_webhook_requests",
-            "Total number of admission requests by HTTP status code.",
-            labels=["webhook", "code"],
-        )
-        in_flight = GaugeMetricFamily(
-            "controller_runtime_webhook_requests_in_flight",
-            "Current number of admission requests being served.",
-            labels=["webhook"],
-        )
-        outcomes = CounterMetricFamily(
-            "deltaloop_webhook_reviews",
-            "Total number of reviews, by what came of them",
-            labels=["webhook", "outcome"],
-        )
-        expiry = GaugeMetricFamily(
-            "deltaloop_webhook_certificate_expiry_timestamp_seconds",
-            "Until when the certificate that is served to API servers is valid, in seconds since 1970",
-        )
-        if not empty:
-            if self._valid_until is not None:
-                expiry.add_metric([], self._valid_until)
-            for path, histogram in sorted(self._times.items()):
-                times.add_metric([path], histogram.buckets(), histogram.total)
-            for labels, number in sorted(self._requests.items()):
-                requests.add_metric(labels, number)
-            for path, number in sorted(self._in_flight.items()):
-                in_flight.add_metric([path], number)
-            for labels, number in sorted(self._outcomes.items()):
-                outcomes.add_metric(labels, number)
-        yield from (times, requests, in_flight, outcomes, expiry)
+            self._add("controller_runtime_webhook_requests", path, str(code))
+            self._add("deltaloop_webhook_reviews", path, outcome)
+            self._observe("controller_runtime_webhook_latency_seconds", seconds, path)

@@ -1,13 +1,5 @@
 """Metrics of work queues, with upstream's names, texts, label and buckets.
 
-    workqueue_depth                               gauge       items that need a run
-    workqueue_adds_total                          counter     adds that scheduled a run
-    workqueue_queue_duration_seconds              histogram   time from an item's first add to its run
-    workqueue_work_duration_seconds               histogram   duration of runs
-    workqueue_unfinished_work_seconds             gauge       total duration of all current runs
-    workqueue_longest_running_processor_seconds   gauge       duration of the longest current run
-    workqueue_retries_total                       counter     requested delayed adds
-
 The label ``name`` contains the name of the queue.
 
 Source: component-base metrics/prometheus/workqueue/metrics.go; client-go util/workqueue/metrics.go.
@@ -19,12 +11,10 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, final
 
-from deltaloop.metrics.collector import RegisteredCollector
-from deltaloop.metrics.histogram import Histogram
+from deltaloop.metrics.collector import Histogram, RegisteredCollector, Sample, families_of
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
-    from prometheus_client.core import Metric
 
 BUCKETS: Final[tuple[float, ...]] = tuple(float(f"1e{exponent}") for exponent in range(-8, 2))
 """Upper bounds in seconds: ten powers of ten from 10 ns to 10 s."""
@@ -80,6 +70,27 @@ class WorkQueueMetrics(RegisteredCollector):
     Use it as ``WorkQueue(name="pods", metrics=metrics.queue("pods"))``. It is thread-safe.
     """
 
+    _what = "Prometheus metrics of work queues"
+    _families = families_of(
+        """
+        gauge workqueue_depth name
+            Current depth of workqueue
+        counter workqueue_adds name
+            Total number of adds handled by workqueue
+        histogram workqueue_queue_duration_seconds name
+            How long in seconds an item stays in workqueue before being requested.
+        histogram workqueue_work_duration_seconds name
+            How long in seconds processing an item from workqueue takes.
+        gauge workqueue_unfinished_work_seconds name
+            How many seconds of work was done by runs that have not ended yet. A large value points to stuck
+            work.
+        gauge workqueue_longest_running_processor_seconds name
+            How many seconds the longest present run has lasted.
+        counter workqueue_retries name
+            Total number of retries handled by workqueue
+        """
+    )
+
     def __init__(self, *, registry: CollectorRegistry | None = None) -> None:
         """Register the collector.
 
@@ -92,7 +103,7 @@ class WorkQueueMetrics(RegisteredCollector):
             ValueError: If these metric names are registered already.
         """
         self._queues: dict[str, _QueueSeries] = {}
-        super().__init__("Prometheus metrics of work queues", registry)
+        super().__init__(registry=registry)
 
     def queue(self, name: str) -> _QueueSeries:
         """Return the hooks for a queue name.
@@ -115,40 +126,11 @@ class WorkQueueMetrics(RegisteredCollector):
         with self._lock:
             self._queues.pop(name, None)
 
-    def _families(self, *, empty: bool) -> Iterator[Metric]:
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
-
-        depth = GaugeMetricFamily("workqueue_depth", "Current depth of workqueue", labels=["name"])
-        adds = CounterMetricFamily("workqueue_adds", "Total number of adds handled by workqueue", labels=["name"])
-        queued = HistogramMetricFamily(
-            "workqueue_queue_duration_seconds",
-            "How long in seconds an item stays in workqueue before being requested.",
-            labels=["name"],
-        )
-        worked = HistogramMetricFamily(
-            "workqueue_work_duration_seconds",
-            "How long in seconds processing an item from workqueue takes.",
-            labels=["name"],
-        )
-        unfinished = GaugeMetricFamily(
-            "workqueue_unfinished_work_seconds",
-            "How many seconds of work was done by runs that have not ended yet. A large value points to stuck work.",
-            labels=["name"],
-        )
-        longest = GaugeMetricFamily(
-            "workqueue_longest_running_processor_seconds",
-            "How many seconds the longest present run has lasted.",
-            labels=["name"],
-        )
-        retries = CounterMetricFamily(
-            "workqueue_retries", "Total number of retries handled by workqueue", labels=["name"]
-        )
-        for name, numbers in [] if empty else sorted(self._queues.items()):
-            depth.add_metric([name], numbers.depth)
-            adds.add_metric([name], numbers.adds)
-            queued.add_metric([name], numbers.queued.buckets(), numbers.queued.total)
-            worked.add_metric([name], numbers.worked.buckets(), numbers.worked.total)
-            unfinished.add_metric([name], numbers.unfinished)
-            longest.add_metric([name], numbers.longest)
-            retries.add_metric([name], numbers.retries)
-        yield from (depth, adds, queued, worked, unfinished, longest, retries)
+    def _samples(self) -> Iterator[Sample]:
+        for name, series in self._queues.items():
+            values: tuple[float | Histogram, ...] = (
+                *(series.depth, series.adds, series.queued, series.worked),
+                *(series.unfinished, series.longest, series.retries),
+            )
+            for family, value in zip(self._families, values, strict=True):
+                yield family.name, (name,), value

@@ -1,8 +1,4 @@
-"""Controllers as functions, and the manager that runs them.
-
-Handlers add keys to work queues. Workers take the keys while this process leads. Reconcile functions read from caches
-and write through a guarded client. Names are imported on first use to save start time and memory.
-"""
+"""Controllers as functions, and the manager that runs them; names are imported on first use."""
 
 from deltaloop._internal.lazy_names import lazy_names
 from deltaloop.runtime.controller import controller as controller

@@ -1,9 +1,7 @@
 """Declaration of controllers.
 
-    @controller("samples.deltaloop.dev/v1alpha1/Foo", owns=["apps/v1/Deployment"], workers=4)
-    async def reconcile(request: Request, ctx: Context) -> Result | None: ...
-
-A declaration sends no requests. A ``Manager`` runs the controller.
+@controller("samples.deltaloop.dev/v1alpha1/Foo", owns=["apps/v1/Deployment"], workers=4)
+async def reconcile(request: Request, ctx: Context) -> Result | None: ...
 """
 
 from __future__ import annotations
@@ -11,12 +9,12 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast, final, overload
 
 import msgspec
 
 from deltaloop._internal.function_signatures import is_coroutine_function
+from deltaloop._internal.option_types import Options
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.path import Path
 from deltaloop.api.resource import Resource
@@ -37,6 +35,8 @@ from deltaloop.workqueue import QueueOptions, RateLimiter
 
 if TYPE_CHECKING:
     from deltaloop.runtime.program.lifespans import Lifespan
+else:
+    Lifespan = type  # ``inspect.signature`` evaluates the annotations of a Struct
 
 ReconcileFunction: TypeAlias = Callable[[Request, Context], Awaitable[Result | None] | Result | None]
 
@@ -56,8 +56,7 @@ class Cleanup(msgspec.Struct, frozen=True):
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Controller:
+class Controller(Options, frozen=True, kw_only=True, eq=False):
     """A declared controller.
 
     You can call it in unit tests, which calls its function.
@@ -105,12 +104,12 @@ class Controller:
     rate_limiter: Callable[[], RateLimiter[str]] | None = None
     name: str = ""
     namespace: str | None = None
-    indexers: Mapping[str, IndexFunc[Resource] | Path] = field(default_factory=dict[str, "IndexFunc[Resource] | Path"])
+    indexers: Mapping[str, IndexFunc[Resource] | Path] = {}
     queue: QueueOptions = _DEFAULTS
     hot_loops: HotLoopOptions | None = _HOT_LOOPS
     lifespan: Lifespan[Any] | None = None
     finalizer: str = ""
-    declared_cleanup: Cleanup | None = field(default=None, init=False)
+    declared_cleanup: Cleanup | None = None
 
     def __post_init__(self) -> None:
         """Reject invalid declarations.
@@ -119,9 +118,9 @@ class Controller:
             InvalidControllerError: If the declaration is invalid. The message names the controller and the necessary
                 change.
         """
-        object.__setattr__(self, "resource", as_kind(self.resource))
+        msgspec.structs.force_setattr(self, "resource", as_kind(self.resource))
         if not self.name:
-            object.__setattr__(self, "name", kind_of(self.resource).lower())
+            msgspec.structs.force_setattr(self, "name", kind_of(self.resource).lower())
         self._require_reconciler("its function", self.function)
         if self.finalizer and not is_finalizer(self.finalizer):
             problem = f"finalizer is {self.finalizer!r}; a name with a domain is needed, such as 'example.com/backup'"
@@ -147,7 +146,7 @@ class Controller:
                 self._require_plain(f"indexers[{name!r}]", index)
         self._require_watches()
         for name in ("owns", "children", "watches", "reads", "tracks", "writes"):
-            object.__setattr__(self, name, _named(getattr(self, name)))
+            msgspec.structs.force_setattr(self, name, _named(getattr(self, name)))
 
     def _require_lifespan(self, given: object) -> None:
         from deltaloop.runtime.program.lifespans import Lifespan
@@ -266,13 +265,12 @@ class Controller:
                 raise InvalidControllerError(self.name, problem)
             if on_deadline is not None:
                 self._require_reconciler("on_deadline", on_deadline)
-            object.__setattr__(self, "declared_cleanup", Cleanup(function, deadline, on_deadline))
+            msgspec.structs.force_setattr(self, "declared_cleanup", Cleanup(function, deadline, on_deadline))
             return function
 
         return declare if function is None else declare(function)
 
     def __call__(self, request: Request, ctx: Context) -> Awaitable[Result | None] | Result | None:
-        """Call the function."""
         return self.function(request, ctx)
 
     def __repr__(self) -> str:
@@ -280,11 +278,6 @@ class Controller:
 
 
 def require_controllers(given: object, call: str) -> None:
-    """Reject arguments that are not controllers.
-
-    Raises:
-        InvalidArgumentError: If one of them is not a controller.
-    """
     for each in cast("Sequence[object]", given) if isinstance(given, tuple | list) else (given,):
         if isinstance(each, Controller):
             continue
@@ -313,7 +306,6 @@ def kind_of(resource: Kind) -> str:
 
 
 def group_kind(resource: Kind) -> tuple[str, str]:
-    """Return the API group and the kind's name."""
     return str(as_kind(resource)).rpartition("/")[0].rpartition("/")[0], kind_of(resource)
 
 

@@ -1,10 +1,8 @@
 """Informer handlers that queue keys with triggers.
 
 ``informer.add_event_handler(enqueue(queue))`` queues the object's own key.
-``deployments.add_event_handler(enqueue_owner(queue, FOO))`` queues the key of the Foo that controls the Deployment.
-
-If a mapper raises, the object is added to a work queue of failed mappings, which logs the error and retries it with
-backoff.
+``deployments.add_event_handler(enqueue_owner(queue, FOO))`` queues the key of the Foo that controls the Deployment. If
+a mapper raises, the object is retried with backoff.
 """
 
 from __future__ import annotations
@@ -30,9 +28,7 @@ _logger: Final = logging.getLogger("deltaloop.runtime")
 class AcceptsKeys(Protocol):
     """Part of a work queue that a handler needs."""
 
-    def add(self, item: str, *, trigger: object | None = None) -> None:
-        """Queue a key with its trigger."""
-        ...
+    def add(self, item: str, *, trigger: object | None = None) -> None: ...
 
 
 def _loop_time() -> float:

@@ -120,4 +120,4 @@ class _Alternatives:
 
 
 def _composite(path: str, rule: str) -> SchemaError:
-    return invalid_value("<nil>", '""', f"{msgspec.json.encode(path).decode()} {rule}")
+    return invalid_value("<nil>", "", f"{msgspec.json.encode(path).decode()} {rule}")

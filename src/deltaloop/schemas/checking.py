@@ -30,12 +30,6 @@ from deltaloop.schemas.field_errors import (
 )
 
 IMMUTABLE: Final = "field is immutable"
-_encode: Final = msgspec.json.Encoder(order="sorted").encode
-
-
-def shown(value: object) -> str:
-    """Return a value as JSON for a message."""
-    return _encode(value).decode()
 
 
 class FieldRule(msgspec.Struct, frozen=True, rename={"minimum": "min", "maximum": "max"}):
@@ -221,7 +215,7 @@ def _changed_errors(place: Place, old: object) -> Iterator[SchemaError]:
             continue
         yield from _field_errors(field, value, place)
         if field.rule.fixed and is_mapping(old):
-            yield invalid_value(place.below(field.name), "null", IMMUTABLE)
+            yield invalid_value(place.below(field.name), None, IMMUTABLE)
             continue
         for inner, inner_old in _below(field, value, place, before) if field.below.fields else ():
             if inner_old is None or inner.value != inner_old:
@@ -233,7 +227,7 @@ def _fixed_errors(type_: RuledType, old: object, new: object, path: str) -> Iter
         where = f"{path}.{field.name}" if path else field.name
         before, after, fixed = at(old, field.name), at(new, field.name), field.rule.fixed
         if fixed and before != after:
-            yield invalid_value(where, shown(after), fixed if isinstance(fixed, str) else IMMUTABLE)
+            yield invalid_value(where, after, fixed if isinstance(fixed, str) else IMMUTABLE)
         elif not field.held_in:
             yield from _fixed_errors(field.below, before, after, where)
 
@@ -309,7 +303,7 @@ def _list_errors(rule: FieldRule, where: str, values: list[object]) -> Iterator[
         keys = [text(at(item, rule.unique)) for item in values]
         for number, key in enumerate(keys):
             if key in keys[:number]:
-                yield duplicate(f"{where}[{number}].{rule.unique}", shown(key))
+                yield duplicate(f"{where}[{number}].{rule.unique}", key)
 
 
 def _range_errors(rule: FieldRule, value: int, where: str) -> Iterator[SchemaError]:
@@ -320,4 +314,4 @@ def _range_errors(rule: FieldRule, value: int, where: str) -> Iterator[SchemaErr
         words = f"must be between {least} and {most}, inclusive"
     elif not words:
         words = f"must be greater than or equal to {least}" if most is None else f"must be less than or equal to {most}"
-    yield invalid_value(where, str(value), words)
+    yield invalid_value(where, value, words)

@@ -6,12 +6,14 @@ Source: apimachinery pkg/util/validation/field/errors.go.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 if TYPE_CHECKING:
     from deltaloop.schemas.types import TypeNode
+
+_encode: Final = msgspec.json.Encoder(order="sorted").encode
 
 
 class SchemaError(msgspec.Struct, frozen=True):
@@ -63,17 +65,32 @@ def required(field: str, text: str = "") -> SchemaError:
     return SchemaError(field, "FieldValueRequired", f"Required value: {text}" if text else "Required value")
 
 
-def invalid_value(field: str, shown: str, text: str) -> SchemaError:
-    """Return an error for an invalid value. ``shown`` is the value in the format of Go's ``%#v``."""
-    return SchemaError(field, "FieldValueInvalid", f"Invalid value: {shown}: {text}")
+def shown(value: object) -> str:
+    """Return a value as JSON for a message."""
+    return _encode(value).decode()
 
 
-def duplicate(field: str, shown: str) -> SchemaError:
-    return SchemaError(field, "FieldValueDuplicate", f"Duplicate value: {shown}")
+def invalid_value(field: str, value: object, text: str) -> SchemaError:
+    """Return an error for an invalid value, which the message contains as JSON."""
+    return invalid_text(field, shown(value), text)
 
 
-def missing(field: str, shown: str) -> SchemaError:
-    return SchemaError(field, "FieldValueNotFound", f"Not found: {shown}")
+def invalid_text(field: str, value: str, text: str) -> SchemaError:
+    """Return an error for an invalid value in the format of Go's ``%#v``."""
+    return SchemaError(field, "FieldValueInvalid", f"Invalid value: {value}: {text}")
+
+
+def duplicate(field: str, value: object) -> SchemaError:
+    return duplicate_text(field, shown(value))
+
+
+def duplicate_text(field: str, value: str) -> SchemaError:
+    """Return an error for a duplicate value in the format of Go's ``%#v``."""
+    return SchemaError(field, "FieldValueDuplicate", f"Duplicate value: {value}")
+
+
+def missing(field: str, value: object) -> SchemaError:
+    return SchemaError(field, "FieldValueNotFound", f"Not found: {shown(value)}")
 
 
 def forbidden_field(field: str, text: str) -> SchemaError:

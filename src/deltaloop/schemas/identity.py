@@ -65,7 +65,7 @@ def _check_duplicates(node: TypeNode, entries: list[object], path: str, errors: 
         for position, item in enumerate(entries):
             if item is not None and not isinstance(item, dict):
                 words = "must be an object for an array of list-type map"
-                errors.append(invalid_value(f"{path}[{position}]", _encode(item).decode(), words))
+                errors.append(invalid_value(f"{path}[{position}]", item, words))
                 return
     charge(5 * len(entries))
     seen: set[bytes] = set()
@@ -117,7 +117,7 @@ def _check_embedded(fields: dict[str, object], path: str, errors: list[SchemaErr
         words = rule(found) if isinstance(found, str) and found else ""
         words = "must be a string" if not isinstance(found, str) else words if found else "must not be empty"
         if words:
-            errors.append(invalid_value(f"{prefix}{name}", _encode(found).decode(), words))
+            errors.append(invalid_value(f"{prefix}{name}", found, words))
     metadata = fields.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
-        errors.append(invalid_value(f"{prefix}metadata", _encode(metadata).decode(), "must be an object"))
+        errors.append(invalid_value(f"{prefix}metadata", metadata, "must be an object"))

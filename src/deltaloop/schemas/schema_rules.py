@@ -63,12 +63,8 @@ def schema_errors(
     if expressions is not None and not unsupported and not structural:
         errors += expressions.wrong_rules(schema, field, others)
     if not errors and unsupported:
-        errors.append(invalid_value(field, '""', "OpenAPIV3Schema 'schema' is not supported"))
+        errors.append(invalid_value(field, "", "OpenAPIV3Schema 'schema' is not supported"))
     return errors
-
-
-def _written(value: object) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 def _root_errors(schema: dict[str, object], field: str, *, with_status: bool) -> Iterator[SchemaError]:
@@ -78,11 +74,11 @@ def _root_errors(schema: dict[str, object], field: str, *, with_status: bool) ->
             words = (
                 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
             )
-            yield invalid_value(f"{field}.type", _written(schema["type"]), words)
+            yield invalid_value(f"{field}.type", schema["type"], words)
         elif said - _AT_ROOT:
             listed = " ".join(_SCHEMA_WITH_STATUS)
             words = f"only [{listed}] fields are allowed at the root of the schema if the status subresource is enabled"
-            yield invalid_value(field, _written(schema), words)
+            yield invalid_value(field, schema, words)
     if schema.get("nullable") is True:
         yield forbidden_field(f"{field}.nullable", "nullable cannot be true at the root")
 
@@ -131,7 +127,7 @@ def _rule_errors(
     for keyword, child, where in children(schema, field):
         yield from _rule_errors(child, where, _inside_child(schema, keyword, where, inside, is_root=is_root))
     if schema.get(OPEN) is False:
-        yield invalid_value(f"{field}.{OPEN}", "false", "must be true or undefined")
+        yield invalid_value(f"{field}.{OPEN}", False, "must be true or undefined")
     yield from _map_type_errors(schema, field)
     yield from _list_type_errors(schema, field)
     yield from _list_key_errors(schema, field)
@@ -146,9 +142,9 @@ def _expression_errors(rule: dict[str, object], field: str, schema: dict[str, ob
     if not test.strip():
         yield required(f"{field}.rule", "rule is not specified")
     elif message and not message.strip():
-        yield invalid_value(f"{field}.message", _written(message), "must be non-empty if specified")
+        yield invalid_value(f"{field}.message", message, "must be non-empty if specified")
     elif _NEW_LINE.search(message.strip()):
-        yield invalid_value(f"{field}.message", _written(message), "must not contain line breaks")
+        yield invalid_value(f"{field}.message", message, "must not contain line breaks")
     elif _NEW_LINE.search(test.strip()) and not message.strip():
         yield required(f"{field}.message", "message must be specified if rule contains line breaks")
     if own and not own.strip():
@@ -158,11 +154,11 @@ def _expression_errors(rule: dict[str, object], field: str, schema: dict[str, ob
         yield not_supported(f"{field}.reason", reason, _REASONS)
     where = f"{field}.fieldPath"
     if path and not path.strip():
-        yield invalid_value(where, _written(path), "must be non-empty if specified")
+        yield invalid_value(where, path, "must be non-empty if specified")
     if _NEW_LINE.search(path):
-        yield invalid_value(where, _written(path), "must not contain line breaks")
+        yield invalid_value(where, path, "must not contain line breaks")
     if path and described_field(path, schema).why:
-        yield invalid_value(where, _written(path), "must be a valid path")
+        yield invalid_value(where, path, "must be a valid path")
 
 
 def _inside_child(schema: dict[str, object], keyword: str, where: str, inside: _Inside, *, is_root: bool) -> _Inside:
@@ -206,7 +202,7 @@ def _needs_type(schema: dict[str, object], field: str, wanted: str, extension: s
     if not found:
         yield required(f"{field}.type", words)
     elif found != wanted:
-        yield invalid_value(f"{field}.type", _written(found), words)
+        yield invalid_value(f"{field}.type", found, words)
 
 
 def _list_type_errors(schema: dict[str, object], field: str) -> Iterator[SchemaError]:
@@ -218,7 +214,7 @@ def _list_type_errors(schema: dict[str, object], field: str) -> Iterator[SchemaE
         item = mapping(schema.get("items"))
         within, words = f"{field}.items", "must be atomic as item of a list with x-kubernetes-list-type=set"
         # The real server shows the list type in both cases.
-        shown = _written(item.get("x-kubernetes-list-type"))
+        shown = item.get("x-kubernetes-list-type")
         if item.get("type") == "array" and item.get("x-kubernetes-list-type") not in (None, "atomic"):
             yield invalid_value(f"{within}.x-kubernetes-list-type", shown, words)
         if item.get("type") == "object" and item.get("x-kubernetes-map-type") != "atomic":
@@ -233,7 +229,7 @@ def _list_key_errors(schema: dict[str, object], field: str) -> Iterator[SchemaEr
     if keys and kind is None:
         yield required(at_type, "must be map if x-kubernetes-list-map-keys is non-empty")
     elif keys and kind != "map":
-        yield invalid_value(at_type, _written(kind), "must be map if x-kubernetes-list-map-keys is non-empty")
+        yield invalid_value(at_type, kind, "must be map if x-kubernetes-list-map-keys is non-empty")
     if kind != "map":
         return
     if not keys:
@@ -246,18 +242,18 @@ def _list_key_errors(schema: dict[str, object], field: str) -> Iterator[SchemaEr
     found = item.get("type") or ""
     if found != "object":
         words = "must be object if parent array's x-kubernetes-list-type is map"
-        yield invalid_value(f"{field}.items.type", _written(found), words)
+        yield invalid_value(f"{field}.items.type", found, words)
         return
     properties = mapping(item.get("properties"))
     for position, key in enumerate(keys):
         if key not in properties:
-            yield invalid_value(at_keys, _written(keys), "entries must all be names of item properties")
+            yield invalid_value(at_keys, keys, "entries must all be names of item properties")
         elif mapping(properties[key]).get("type") in ("array", "object"):
             # The real server shows the type of the item.
             words = "must be a scalar type if parent array's x-kubernetes-list-type is map"
-            yield invalid_value(f"{field}.items.properties[{key}].type", _written(found), words)
+            yield invalid_value(f"{field}.items.properties[{key}].type", found, words)
         if key in keys[:position]:
-            yield invalid_value(at_keys, _written(keys), "must not contain duplicate entries")
+            yield invalid_value(at_keys, keys, "must not contain duplicate entries")
 
 
 def _keyed_item_errors(schema: dict[str, object], field: str) -> Iterator[SchemaError]:
@@ -287,7 +283,7 @@ def _default_errors(
         value = copy.deepcopy(schema["default"])
         at_default = f"{field}.default"
         if prune_value(node, value):
-            yield invalid_value(at_default, _written(schema["default"]), "must not have unknown fields")
+            yield invalid_value(at_default, schema["default"], "must not have unknown fields")
         errors = validate_value(node, schema["default"])
         if expressions is not None and not errors:
             yield from expressions.wrong_default(schema, schema["default"], at_default, is_root=whole)

@@ -1,6 +1,6 @@
 """Build the types of custom resources for ``type_stubs`` from CustomResourceDefinitions.
 
-Parts without one are ``Any``.
+Parts without a type are ``Any``.
 """
 
 from __future__ import annotations
@@ -84,8 +84,7 @@ def module_name(group: str, version: str) -> str:
 
 def constant_name(kind: str) -> str:
     """Return the constant name of a kind, for example ``CERTIFICATE_REQUEST``."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind)
-    return words.replace("-", "_").upper()
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind).replace("-", "_").upper()
 
 
 def kind_class_name(kind: str) -> str:

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-import msgspec
-
 from deltaloop.api.json_values import at, is_mapping, items, mapping, text
 from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, required
 from deltaloop.schemas.patterns.matching import pattern_error
@@ -105,10 +103,6 @@ _TEXT_FORMATS: Final = frozenset(
 _FORMATS: Final = {"integer": _NUMBERS, "number": _NUMBERS}
 
 
-def _written(value: object) -> str:
-    return msgspec.json.encode(value).decode()
-
-
 def _node_errors(schema: dict[str, object], field: str, level: str) -> Iterator[SchemaError]:
     if schema.get("type") == "array" and not is_mapping(schema.get("items")):
         yield required(f"{field}.items", "must be specified")
@@ -131,18 +125,18 @@ def _type_errors(schema: dict[str, object], field: str, level: str) -> Iterator[
     wanted = schema.get("type") or ""
     if schema.get(EMBEDDED) is True and wanted != "object":
         words = "must be object if x-kubernetes-embedded-resource is true"
-        yield invalid_value(f"{field}.type", _written(wanted), words) if wanted else required(f"{field}.type", words)
+        yield invalid_value(f"{field}.type", wanted, words) if wanted else required(f"{field}.type", words)
     elif not wanted and schema.get(INT_OR_STRING) is not True and schema.get(OPEN) is not True:
         yield required(f"{field}.type", _LEVELS[level])
     if level == "root" and wanted and wanted != "object":
-        yield invalid_value(f"{field}.type", _written(wanted), "must be object at the root")
+        yield invalid_value(f"{field}.type", wanted, "must be object at the root")
 
 
 def _extension_errors(schema: dict[str, object], field: str) -> Iterator[SchemaError]:
     if schema.get(INT_OR_STRING) is True:
         for name in (OPEN, EMBEDDED):
             if schema.get(name) is True:
-                yield invalid_value(f"{field}.{name}", "true", "must be false if x-kubernetes-int-or-string is true")
+                yield invalid_value(f"{field}.{name}", True, "must be false if x-kubernetes-int-or-string is true")
     if schema.get(EMBEDDED) is not True:
         return
     if schema.get("additionalProperties") is not None:
@@ -163,7 +157,7 @@ def _identity_errors(schema: dict[str, object], field: str, level: str) -> Itera
     for name, wanted in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
         found = mapping(properties.get(name)).get("type") or ""
         if name in properties and found != wanted:
-            yield invalid_value(f"{field}.properties[{name}].type", _written(found), f"must be {wanted}")
+            yield invalid_value(f"{field}.properties[{name}].type", found, f"must be {wanted}")
     if level != "root" or "metadata" not in properties:
         return
     metadata = mapping(properties["metadata"])
@@ -223,8 +217,7 @@ def _value_errors(
         yield from _nested_errors(other, f"{field}.not")
     pattern = text(schema.get("pattern"))
     if pattern and (why := pattern_error(pattern)):
-        words = f"must be a valid regular expression, but isn't: {why}"
-        yield invalid_value(f"{field}.pattern", _written(pattern), words)
+        yield invalid_value(f"{field}.pattern", pattern, f"must be a valid regular expression, but isn't: {why}")
 
 
 def _nested_errors(schema: dict[str, object], field: str, *, first: bool = False) -> Iterator[SchemaError]:

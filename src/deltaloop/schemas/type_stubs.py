@@ -268,7 +268,7 @@ def _kind(kind: Kind) -> list[str]:
             lines.append(f"    def get(self, field: {key}, default: {found} | {_empty(field.type)}) -> {found}: ...")
         ignored = ""
     accepts = f"    def _accepts(self, obj: {kind.name}Dict) -> {kind.name}: ..."
-    return [*lines, *_written(kind), "", f"class {kind.name}Type(ResourceType[{kind.name}]):", accepts]
+    return [*lines, *_written(kind), "", f"class {kind.name}Type(ResourceType[{kind.name}], frozen=True):", accepts]
 
 
 def _is_text(kind: FieldType) -> bool:

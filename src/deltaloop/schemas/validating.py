@@ -18,7 +18,7 @@ import msgspec
 
 from deltaloop.api.json_values import at, is_mapping, items, mapping, value_type
 from deltaloop.schemas.alternatives import alternative_errors
-from deltaloop.schemas.field_errors import SchemaError, invalid_value, required, too_long, too_many
+from deltaloop.schemas.field_errors import SchemaError, invalid_text, invalid_value, required, too_long, too_many
 from deltaloop.schemas.formats import fits
 from deltaloop.schemas.go_numbers import Number, as_sent, is_whole, shown_number
 from deltaloop.schemas.identity import identity_errors
@@ -59,12 +59,12 @@ def _range_errors(value: Number, kind: str, form: str, prefix: str, path: str) -
         fits = form != "float" or abs(value) < _LARGEST_FLOAT32
     if not fits:
         shown = f"with format {form}" if form else "(default format)"
-        yield invalid_value("<nil>", '""', f"{prefix} value must be of type {kind} {shown} in {path}")
+        yield invalid_value("<nil>", "", f"{prefix} value must be of type {kind} {shown} in {path}")
 
 
 def _wrong_number(path: str, value: Number, rule: str) -> SchemaError:
     shown = shown_number(value) if isinstance(value, float) else str(value)
-    return invalid_value(path or "<nil>", shown, f"{path} in body {rule}")
+    return invalid_text(path or "<nil>", shown, f"{path} in body {rule}")
 
 
 def _limit(limit: Number) -> str:
@@ -75,7 +75,7 @@ def _multiple_errors(rules: Rules, number: Number, factor: Number, path: str) ->
     del rules
     if factor <= 0:
         words = f"factor MultipleOf declared for {path} must be positive: {_limit(factor)}"
-        yield invalid_value(path or "<nil>", _limit(factor), words)
+        yield invalid_text(path or "<nil>", _limit(factor), words)
     elif isinstance(number, int):
         if number % int(factor):
             yield _wrong_number(path, number, f"should be a multiple of {_limit(factor)}")
@@ -184,7 +184,7 @@ def _wrong(path: str, value: object, rule: str, errors: Errors) -> None:
     words = shown(value)
     if _is_full(errors, len(words) + len(rule) + 2 * len(path)):
         return
-    errors.append(invalid_value(path or "<nil>", words, f"{path} in body {rule}"))
+    errors.append(invalid_text(path or "<nil>", words, f"{path} in body {rule}"))
 
 
 def _wrong_type(path: str, wanted: str, found: str, errors: Errors) -> None:
@@ -374,7 +374,7 @@ def _check_object(node: TypeNode, value: object, path: str, errors: Errors, old:
         words = "in body is a forbidden property"
         for name in fields:
             if name not in node.fields:
-                _add(errors, invalid_value(path, shown(name), f"{prefix}{name} {words}"))
+                _add(errors, invalid_value(path, name, f"{prefix}{name} {words}"))
     missing = [name for name in rules.required if name not in fields]
     for name in missing:
         if _is_full(errors, len(prefix)):

@@ -1,8 +1,4 @@
-"""Options of work queues.
-
-Functions of the caller run under the queue's lock during an add. If they raise, the add must still take effect, so the
-error is logged and a default applies.
-"""
+"""Options of work queues; if functions of the caller raise, the error is logged and a default applies."""
 
 from __future__ import annotations
 

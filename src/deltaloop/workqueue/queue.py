@@ -1,13 +1,13 @@
 """Work queue on an event loop.
 
-**Threads.** All methods that are not async are thread-safe, also before a loop runs. An add takes effect before it
-returns. Workers are woken immediately by calls from the loop's thread, otherwise with ``call_soon_threadsafe``.
+**Threads.** All methods that are not async are thread-safe. An add takes effect before it returns. Workers are woken
+immediately by calls from the loop's thread, otherwise with ``call_soon_threadsafe``.
 
 **Event loop.** A queue belongs to the loop in which it is created, otherwise to the loop of the first awaiting call.
-Earlier adds keep their order and delays. After its loop is closed, a queue can be used on another one.
+After its loop is closed, a queue can be used on another one.
 
-**Cancellation.** A ``get`` that is canceled does not change the queue, and wakes the next worker if necessary. Use its
-``timeout`` instead of ``asyncio.wait_for``, which can drop a result on Python 3.11.
+**Cancellation.** A ``get`` that is canceled does not change the queue. Use its ``timeout`` instead of
+``asyncio.wait_for``, which can drop a result on Python 3.11.
 
 Source: client-go util/workqueue/queue.go.
 """
@@ -33,7 +33,7 @@ from deltaloop.workqueue.core.queue import QueueCore, QueueStatistics, Run
 from deltaloop.workqueue.errors import QueueShutDownError
 from deltaloop.workqueue.metrics import GuardedQueueMetrics, QueueMetrics
 from deltaloop.workqueue.options import QueueOptions, guarded_merge, new_order
-from deltaloop.workqueue.waiting_line import WaitingLine
+from deltaloop.workqueue.waiting_line import WaitingLine, WaitingTasks
 from deltaloop.workqueue.work import Work
 
 K = TypeVar("K", bound=Hashable)
@@ -83,7 +83,8 @@ class WorkQueue(Generic[K]):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._clock: Callable[[], float] = time.monotonic
         self._clock_ahead = 0.0
-        self._getters = WaitingLine()
+        self._line: WaitingTasks
+        self._line = self._getters = WaitingLine()
         self._drainers = WaitingLine()
         self._serving_soon = False
         self._unwaited = 0
@@ -108,7 +109,8 @@ class WorkQueue(Generic[K]):
     def _in_child(self, held: bool) -> None:
         """Detach from the parent's loop after a fork, and block the queue if another thread held its lock."""
         self._loop = None
-        self._getters, self._drainers = WaitingLine(), WaitingLine()
+        self._line = self._getters = WaitingLine()
+        self._drainers = WaitingLine()
         self._serving_soon = False
         self._metrics_timer = None
         if held:
@@ -145,7 +147,7 @@ class WorkQueue(Generic[K]):
             outcome = core.add(item, now, trigger=trigger, priority=priority)
         if self._metrics is not None:
             self._changed()
-        elif outcome is _QUEUED and self._getters.asleep:
+        elif outcome is _QUEUED and self._line.asleep:
             self._grew()
 
     def done(self, item: K) -> None:
@@ -164,7 +166,7 @@ class WorkQueue(Generic[K]):
             again, ends_are_told = self._core.done(item, self._now()), self._core.ends_are_told
         if ends_are_told:
             self._changed()
-        elif again and self._getters.asleep:
+        elif again and self._line.asleep:
             self._grew()
 
     def shut_down(self) -> None:
@@ -190,7 +192,6 @@ class WorkQueue(Generic[K]):
         return self._core.shutting_down
 
     def __len__(self) -> int:
-        """Return the number of items that workers can take now."""
         return len(self._core)
 
     def processing(self) -> tuple[RunningItem[K], ...]:
@@ -325,6 +326,21 @@ class WorkQueue(Generic[K]):
             raise QueueShutDownError(self._name)
         return run
 
+    def _serve_slots(self, slots: WaitingTasks | None) -> None:
+        """Wake ``slots`` instead of tasks in ``get``, until None is given."""
+        self._bind()
+        self._line = self._getters if slots is None else slots
+        self._serve()
+
+    def _take_claimed(self) -> Run[K] | None:
+        """Take an item for a slot."""
+        with self._lock:
+            run = self._core.get(self._clock() + self._clock_ahead)
+        if self._metrics is not None:
+            self._tell_metrics()
+            self._watch_runs()
+        return run
+
     def _finish(self, run: Run[K], ending: Ending) -> Finished:
         try:
             with self._lock:
@@ -337,7 +353,7 @@ class WorkQueue(Generic[K]):
             raise
         if ends_are_told or finished is not FINISHED:
             self._changed()
-        elif run.again and self._getters.asleep:
+        elif run.again and self._line.asleep:
             self._grew()
         if finished is not FINISHED or logger.isEnabledFor(logging.DEBUG):
             self._log_end(run, finished)
@@ -388,7 +404,8 @@ class WorkQueue(Generic[K]):
             self._loop = loop
             self._clock = clock_of(loop)
             self._clock_ahead = now - loop.time()
-            self._getters, self._drainers = WaitingLine(), WaitingLine()
+            self._line = self._getters = WaitingLine()
+            self._drainers = WaitingLine()
             self._serving_soon = False
             self._metrics_timer = None
         self._bound()
@@ -403,7 +420,7 @@ class WorkQueue(Generic[K]):
         except RuntimeError:
             here = False
         if here:
-            self._getters.wake(len(self._core))
+            self._line.wake(len(self._core))
         else:
             self._changed()
 
@@ -433,9 +450,9 @@ class WorkQueue(Generic[K]):
             self._serving_soon = False
             ready, ended, drain_over = len(self._core), self._core.ended, self._core.drain_over
         if ended:
-            self._getters.wake_all()
+            self._line.wake_all()
         else:
-            self._getters.wake(ready)
+            self._line.wake(ready)
         if drain_over:
             self._drainers.wake_all()
         self._watch_runs()

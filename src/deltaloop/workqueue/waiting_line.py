@@ -1,7 +1,7 @@
 """Tasks that wait, woken in order of arrival.
 
-A woken task has a claim but no item: the item stays queued until the task runs. So canceling the task loses nothing,
-and the owner of the line wakes the next one. Use all methods in the event loop's thread.
+A woken task has a claim but no item: the item stays queued until the task runs, so canceling the task loses nothing.
+Use all methods in the event loop's thread.
 """
 
 from __future__ import annotations
@@ -9,7 +9,21 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextlib import suppress
-from typing import Final, final
+from typing import Any, Protocol, final
+
+
+class WaitingTasks(Protocol):
+    """Tasks that a queue wakes; ``asleep`` is truthy if there are any."""
+
+    asleep: Any
+
+    def wake(self, claims: int) -> None:
+        """Wake tasks until ``claims`` tasks are awake, including those woken earlier."""
+        ...
+
+    def wake_all(self) -> None:
+        """Wake all tasks, because the queue has ended."""
+        ...
 
 
 @final
@@ -19,7 +33,7 @@ class WaitingLine:
     __slots__ = ("asleep", "woken")
 
     def __init__(self) -> None:
-        self.asleep: Final[deque[asyncio.Future[None]]] = deque()
+        self.asleep: deque[asyncio.Future[None]] = deque()
         self.woken: int = 0
 
     def __len__(self) -> int:
@@ -34,7 +48,6 @@ class WaitingLine:
                 self.woken += 1
 
     def wake_all(self) -> None:
-        """Wake all tasks."""
         self.wake(len(self))
 
     def join(self, loop: asyncio.AbstractEventLoop, *, first: bool = False) -> asyncio.Future[None]:
@@ -47,11 +60,7 @@ class WaitingLine:
         return future
 
     async def turn(self, future: asyncio.Future[None]) -> None:
-        """Wait for the turn of a future of ``join``.
-
-        A canceled wait leaves the line. If the task had been woken, its claim is free again, so the caller must always
-        call ``wake`` afterwards.
-        """
+        """Wait for the turn of a future of ``join``; then, also after a cancellation, call ``wake``."""
         try:
             await future
         finally:

@@ -29,6 +29,7 @@ from deltaloop.client import Headers, StreamResponse
 from deltaloop.client.core.accept import list_accept, watch_accept
 from deltaloop.client.verbs.resource_list import UnreadableItemsError
 from deltaloop.errors import RequestTimeoutError, StreamEndedError, TransportError
+from tests.having import having
 
 EVENT = b'{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"8"}}}\n'
 LIST = b'{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}}]}'
@@ -207,7 +208,7 @@ async def test_the_time_limit_may_be_chosen_and_is_told() -> None:
         assert str(caught.value) == "GET /api/v1/configmaps: theirs: no answer within 2.5 s"
         assert (caught.value.method, caught.value.path) == ("GET", "/api/v1/configmaps")
     for wrong in (0.0, -1.0):
-        with pytest.raises(ValueError, match=r"^AdaptedClient\.request_timeout is "):
+        with pytest.raises(ValueError, check=having(argument="AdaptedClient.request_timeout")):
             AdaptedClient(Foreign(), name="theirs", packages=frozenset(), request_timeout=wrong)
 
 
@@ -282,7 +283,7 @@ async def test_of_a_refusal_a_beginning_is_read() -> None:
     with pytest.raises(ExpiredError) as caught:
         await adapted.list(kinds.CONFIG_MAP)
     assert caught.value.status.message == message
-    with pytest.raises(ServiceUnavailableError, match=r"GET /api/v1/configmaps: the server answered 503.*busy"):
+    with pytest.raises(ServiceUnavailableError, match=r"GET /api/v1/configmaps: .*503.*busy"):
         await adapted.list(kinds.CONFIG_MAP)
 
 

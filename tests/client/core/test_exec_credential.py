@@ -26,6 +26,7 @@ from deltaloop.client.core.exec_credential import (
     stderr_shown,
 )
 from deltaloop.errors import ConfigError, CredentialsError
+from tests.having import having
 from tests.nightly import examples
 
 PLUGIN = ExecPlugin(command="login", install_hint="brew install\nlogin")
@@ -99,26 +100,26 @@ def test_standard_input_is_given_when_allowed_and_a_terminal(
 
 def test_a_person_is_needed_and_nobody_is_there() -> None:
     plugin = ExecPlugin(command="x", interactive_mode=InteractiveMode.ALWAYS)
-    with pytest.raises(CredentialsError, match=r"exec plugin 'x': it must talk to a person .*; run this in a terminal"):
+    with pytest.raises(CredentialsError, match="interactiveMode"):
         plugin_call(plugin, {}, is_terminal=False)
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"command": ""}, "exec has no command"),
-        ({"command": "a\0b"}, "exec: command has a character"),
-        ({"args": ("ok", "\ud800")}, "exec: args has a character"),
-        ({"env": (("A=B", SecretText("x")),)}, "exec: env has a name or value"),
-        ({"env": (("A", SecretText("planted\0")),)}, "exec: env has a name or value"),
-        ({"api_version": "client.authentication.k8s.io/v1alpha1"}, "exec has an apiVersion .*; write"),
+        ({"command": ""}, "exec.command"),
+        ({"command": "a\0b"}, "exec.command"),
+        ({"args": ("ok", "\ud800")}, "exec.args"),
+        ({"env": (("A=B", SecretText("x")),)}, "exec.env"),
+        ({"env": (("A", SecretText("planted\0")),)}, "exec.env"),
+        ({"api_version": "client.authentication.k8s.io/v1alpha1"}, "exec.apiVersion"),
     ],
 )
 def test_what_cannot_be_run(fields: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message) as caught:
+    with pytest.raises(ConfigError, check=having(argument=message)) as caught:
         ExecPlugin(**{**ANY_COMMAND, **fields})
     assert "planted" not in str(caught.value)
-    with pytest.raises(ValueError, match="timeout"):
+    with pytest.raises(ValueError, check=having(argument="ExecPlugin.timeout")):
         ExecPlugin(command="x", timeout=0.0)
 
 
@@ -146,7 +147,7 @@ def test_a_certificate_alone_and_with_a_token() -> None:
 def test_the_version_must_be_the_one_that_was_asked_for() -> None:
     beta = ExecPlugin(command="login", api_version=V1BETA1)
     assert answer(printed(V1BETA1, token="t"), beta).credential == bearer("t")
-    assert "is not an ExecCredential of client.authentication.k8s.io/v1," in failed(
+    assert "ExecCredential of client.authentication.k8s.io/v1," in failed(
         PluginOutcome(output=printed(V1BETA1, token="planted"))
     )
 
@@ -154,45 +155,45 @@ def test_the_version_must_be_the_one_that_was_asked_for() -> None:
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        (b"", "not an ExecCredential in JSON"),
-        (b"planted", "not an ExecCredential in JSON"),
-        (b"\xff\xfe", "not an ExecCredential in JSON"),
-        (printed(token="planted") + b"planted", "not an ExecCredential in JSON"),
-        (printed(token=5), "not an ExecCredential in JSON"),
-        (b'{"kind": "planted"}', "is not an ExecCredential of"),
-        (printed(token="planted").replace(b"ExecCredential", b"TokenReview"), "is not an ExecCredential of"),
-        (msgspec.json.encode({"kind": "ExecCredential", "apiVersion": V1}), "has no status"),
-        (printed(), "neither a token nor a client certificate"),
-        (printed(token=""), "neither a token nor"),
-        (printed(clientCertificateData="planted"), "only one of client certificate and client key"),
-        (printed(clientKeyData="planted", token="t"), "only one of client certificate and client key"),
-        (printed(token="planted\r\nX: y"), "has a line break"),
-        (printed(token="planted\x7f"), "another control character"),
-        (printed(token="t", expirationTimestamp="planted"), "not an RFC 3339 time"),
-        (printed(clientCertificateData="pläntéd", clientKeyData="k"), "are not PEM"),
+        (b"", "JSON"),
+        (b"planted", "JSON"),
+        (b"\xff\xfe", "JSON"),
+        (printed(token="planted") + b"planted", "JSON"),
+        (printed(token=5), "JSON"),
+        (b'{"kind": "planted"}', "ExecCredential of"),
+        (printed(token="planted").replace(b"ExecCredential", b"TokenReview"), "ExecCredential of"),
+        (msgspec.json.encode({"kind": "ExecCredential", "apiVersion": V1}), "status"),
+        (printed(), "token"),
+        (printed(token=""), "token"),
+        (printed(clientCertificateData="planted"), "client certificate and client key"),
+        (printed(clientKeyData="planted", token="t"), "client certificate and client key"),
+        (printed(token="planted\r\nX: y"), "control character"),
+        (printed(token="planted\x7f"), "control character"),
+        (printed(token="t", expirationTimestamp="planted"), "expirationTimestamp"),
+        (printed(clientCertificateData="pläntéd", clientKeyData="k"), "PEM"),
     ],
 )
 def test_answers_that_are_none(output: bytes, message: str) -> None:
     shown = failed(PluginOutcome(output=output))
     assert message in shown
-    assert "run it by hand" in shown
+    assert "Run the plugin manually" in shown
 
 
 @pytest.mark.parametrize(
     ("outcome", "message"),
     [
-        (PluginOutcome(end=PluginEnd.NOT_FOUND), "it is not there; brew install login"),
+        (PluginOutcome(end=PluginEnd.NOT_FOUND), "brew install login"),
         (
             PluginOutcome(end=PluginEnd.NOT_STARTED, reason="Permission denied"),
-            "cannot be started: Permission denied; s",
+            "Permission denied",
         ),
         (
             PluginOutcome(end=PluginEnd.TIMED_OUT, output=b"planted"),
-            "no answer within 60 s and was ended; run it by hand",
+            "60 s",
         ),
-        (PluginOutcome(end=PluginEnd.TOO_MUCH, output=b"planted"), "printed far more than an ExecCredential"),
-        (PluginOutcome(code=3, stderr="log in\nfirst"), "exit code 3; run it .*; it said: log in first"),
-        (PluginOutcome(code=-9), "ended by signal 9"),
+        (PluginOutcome(end=PluginEnd.TOO_MUCH, output=b"planted"), "too large"),
+        (PluginOutcome(code=3, stderr="log in\nfirst"), "exit code 3.*: log in first"),
+        (PluginOutcome(code=-9), "signal 9"),
     ],
 )
 def test_runs_that_failed(outcome: PluginOutcome, message: str) -> None:
@@ -201,7 +202,7 @@ def test_runs_that_failed(outcome: PluginOutcome, message: str) -> None:
 
 def test_without_a_hint_the_cure_is_ours() -> None:
     shown = failed(PluginOutcome(end=PluginEnd.NOT_FOUND), ExecPlugin(command="login"))
-    assert "install it, or correct exec.command" in shown
+    assert "exec.command" in shown
 
 
 def test_standard_error_is_shown_without_secrets() -> None:

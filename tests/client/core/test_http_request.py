@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.client.core.http_request import header_lines, target
+from tests.having import having
 
 UNICODE = st.text(st.characters(exclude_categories=["Cs"]), max_size=90)
 
@@ -27,13 +28,13 @@ def test_what_need_not_be_quoted_is_left() -> None:
 
 @pytest.mark.parametrize("path", ["/a b", "/a\r\nX: y", "/a#b", "/ä", "/a\x00", "/a\x7f", "/\udcff"])
 def test_a_path_that_is_not_quoted_is_refused(path: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="is not quoted"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="path")):
         target(path, {})
 
 
 def test_a_query_with_half_a_character_is_refused_and_not_sent_without_it() -> None:
     for query in ({"x": "app=\ud800"}, {"\udfff": "app"}):
-        with pytest.raises(InvalidArgumentError, match="lone surrogate"):
+        with pytest.raises(InvalidArgumentError, check=having(argument=f"query parameter {next(iter(query))!r}")):
             target("/x", query)
 
 
@@ -47,6 +48,6 @@ def test_headers_are_lines() -> None:
     [("A", "b\r\nC: d"), ("A", "b\nC"), ("A", "\x00"), ("A:", "b"), ("A b", "c"), ("", "b"), ("Ä", "b")],
 )
 def test_what_would_be_more_than_one_line_is_refused_without_its_value(name: str, value: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="cannot be sent") as caught:
+    with pytest.raises(InvalidArgumentError, check=having(argument=f"header {name!r}")) as caught:
         header_lines([("Ok", "ok"), (name, value)])
     assert len(value) < 2 or value not in str(caught.value)

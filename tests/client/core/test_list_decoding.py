@@ -60,15 +60,15 @@ def test_an_empty_list(items: bytes) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"<html>log in</html>", "is not JSON; is a proxy or a login page in the way"),
-        (b"", "is not JSON"),
-        (b'{"items":[{"metadata":{}}', "is not JSON"),
-        (b'{"kind":"Pod","metadata":{"name":"s3cret"}}', "is not a list: it has no items"),
-        (b"[]", "is not a list"),
-        (b'{"items":{}}', "is not a list"),
-        (b'{"items":[{"metadata":{"name":"a"}},{"kind":"s3cret"}]}', "item 1 of a list of v1/Pod: .*no metadata"),
+        (b"<html>log in</html>", "JSON"),
+        (b"", "JSON"),
+        (b'{"items":[{"metadata":{}}', "JSON"),
+        (b'{"kind":"Pod","metadata":{"name":"s3cret"}}', "items"),
+        (b"[]", "v1/Pod"),
+        (b'{"items":{}}', "v1/Pod"),
+        (b'{"items":[{"metadata":{"name":"a"}},{"kind":"s3cret"}]}', "item 1 .*v1/Pod: .*metadata"),
         (b'{"items":["s3cret"]}', "item 0"),
-        (b'{"items":[],"metadata":{"continue":"\xff"}}', "is not"),
+        (b'{"items":[],"metadata":{"continue":"\xff"}}', "UTF-8|utf-8"),
     ],
 )
 def test_what_is_no_list_is_said_without_its_data(body: bytes, message: str) -> None:
@@ -96,7 +96,7 @@ def test_items_that_cannot_be_read_do_not_cost_the_others(slice_size: int, repea
         splitter.feed(body[start : start + slice_size])
     finishes: list[Callable[[], object]] = [lambda: decode_list(kinds.POD, body), splitter.finish]
     for finish in finishes:
-        with pytest.raises(UnreadableItemsError, match=r"item 1 of a list of v1/Pod: .*no metadata") as caught:
+        with pytest.raises(UnreadableItemsError, match=r"item 1 .*v1/Pod: .*metadata") as caught:
             finish()
         page = caught.value.page
         assert [item.name for item in page] == ["a", "b"] * repeat
@@ -105,7 +105,7 @@ def test_items_that_cannot_be_read_do_not_cost_the_others(slice_size: int, repea
             str(index) for index in range(4 * repeat) if index % 2
         ]
         assert "s3cret" not in f"{caught.value} {page.unreadable}"
-        assert str(caught.value).endswith(f"(and {2 * repeat - 1} more such items)")
+        assert str(caught.value).endswith(f"(and {2 * repeat - 1} more items)")
 
 
 def test_an_item_that_cannot_be_read_says_which_it_is_where_it_can() -> None:

@@ -130,11 +130,11 @@ def test_indented_json_is_collected() -> None:
 
 def test_an_item_that_is_no_object_is_named() -> None:
     body = b'{"items":[' + b'{"metadata":{"name":"a"}},' * 30 + b'{"metadata":"s3cret"},' + b'{"metadata":{}},' * 30
-    with pytest.raises(MalformedObjectError, match="item 30 of a list of v1/Pod") as caught:
+    with pytest.raises(MalformedObjectError, match=r"item 30 .*v1/Pod") as caught:
         split(body + b'{"metadata":{}}]}', [40])
     assert "s3cret" not in str(caught.value)
     late = b'{"items":[' + b'{"metadata":{"name":"a"}},' * 30 + b'{"kind":"s3cret"}]}'
-    with pytest.raises(MalformedObjectError, match="item 30 of a list of v1/Pod"):
+    with pytest.raises(MalformedObjectError, match=r"item 30 .*v1/Pod"):
         split(late, [40])
 
 

@@ -9,6 +9,7 @@ from deltaloop.api import kinds
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource
 from deltaloop.client.core.object_encoding import encode_object
+from tests.having import having
 
 
 class Meta(msgspec.Struct, rename="camel"):
@@ -62,25 +63,23 @@ def test_what_the_object_says_itself_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("obj", "message"),
+    ("obj", "path"),
     [
-        ({}, "has no metadata"),
-        ({"metadata": "x"}, "has no metadata"),
-        ({"metadata": {"name": 5}}, "must be text"),
-        ({"metadata": {"name": "a", "namespace": 5}}, "must be text"),
-        ({"metadata": {"name": "a"}, "spec": object()}, "type object is not JSON"),
-        (5, "a int is not a v1/Pod object"),
-        (object(), "cannot be written as JSON"),
+        ({}, "metadata"),
+        ({"metadata": "x"}, "metadata"),
+        ({"metadata": {"name": 5}}, "metadata.name"),
+        ({"metadata": {"name": "a", "namespace": 5}}, "metadata.name"),
+        ({"metadata": {"name": "a"}, "spec": object()}, "spec"),
+        (5, ""),
+        (object(), ""),
     ],
 )
-def test_what_is_no_object(obj: object, message: str) -> None:
-    with pytest.raises(MalformedObjectError, match=message):
+def test_invalid_object_is_rejected_with_the_path(obj: object, path: str) -> None:
+    with pytest.raises(MalformedObjectError, check=having(path=path, given=True)):
         encode_object(kinds.POD, obj)
 
 
 def test_the_path_of_what_json_cannot_say_is_named() -> None:
     for obj in ({"metadata": {"name": "a"}, "spec": {"x": [{"y": float("nan")}]}}, Typed(Meta("a"), float("inf"))):  # type: ignore[arg-type]
-        with pytest.raises(
-            MalformedObjectError, match=r"the v1/Pod object .* at (spec\.x\[0\]\.y|dnsPolicy): a number"
-        ):
+        with pytest.raises(MalformedObjectError, match=r" (spec\.x\[0\]\.y|dnsPolicy): "):
             encode_object(kinds.POD, obj)

@@ -76,12 +76,12 @@ def test_how_the_client_proves_itself_is_up_to_the_issuer(methods: list[str], in
 @pytest.mark.parametrize(
     ("status", "body", "message"),
     [
-        (404, b"planted", "was answered with 404; correct idp-issuer-url"),
-        (200, b"planted", "names no token endpoint with https"),
-        (200, b"{}", "names no token endpoint"),
-        (200, b'{"token_endpoint": 5}', "names no token endpoint"),
-        (200, b'{"token_endpoint": "http://planted"}', "names no token endpoint with https"),
-        (200, b"\xff", "names no token endpoint"),
+        (404, b"planted", "404.*idp-issuer-url"),
+        (200, b"planted", "https.*idp-issuer-url"),
+        (200, b"{}", "idp-issuer-url"),
+        (200, b'{"token_endpoint": 5}', "idp-issuer-url"),
+        (200, b'{"token_endpoint": "http://planted"}', "https.*idp-issuer-url"),
+        (200, b"\xff", "idp-issuer-url"),
     ],
 )
 def test_discovery_that_is_none(status: int, body: bytes, message: str) -> None:
@@ -124,16 +124,16 @@ def test_refreshed() -> None:
 @pytest.mark.parametrize(
     ("status", "body", "message"),
     [
-        (400, b'{"error": "invalid_grant", "error_description": "planted"}', "refresh token any more .*; log in again"),
-        (401, b'{"error": "invalid_client"}', "does not accept this client .*; correct client-id and client-secret"),
-        (400, b'{"error": "invalid_scope"}', r"refused \(400, invalid_scope\); log in again"),
-        (400, b'{"error": "Planted! secret"}', r"refused \(400\)"),
-        (503, b"planted", r"refused \(503\)"),
-        (302, b"", r"refused \(302\)"),
-        (200, b"planted", "did not answer with tokens"),
-        (200, b'{"access_token": "planted"}', "no id token for the refresh token; .*scope 'openid'"),
-        (200, b'{"id_token": "planted\\r\\nx"}', "no id token"),
-        (200, b'{"id_token": 5}', "did not answer with tokens"),
+        (400, b'{"error": "invalid_grant", "error_description": "planted"}', "invalid_grant"),
+        (401, b'{"error": "invalid_client"}', "invalid_client.*client-id and client-secret"),
+        (400, b'{"error": "invalid_scope"}', "400, invalid_scope"),
+        (400, b'{"error": "Planted! secret"}', "400"),
+        (503, b"planted", "503"),
+        (302, b"", "302"),
+        (200, b"planted", "tokens"),
+        (200, b'{"access_token": "planted"}', "ID token.*'openid'"),
+        (200, b'{"id_token": "planted\\r\\nx"}', "ID token"),
+        (200, b'{"id_token": 5}', "tokens"),
     ],
 )
 def test_a_refresh_that_failed(status: int, body: bytes, message: str) -> None:

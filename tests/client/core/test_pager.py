@@ -18,6 +18,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.status import ApiError, ExpiredError, GoneError, Status
 from deltaloop.client.core.pager import Pager
 from deltaloop.client.verbs.resource_list import ResourceList
+from tests.having import having
 
 EXPIRED = ExpiredError(Status(code=410, reason="Expired", message="too old"))
 
@@ -162,7 +163,7 @@ def test_the_full_list_is_asked_for_once() -> None:
 def test_a_token_that_leads_to_itself_is_an_error() -> None:
     pager = Pager[int](ListOptions(), page_size=1)
     pager.saw(ResourceList(items=(1,), continue_="same"))
-    with pytest.raises(MalformedObjectError, match="never ends"):
+    with pytest.raises(MalformedObjectError, match="continue token"):
         pager.saw(ResourceList(items=(1,), continue_="same"))
 
 
@@ -172,7 +173,7 @@ def test_a_list_that_never_ends_is_an_error(collect: bool, tokens: int) -> None:
     pager = Pager[Resource](ListOptions(), page_size=1, collect=collect)
     items = (Resource.from_dict({"metadata": {"name": "a"}}),) if collect else ()
     pages = [ResourceList(items=items, continue_=f"token {number % tokens}") for number in range(1_000)]
-    with pytest.raises(MalformedObjectError, match="never ends"):
+    with pytest.raises(MalformedObjectError, match="continue token"):
         collections.deque(map(pager.saw, pages), maxlen=0)
     assert pager.pages == (200 if tokens > 2 else 3)
 
@@ -188,14 +189,14 @@ def test_a_list_of_many_pages_is_read_to_its_end() -> None:
 
 def test_illegal_calls_are_refused() -> None:
     pager = Pager[int](ListOptions(), page_size=1)
-    with pytest.raises(RuntimeError, match="not complete"):
+    with pytest.raises(RuntimeError):
         pager.result()
     pager.saw(ResourceList(items=(1,)))
-    with pytest.raises(RuntimeError, match="complete"):
+    with pytest.raises(RuntimeError):
         pager.saw(ResourceList(items=(1,)))
-    with pytest.raises(RuntimeError, match="complete"):
+    with pytest.raises(RuntimeError):
         pager.failed(EXPIRED)
-    with pytest.raises(ValueError, match="page_size is -1"):
+    with pytest.raises(ValueError, check=having(argument="page_size")):
         Pager[int](ListOptions(), page_size=-1)
 
 

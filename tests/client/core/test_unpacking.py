@@ -33,7 +33,7 @@ def test_what_went_in_comes_out_however_it_is_cut(data: bytes, cuts: list[int], 
     assert unpacked("gzip", cut(members, cuts), limit=len(data)) == data
     assert unpacked("", cut(data, cuts), limit=len(data)) == data
     if data:
-        with pytest.raises(TooLargeError, match=f"more than {len(data) - 1} bytes"):
+        with pytest.raises(TooLargeError, match=f"{len(data) - 1} bytes"):
             unpacked("identity", cut(data, cuts), limit=len(data) - 1)
         with pytest.raises(TooLargeError):
             unpacked("x-gzip", cut(members, cuts), limit=len(data) - 1)
@@ -45,14 +45,14 @@ def test_one_slice_comes_out_in_pieces_and_stops_at_the_limit() -> None:
     unpacker = Unpacker("gzip", limit=5 * MIB)
     pieces = unpacker.feed(bomb)
     assert [len(piece) for piece in islice(pieces, 5)] == [PIECE] * 5
-    with pytest.raises(TooLargeError, match="more than 5242880 bytes"):
+    with pytest.raises(TooLargeError, match="5242880 bytes"):
         next(pieces)
 
 
 def test_what_unpacks_to_far_more_than_data_does_is_refused() -> None:
     pieces = Unpacker("gzip", limit=None).feed(gzip.compress(bytes(65 * MIB)))
     assert sum(len(piece) for piece in islice(pieces, 64)) == 64 * MIB
-    with pytest.raises(TooLargeError, match=f"more than {MOST_RATIO} times its size"):
+    with pytest.raises(TooLargeError, match=f"{MOST_RATIO} times"):
         next(pieces)
 
 
@@ -64,22 +64,22 @@ def test_all_of_a_piece_comes_out_although_no_more_comes_in() -> None:
 
 def test_many_packed_parts_are_refused() -> None:
     """Each would cost a copy of all that follows."""
-    with pytest.raises(UnpackingError, match="more than 16 packed parts"):
+    with pytest.raises(UnpackingError, match="16"):
         unpacked("gzip", [gzip.compress(b"") * 100])
     assert unpacked("gzip", [gzip.compress(b"a") * 16]) == b"a" * 16
 
 
 @pytest.mark.parametrize("encoding", ["deflate", "br", "zstd", "gzip, gzip", "compress"])
 def test_what_was_not_asked_for_is_refused(encoding: str) -> None:
-    with pytest.raises(UnpackingError, match="not asked for"):
+    with pytest.raises(UnpackingError):
         Unpacker(encoding, limit=None)
 
 
 def test_what_is_cut_short_or_no_gzip_is_refused() -> None:
     packed = gzip.compress(b"some data")
-    with pytest.raises(UnpackingError, match="ended before"):
+    with pytest.raises(UnpackingError):
         unpacked("gzip", [packed[:-1]])
     for wrong in (b"plain text", zlib.compress(b"data"), packed[:-5] + b"\0" + packed[-4:]):
-        with pytest.raises(UnpackingError, match="cannot be unpacked"):
+        with pytest.raises(UnpackingError):
             unpacked("gzip", [wrong])
     assert unpacked("gzip", []) == b""

@@ -90,12 +90,12 @@ def test_a_condition_of_an_older_generation_does_not_count(status: Any, generati
         (
             ready(),
             with_condition(type="Ready", status="True", observedGeneration=1),
-            "its condition Ready is True, of an older generation of the object",
+            "its condition Ready is True, for an older generation of the object",
         ),
         (field_value("data.password", "x"), None, "it has no data.password"),
         (field_value("status.phase", "x"), {"phase": "s3cret"}, "it has another status.phase"),
-        (created(), None, "it is there as a"),
-        (deleted(), None, "it is there, and nobody has asked for its deletion"),
+        (created(), None, "it exists as a"),
+        (deleted(), None, "it exists and is not being deleted"),
     ],
 )
 def test_what_an_object_shows_instead_has_no_data(condition: Any, status: Any, text: str) -> None:
@@ -104,7 +104,7 @@ def test_what_an_object_shows_instead_has_no_data(condition: Any, status: Any, t
 
 def test_an_object_that_is_held() -> None:
     held = obj(deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["a/b", "c/d"])
-    assert deleted().shows(held) == "it is being deleted, held by 2 finalizers"
+    assert deleted().shows(held) == "it is being deleted and has 2 finalizers"
 
 
 def test_descriptions() -> None:
@@ -121,7 +121,7 @@ def test_descriptions() -> None:
         "creation",
         "condition Ready=True",
         "condition A=False",
-        "a certain value of a.b",
+        "a matching value of a.b",
         "condition B=True",
         "a value of a.b",
     ]

@@ -168,11 +168,11 @@ def test_other_objects_do_not_count() -> None:
 
 def test_last_seen() -> None:
     waiting = Waiting("a", ready())
-    assert waiting.last_seen() == "the server has not answered yet"
+    assert waiting.last_seen() == "the server has not responded yet"
     waiting.failed(refusal(503), now=0.0, random=0.0)
-    assert waiting.last_seen() == "the server has not answered yet; the last try failed with ServiceUnavailableError"
+    assert waiting.last_seen().endswith("; the last attempt failed with ServiceUnavailableError")
     waiting.saw_list([], "5", now=0.0, random=0.0)
-    assert waiting.last_seen() == "there is no such object"
+    assert waiting.last_seen() == "the object does not exist"
     waiting.saw_event(event(EventType.ADDED, pod(7, phase="s3cret")))
     assert waiting.last_seen() == "at resourceVersion 7 it has no condition Ready"
 
@@ -300,11 +300,11 @@ def test_waits_grow_to_ten_seconds_and_begin_again_after_an_event_or_a_list() ->
 def test_an_answer_wipes_out_the_failure_before_it() -> None:
     waiting = Waiting("a", RUNNING)
     waiting.failed(broken(), now=0.0, random=0.0)
-    assert waiting.last_seen() == "the server has not answered yet; the last try failed with TransportError"
+    assert waiting.last_seen() == "the server has not responded yet; the last attempt failed with TransportError"
     waiting.saw_list([], "9", now=0.0, random=0.0)
-    assert waiting.last_seen() == "there is no such object"
+    assert waiting.last_seen() == "the object does not exist"
     waiting.failed(broken(), now=0.0, random=0.0)
-    assert waiting.last_seen() == "there is no such object; the last try failed with TransportError"
+    assert waiting.last_seen() == "the object does not exist; the last attempt failed with TransportError"
     waiting.saw_event(event(EventType.MODIFIED, pod(12)))
     assert waiting.last_seen() == "at resourceVersion 12 it has another status.phase"
 
@@ -321,7 +321,7 @@ def test_a_bookmark_is_no_object_whatever_its_name() -> None:
     waiting.saw_list([], "9", now=0.0, random=0.0)
     waiting.saw_event(event(EventType.BOOKMARK, pod(12, phase="Running")))
     assert not waiting.done
-    assert waiting.last_seen() == "there is no such object"
+    assert waiting.last_seen() == "the object does not exist"
     waiting.saw_event(event(EventType.MODIFIED, pod(13, name="b", phase="Running")))
     assert not waiting.done
 

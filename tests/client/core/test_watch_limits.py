@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from deltaloop._internal.option_types import OptionTypeError
 from deltaloop.client.core.watch_limits import WatchLimitOptions, WatchLimits
+from tests.having import having
 
 OPTIONS = WatchLimitOptions()
 
@@ -23,7 +24,7 @@ def test_the_deadline_is_15_s_after_what_was_asked_for() -> None:
     assert limits.give_up_at() == 320.0
     limits.saw_bytes(310.0)
     assert limits.give_up_at() == 320.0
-    assert "did not end the watch within 15 s of the 300 s" in limits.reason(320.0)
+    assert "15 s after the requested 300 s" in limits.reason(320.0)
 
 
 def test_the_idle_limit_begins_with_the_first_bookmark() -> None:
@@ -34,7 +35,7 @@ def test_the_idle_limit_begins_with_the_first_bookmark() -> None:
     assert limits.give_up_at() == 100.0
     limits.saw_bytes(60.0)
     assert limits.give_up_at() == 150.0
-    assert "nothing came for 90 s" in limits.reason(150.0)
+    assert "90 s" in limits.reason(150.0)
 
 
 @given(
@@ -57,17 +58,17 @@ def test_against_the_plain_rule(timeout_seconds: int | None, steps: list[tuple[f
 
 @pytest.mark.parametrize("number", [0.0, -1.0, float("inf"), float("nan")])
 def test_limits_that_are_none_are_refused(number: float) -> None:
-    with pytest.raises(ValueError, match="idle_timeout"):
+    with pytest.raises(ValueError, check=having(argument="WatchLimitOptions.idle_timeout")):
         WatchLimitOptions(idle_timeout=number)
 
 
 @pytest.mark.parametrize("field", ["deadline_slack", "idle_timeout"])
 def test_each_limit_is_checked_by_its_name(field: str) -> None:
     wrong: dict[str, Any] = {field: 0.0}
-    with pytest.raises(ValueError, match=rf"WatchLimitOptions\.{field} "):
+    with pytest.raises(ValueError, check=having(argument=f"WatchLimitOptions.{field}")):
         WatchLimitOptions(**wrong)
     wrong = {field: "15"}
-    with pytest.raises(OptionTypeError, match=rf"WatchLimitOptions\.{field} is of type str"):
+    with pytest.raises(OptionTypeError, check=having(option=f"WatchLimitOptions.{field}")):
         WatchLimitOptions(**wrong)
 
 
@@ -79,5 +80,5 @@ def test_a_silence_before_the_deadline_is_named_as_one() -> None:
     limits = WatchLimits(WatchLimitOptions(), now=0.0, timeout_seconds=300)
     limits.saw_bookmark()
     assert limits.give_up_at() == 90.0
-    assert limits.reason(90.0) == "nothing came for 90 s although the server sends bookmarks"
-    assert limits.reason(315.0) == "the server did not end the watch within 15 s of the 300 s that it was asked for"
+    assert limits.reason(90.0) == "the server sent no event or bookmark for 90 s"
+    assert limits.reason(315.0) == "the server did not end the watch within 15 s after the requested 300 s"

@@ -105,8 +105,7 @@ async def test_a_new_refresh_token_is_used_from_then_on(caplog: pytest.LogCaptur
     body = issuer.transport.requests[-1].body
     assert body is not None
     assert parse_qs(body.decode())["refresh_token"] == ["planted-rotated"]
-    (warning,) = [record for record in logged(caplog) if record.levelno == logging.WARNING]
-    assert "the kubeconfig keeps the old one" in warning.getMessage()
+    assert [record.levelname for record in logged(caplog)].count("WARNING") == 1
 
 
 async def test_without_a_refresh_token_nobody_can_be_asked() -> None:
@@ -114,18 +113,18 @@ async def test_without_a_refresh_token_nobody_can_be_asked() -> None:
     assert await source.credential() == bearer(FIRST)
     assert await source.renew(bearer(FIRST)) is None
     await asyncio.sleep(3600.0)
-    with pytest.raises(CredentialsError, match="no refresh-token to get another one with; log in again"):
+    with pytest.raises(CredentialsError, match="refresh-token"):
         await source.credential()
 
 
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
-        ([json_answer({}, status=404)], "answered with 404; correct idp-issuer-url"),
-        ([json_answer({"token_endpoint": "https://[planted"})], "a token endpoint that is no address"),
-        ([json_answer({"token_endpoint": "https://me:planted@h/t"})], "a token endpoint that is no address"),
-        ([DISCOVERY, json_answer({"error": "invalid_grant", "x": "planted"}, status=400)], "log in again"),
-        ([TransportError("GET /x: nothing listens", method="GET", path="/x")], "nothing listens; see that it can be"),
+        ([json_answer({}, status=404)], "404.*idp-issuer-url"),
+        ([json_answer({"token_endpoint": "https://[planted"})], "/.well-known/openid-configuration"),
+        ([json_answer({"token_endpoint": "https://me:planted@h/t"})], "/.well-known/openid-configuration"),
+        ([DISCOVERY, json_answer({"error": "invalid_grant", "x": "planted"}, status=400)], "invalid_grant"),
+        ([TransportError("GET /x: nothing listens", method="GET", path="/x")], "nothing listens"),
     ],
 )
 async def test_what_can_go_wrong(
@@ -146,7 +145,7 @@ async def test_what_can_go_wrong(
 
 async def test_an_issuer_that_does_not_answer() -> None:
     source = Issuer(DISCOVERY, After(60.0, refreshed())).credentials(id_token="")
-    with pytest.raises(CredentialsError, match="no answer within 30 s"):
+    with pytest.raises(CredentialsError, match="30 s"):
         await source.credential()
     assert asyncio.get_running_loop().time() == 30.0
 
@@ -200,7 +199,7 @@ async def test_how_the_issuer_is_reached(authority: Authority, tmp_path: Path) -
 
 async def test_a_way_to_the_issuer_is_closed_when_it_fails() -> None:
     issuer = Issuer(TransportError("down", method="GET", path="/x"))
-    with pytest.raises(CredentialsError, match=r"down; see that it can be reached from here, and idp-cert") as caught:
+    with pytest.raises(CredentialsError, match=r"down.*idp-certificate-authority") as caught:
         await issuer.credentials(id_token="").credential()
     assert issuer.transport.closed
     assert caught.value.source == "OIDC issuer https://issuer.example/realm/"
@@ -210,7 +209,7 @@ async def test_a_way_to_the_issuer_is_closed_when_it_fails() -> None:
 async def test_without_a_refresh_token_a_refused_token_is_not_sent_again() -> None:
     source = Issuer().credentials(refresh_token="")
     assert await source.renew(bearer(FIRST)) is None
-    with pytest.raises(CredentialsError, match="log in again"):
+    with pytest.raises(CredentialsError, match="refresh-token"):
         await source.credential()
 
 

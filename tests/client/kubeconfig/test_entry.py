@@ -8,6 +8,7 @@ import pytest
 from deltaloop.client import load_kubeconfig
 from deltaloop.client.kubeconfig.entry import Entry
 from deltaloop.errors import ConfigError
+from tests.having import having
 
 
 def entry(value: Any, directory: Path = Path("/d")) -> Entry:
@@ -41,39 +42,39 @@ def test_what_is_there() -> None:
 
 
 WRONG: list[tuple[str, Any, str]] = [
-    ("text", 5, "x is a number where text is needed; put it in quotes"),
-    ("text", 5.5, "x is a number where text is needed"),
-    ("text", True, "x is not text; write one text there"),
-    ("text", ["planted"], "x is not text; write one text there"),
-    ("text", "\ud800planted", r"x has half a character \(a lone surrogate\) in it; write it anew"),
-    ("flag", "yes", "x is neither true nor false; write one of both, without quotes"),
-    ("flag", 1, "x is neither true nor false"),
-    ("flag", [], "x is neither true nor false"),
-    ("texts", "planted", "x is not a list; write its texts as a list"),
-    ("texts", ["a", 5], r"x\[1\] is a number"),
-    ("inner", "planted", "x is not a mapping; write its fields below it"),
-    ("inner", [], "x is not a mapping"),
-    ("inners", {}, "x is not a list; write its entries as a list"),
-    ("inners", [{}, "planted"], r"x\[1\] is not a mapping; write its fields by name"),
-    ("path", "planted\0", "x has a character that no path can have; correct the path"),
-    ("path", "pl\0anted", "x has a character that no path can have"),
-    ("file", "/missing", "x names /missing, which cannot be read: No such file or directory; correct the path"),
-    ("data", "YWJj!", "x is not base64; write the PEM file through `base64 -w0`, or name the file in x"),
-    ("data", "YWJj ZGVm", "x is not base64"),
-    ("data", "YWJ", "x is not base64"),
-    ("data", "YWJjä", "x is not base64"),
+    ("text", 5, "x"),
+    ("text", 5.5, "x"),
+    ("text", True, "x"),
+    ("text", ["planted"], "x"),
+    ("text", "\ud800planted", "x"),
+    ("flag", "yes", "x"),
+    ("flag", 1, "x"),
+    ("flag", [], "x"),
+    ("texts", "planted", "x"),
+    ("texts", ["a", 5], "x[1]"),
+    ("inner", "planted", "x"),
+    ("inner", [], "x"),
+    ("inners", {}, "x"),
+    ("inners", [{}, "planted"], "x[1]"),
+    ("path", "planted\0", "x"),
+    ("path", "pl\0anted", "x"),
+    ("file", "/missing", "x"),
+    ("data", "YWJj!", "x"),
+    ("data", "YWJj ZGVm", "x"),
+    ("data", "YWJ", "x"),
+    ("data", "YWJjä", "x"),
 ]
 
 
-@pytest.mark.parametrize(("read", "value", "message"), WRONG)
-def test_what_is_wrong_is_named_by_file_entry_and_field(read: str, value: Any, message: str) -> None:
-    with pytest.raises(ConfigError, match=f"^file: user 'u': {message}") as caught:
+@pytest.mark.parametrize(("read", "value", "argument"), WRONG)
+def test_what_is_wrong_is_named_by_file_entry_and_field(read: str, value: Any, argument: str) -> None:
+    with pytest.raises(ConfigError, check=having(argument=argument, where="file: user 'u'")) as caught:
         getattr(entry(value), read)("x")
     assert "planted" not in str(caught.value)
 
 
 def test_data_or_a_file_is_named_without_its_ending() -> None:
-    with pytest.raises(ConfigError, match=r"or name the file in client-key$"):
+    with pytest.raises(ConfigError, check=having(argument="client-key-data")):
         Entry("user 'u'", {"client-key-data": "!"}, "file", Path("/d")).data("client-key-data")
 
 

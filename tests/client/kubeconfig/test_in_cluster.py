@@ -9,6 +9,7 @@ from deltaloop.client.core.credential import bearer
 from deltaloop.client.kubeconfig.in_cluster import SERVICE_ACCOUNT, is_in_cluster
 from deltaloop.errors import ConfigError
 from tests.client.authority import Authority
+from tests.having import having
 
 ENVIRON = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
 
@@ -45,21 +46,21 @@ def test_without_namespace_it_is_default(service_account: Path) -> None:
 def test_outside_of_a_pod(service_account: Path, missing: str) -> None:
     environ = {name: value for name, value in ENVIRON.items() if name != missing}
     assert not is_in_cluster(environ, service_account=service_account)
-    with pytest.raises(ConfigError, match="not in a cluster: KUBERNETES_SERVICE_HOST and"):
+    with pytest.raises(ConfigError, check=having(argument="KUBERNETES_SERVICE_HOST")):
         load_in_cluster(environ, service_account=service_account)
 
 
 @pytest.mark.parametrize("missing", ["token", "ca.crt"])
 def test_a_missing_file(service_account: Path, missing: str) -> None:
     (service_account / missing).unlink()
-    with pytest.raises(ConfigError, match=missing):
+    with pytest.raises(ConfigError, check=having(argument=str(service_account / missing))):
         load_in_cluster(ENVIRON, service_account=service_account)
 
 
 def test_an_empty_token(service_account: Path) -> None:
     assert is_in_cluster(ENVIRON, service_account=service_account)
     (service_account / "token").write_text("\n")
-    with pytest.raises(ConfigError, match="token is empty"):
+    with pytest.raises(ConfigError, check=having(argument=str(service_account / "token"))):
         load_in_cluster(ENVIRON, service_account=service_account)
 
 
@@ -83,7 +84,7 @@ def test_the_environment_is_that_of_the_process(service_account: Path, monkeypat
 def test_an_empty_variable_is_none(service_account: Path, empty: str) -> None:
     environ = {**ENVIRON, empty: ""}
     assert not is_in_cluster(environ, service_account=service_account)
-    with pytest.raises(ConfigError, match="are not both set"):
+    with pytest.raises(ConfigError, check=having(argument="KUBERNETES_SERVICE_HOST")):
         load_in_cluster(environ, service_account=service_account)
 
 
@@ -102,7 +103,7 @@ def test_a_path_that_cannot_be_looked_at_is_no_pod() -> None:
 def test_an_authority_that_cannot_be_looked_at_is_missing(service_account: Path) -> None:
     (service_account / "ca.crt").unlink()
     (service_account / "ca.crt").symlink_to("x" * 300)
-    with pytest.raises(ConfigError, match=r"ca\.crt is missing; the server could not be recognized"):
+    with pytest.raises(ConfigError, check=having(argument=str(service_account / "ca.crt"))):
         load_in_cluster(ENVIRON, service_account=service_account)
 
 
@@ -110,8 +111,8 @@ def test_why_a_file_cannot_be_read(service_account: Path) -> None:
     (service_account / "namespace").write_bytes(b"\xff")
     assert load_in_cluster(ENVIRON, service_account=service_account).namespace == "default"
     (service_account / "token").write_bytes(b"\xff")
-    with pytest.raises(ConfigError, match="token cannot be read: not text"):
+    with pytest.raises(ConfigError, match=r"token .*UTF-8"):
         load_in_cluster(ENVIRON, service_account=service_account)
     (service_account / "token").unlink()
-    with pytest.raises(ConfigError, match="token cannot be read: No such file or directory"):
+    with pytest.raises(ConfigError, match=r"token .*No such file"):
         load_in_cluster(ENVIRON, service_account=service_account)

@@ -13,6 +13,7 @@ from deltaloop.client.kubeconfig.user import cluster_info
 from deltaloop.errors import ConfigError
 from tests.client.authority import Authority, base64_text
 from tests.client.fake_transport import logged
+from tests.having import having
 
 PLAIN = """
 apiVersion: v1
@@ -197,7 +198,7 @@ def test_finding_files(tmp_path: Path) -> None:
     assert find_kubeconfigs({"KUBECONFIG": ""}, home=home) == [default]
     named = os.pathsep.join([str(one), "", str(tmp_path / "missing"), str(two)])
     assert find_kubeconfigs({"KUBECONFIG": named}, home=home) == [one, two]
-    with pytest.raises(ConfigError, match=r"KUBECONFIG names .*missing, which does not exist"):
+    with pytest.raises(ConfigError, check=having(argument="KUBECONFIG")):
         find_kubeconfigs({"KUBECONFIG": str(tmp_path / "missing")}, home=home)
 
 
@@ -208,7 +209,7 @@ def test_a_user_without_a_home_directory(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(Path, "home", no_home)
     monkeypatch.setattr(Path, "expanduser", no_home)
     assert find_kubeconfigs({}) == []
-    with pytest.raises(ConfigError, match="there is no home directory for '~'"):
+    with pytest.raises(ConfigError, check=having(argument="kubeconfig ~/config")):
         load_kubeconfig("~/config")
 
 
@@ -221,58 +222,56 @@ def test_a_directory_that_cannot_be_looked_into(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"missing cannot be read: No such file"):
+    with pytest.raises(ConfigError, match=r"missing .*No such file"):
         load_kubeconfig(tmp_path / "missing")
-    with pytest.raises(ConfigError, match=r"cannot be read: Is a directory"):
+    with pytest.raises(ConfigError, match="Is a directory"):
         load_kubeconfig(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "argument"),
     [
-        ("", "is empty"),
-        ("# nothing\n", "is empty"),
-        ("- a\n- b\n", "is not a kubeconfig: a mapping"),
-        ("planted", "is not a kubeconfig"),
-        ("a: [planted\n", "is not valid YAML: line 2"),
-        ("\x00\x01", "is not valid YAML"),
-        ("kind: Pod\n", "is not a kubeconfig: its kind is not Config"),
-        ("kind: Config\n", "no current-context; choose one of the contexts: none at all"),
-        ("current-context: 5\n", "current-context is not text"),
-        ("clusters: {a: b}\n", "clusters is not a list"),
-        ("clusters: [planted]\n", r"clusters\[0\] is not a mapping"),
-        ("users: [{name: 5, user: {}}]\n", r"users\[0\] has a name that is not text"),
-        ("users: [{name: u, user: planted}]\n", r"users\[0\]: user of 'u' is not a mapping"),
-        (PLAIN.replace("current-context: here", ""), "choose one of the contexts: here, there, userless"),
+        ("", "kubeconfig {path}"),
+        ("# nothing\n", "kubeconfig {path}"),
+        ("- a\n- b\n", "kubeconfig {path}"),
+        ("planted", "kubeconfig {path}"),
+        ("a: [planted\n", ""),
+        ("\x00\x01", ""),
+        ("kind: Pod\n", "kind"),
+        ("kind: Config\n", "current-context"),
+        ("current-context: 5\n", "current-context"),
+        ("clusters: {a: b}\n", "clusters"),
+        ("clusters: [planted]\n", "clusters[0]"),
+        ("users: [{name: 5, user: {}}]\n", "users[0].name"),
+        ("users: [{name: u, user: planted}]\n", "users[0].user"),
+        (PLAIN.replace("current-context: here", ""), "current-context"),
         (
             PLAIN.replace("current-context: here", "current-context: gone"),
-            "current-context 'gone' is not there; choose",
+            "current-context",
         ),
         (
             PLAIN.replace("cluster: near,", "cluster: gone,"),
-            "names the cluster 'gone', which is not there; .*: far, near",
+            "cluster",
         ),
-        (PLAIN.replace("cluster: near,", ""), "context 'here' names no cluster"),
+        (PLAIN.replace("cluster: near,", ""), "cluster"),
         (
             PLAIN.replace("user: me,", "user: gone,"),
-            "names the user 'gone', which is not there; write one of the users: me, nobody",
+            "user",
         ),
-        (PLAIN.replace("server: https://near.example:6443/", "{}"), "cluster 'near' has no server"),
+        (PLAIN.replace("server: https://near.example:6443/", "{}"), "server"),
     ],
 )
-def test_files_that_are_wrong(tmp_path: Path, text: str, message: str) -> None:
+def test_files_that_are_wrong(tmp_path: Path, text: str, argument: str) -> None:
     path = tmp_path / "config"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=message) as caught:
+    with pytest.raises(ConfigError, check=having(argument=argument.format(path=path))) as caught:
         load_kubeconfig(path)
     assert str(path) in str(caught.value)
     assert "planted" not in str(caught.value)
 
 
 def test_a_wrong_context_lists_those_there_are(plain: Path) -> None:
-    with pytest.raises(
-        ConfigError, match="context 'gone' is not there; choose one of the contexts: here, there, userless"
-    ):
+    with pytest.raises(ConfigError, check=having(argument="context")):
         load_kubeconfig(plain, context="gone")
 
 
@@ -282,39 +281,39 @@ CERTIFICATE = base64_text(b"certificate")
 @pytest.mark.parametrize(
     ("cluster", "user", "message"),
     [
-        ({"server": 5}, {}, "server is a number where text is needed"),
-        ({"server": ["planted"]}, {}, "server is not text"),
-        ({"server": "ftp://h"}, {}, "the scheme 'ftp'; write server as http:// or https://"),
-        ({"server": "https://"}, {}, "server is not the address"),
-        ({"server": "https://h:99999"}, {}, "server is not a URL"),
-        ({"server": "https://h?planted"}, {}, "server is not the address"),
-        ({"server": "https://me:planted@h"}, {}, "has a user name or password in it"),
-        ({"proxy-url": "socks5://h"}, {}, "proxy-url has the scheme 'socks5'"),
-        ({"certificate-authority-data": "planted!"}, {}, "certificate-authority-data is not base64"),
+        ({"server": 5}, {}, "server"),
+        ({"server": ["planted"]}, {}, "server"),
+        ({"server": "ftp://h"}, {}, "server"),
+        ({"server": "https://"}, {}, "server"),
+        ({"server": "https://h:99999"}, {}, "server"),
+        ({"server": "https://h?planted"}, {}, "server"),
+        ({"server": "https://me:planted@h"}, {}, "server"),
+        ({"proxy-url": "socks5://h"}, {}, "proxy-url"),
+        ({"certificate-authority-data": "planted!"}, {}, "certificate-authority-data"),
         (
             {"certificate-authority": "/missing"},
             {},
-            "certificate-authority names /missing, which cannot be read: No su",
+            "certificate-authority",
         ),
         (
             {"insecure-skip-tls-verify": True, "certificate-authority-data": CERTIFICATE},
             {},
-            "insecure-skip-tls-verify together with a CA",
+            "insecure-skip-tls-verify",
         ),
-        ({"insecure-skip-tls-verify": "yes"}, {}, "insecure-skip-tls-verify is neither true nor false"),
-        ({}, {"token": 12345}, "token is a number"),
-        ({}, {"token": "planted\ntoken"}, "token has a line break"),
-        ({}, {"tokenFile": "/missing"}, "tokenFile names /missing, which cannot be read"),
-        ({}, {"token": "planted", "username": "me"}, "a token and a user name or password"),
-        ({}, {"client-certificate-data": CERTIFICATE}, "a client certificate without a client key"),
-        ({}, {"client-key-data": CERTIFICATE}, "a client key without a client certificate"),
-        ({}, {"client-key-data": "planted!"}, "client-key-data is not base64"),
-        ({}, {"client-key-data": base64_text(b"\xff")}, "client-key-data is not a PEM private key"),
-        ({}, {"client-key": "/missing"}, "client-key names /missing"),
+        ({"insecure-skip-tls-verify": "yes"}, {}, "insecure-skip-tls-verify"),
+        ({}, {"token": 12345}, "token"),
+        ({}, {"token": "planted\ntoken"}, "token"),
+        ({}, {"tokenFile": "/missing"}, "tokenFile"),
+        ({}, {"token": "planted", "username": "me"}, "token"),
+        ({}, {"client-certificate-data": CERTIFICATE}, "client-key[-data]"),
+        ({}, {"client-key-data": CERTIFICATE}, "client-certificate[-data]"),
+        ({}, {"client-key-data": "planted!"}, "client-key-data"),
+        ({}, {"client-key-data": base64_text(b"\xff")}, "client-key-data"),
+        ({}, {"client-key": "/missing"}, "client-key"),
     ],
 )
 def test_entries_that_are_wrong(cluster: dict[str, Any], user: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message) as caught:
+    with pytest.raises(ConfigError, check=having(argument=message)) as caught:
         load_kubeconfig(content(cluster, user))
     assert str(caught.value).startswith("kubeconfig (given as a mapping): ")
     assert "'c'" in str(caught.value) or "'u'" in str(caught.value)
@@ -326,7 +325,7 @@ def test_entries_that_are_wrong(cluster: dict[str, Any], user: dict[str, Any], m
 
 
 def test_text_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"user 'u': password has half a character .*; write it anew"):
+    with pytest.raises(ConfigError, check=having(argument="password")):
         load_kubeconfig(content(user={"username": "me", "password": "\ud800"}))
 
 
@@ -386,7 +385,7 @@ def test_what_a_plugin_is_told_about_the_cluster(tmp_path: Path, authority: Auth
 def test_what_is_fixed_goes_before_what_others_give(user: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
     assert isinstance(load_kubeconfig(content(user=user)).credentials, StaticToken | BasicAuth)
     (record,) = logged(caplog)
-    assert record.getMessage() == "exec or auth-provider is not used: the user has a token or a password, too"
+    assert record.getMessage() == "ignoring exec or auth-provider, because the user also has a token or password"
     assert (record.levelname, record.__dict__["user"]) == ("WARNING", "kubeconfig (given as a mapping): user 'u'")
 
 

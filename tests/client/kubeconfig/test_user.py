@@ -15,6 +15,7 @@ from deltaloop.client.kubeconfig.entry import Entry
 from deltaloop.client.kubeconfig.user import _issuer, _plugin, cluster_info, read_credentials, read_impersonation
 from deltaloop.errors import ConfigError
 from tests.client.authority import base64_text
+from tests.having import having
 
 BETA = "client.authentication.k8s.io/v1beta1"
 
@@ -86,7 +87,7 @@ def test_how_a_plugin_may_ask(version: str, mode: InteractiveMode) -> None:
 )
 def test_modes_that_are_none(version: str, mode: str | None, message: str) -> None:
     fields = {"apiVersion": version, "command": "login", "interactiveMode": mode}
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError, check=having(argument="interactiveMode")):
         _plugin(entry({"exec": fields}), CLUSTER)
 
 
@@ -144,28 +145,28 @@ def test_everything_about_an_issuer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "message"),
+    ("config", "argument"),
     [
-        ({}, "config has neither id-token nor refresh-token; log in"),
-        ({"id_token": "a\nb"}, "config: id-token has a line break in it; write it on one line"),
-        ({"id_token": "a", "idp_issuer_url": "http://i"}, "config: idp-issuer-url has the scheme 'http'; write idp-"),
+        ({}, "id-token"),
+        ({"id_token": "a\nb"}, "id-token"),
+        ({"id_token": "a", "idp_issuer_url": "http://i"}, "idp-issuer-url"),
     ],
 )
-def test_issuers_that_cannot_be_used(config: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=f"^file: user 'u': auth-provider: {message}"):
+def test_issuers_that_cannot_be_used(config: dict[str, Any], argument: str) -> None:
+    with pytest.raises(ConfigError, check=having(argument=argument, where="file: user 'u': auth-provider: config")):
         _issuer(oidc(**config))
 
 
 @pytest.mark.parametrize(("name", "cure"), [("gcp", "gke-gcloud-auth-plugin"), ("azure", "kubelogin")])
 def test_providers_that_are_no_more(name: str, cure: str) -> None:
-    with pytest.raises(ConfigError, match=f"is {name}, which kubectl does not know .*; use {cure} as exec plugin"):
+    with pytest.raises(ConfigError, check=having(argument="name")):
         _issuer(entry({"auth-provider": {"name": name}}))
 
 
 @pytest.mark.parametrize("way", [{"token": "planted"}, {"tokenFile": "planted"}])
 @pytest.mark.parametrize("other", [{"username": "me"}, {"password": "planted"}])
 def test_one_way_to_authenticate_only(way: dict[str, str], other: dict[str, str]) -> None:
-    with pytest.raises(ConfigError, match="a token and a user name or password; only one of both can be sent"):
+    with pytest.raises(ConfigError, check=having(argument="token")):
         read_credentials(entry({**way, **other}), CLUSTER)
 
 
@@ -177,13 +178,13 @@ async def test_a_token_serves_until_its_file_can_be_read(tmp_path: Path) -> None
     assert await source.credential() == bearer("planted")
     alone = read_credentials(entry({"tokenFile": "token"}, tmp_path), CLUSTER)
     assert alone is not None
-    with pytest.raises(ConfigError, match="cannot be read or is empty"):
+    with pytest.raises(ConfigError, check=having(argument="tokenFile")):
         await alone.credential()
 
 
 @pytest.mark.parametrize("username", ["me:", ":me", "m:e"])
 def test_a_colon_in_a_user_name(username: str) -> None:
-    with pytest.raises(ConfigError, match="username has a colon in it"):
+    with pytest.raises(ConfigError, check=having(argument="username")):
         read_credentials(entry({"username": username}), CLUSTER)
 
 
@@ -202,5 +203,5 @@ def test_whom_to_ask_as() -> None:
 
 @pytest.mark.parametrize("fields", [{"as-uid": "1"}, {"as-groups": ["g"]}, {"as-user-extra": {"k": ["v"]}}])
 def test_whom_to_ask_as_is_named(fields: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=r"^file: user 'u': .* without as"):
+    with pytest.raises(ConfigError, check=having(argument="as")):
         read_impersonation(entry(fields))

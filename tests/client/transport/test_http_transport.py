@@ -256,7 +256,7 @@ def test_what_is_no_http_is_named_without_what_came(answer: bytes) -> None:
     async def play() -> None:
         transport, peers = await served(say(answer))
         error = await failure(transport, HttpRequest(method="POST", path="/x", body=b"{}", timeout=5.0))
-        assert "what 127.0.0.1:8080 answers cannot be read as HTTP" in str(error)
+        assert "response of 127.0.0.1:8080 as HTTP" in str(error)
         assert (error.sent, error.cut, error.refused) == (True, False, False)
         assert "planted" not in f"{error!r} {error.__cause__!r}"
         await asyncio.sleep(0.1)
@@ -273,7 +273,7 @@ def test_closing_ends_what_is_under_way() -> None:
         await asyncio.sleep(1.0)
         await transport.close()
         for error in await asyncio.gather(*asked):
-            assert "without an answer" in str(error)
+            assert "127.0.0.1:8080 closed the connection" in str(error)
         assert "the client is closed" in str(await failure(transport))
         await asyncio.sleep(0.1)
         assert [peer.open for peer in peers] == [False] * 3

@@ -73,7 +73,7 @@ def test_a_deadline_ends_a_request_in_time(limit: float, begins: bytes) -> None:
         sender, peers = await opened(lambda peer: peer.transport.write(begins) if begins else None)
         await asyncio.sleep(3.25)
         began = asyncio.get_running_loop().time()
-        with pytest.raises(RequestTimeoutError, match=f"no answer from .* within {limit:g} s") as caught:
+        with pytest.raises(RequestTimeoutError, match=f"{limit:g} s") as caught:
             await sender.send("PUT", "/x", body=b"{}", timeout=limit)
         assert asyncio.get_running_loop().time() - began == pytest.approx(limit, abs=0.002)
         assert caught.value.sent
@@ -243,7 +243,7 @@ def test_a_response_that_is_too_large(trickles: bool) -> None:
 
     async def play() -> None:
         sender, peers = await opened(says)
-        with pytest.raises(ResponseTooLargeError, match="more than 1000000 bytes"):
+        with pytest.raises(ResponseTooLargeError, match="1000000 bytes"):
             await sender.send("GET", "/x")
         await asyncio.sleep(0.1)
         assert sent < 1_500_000

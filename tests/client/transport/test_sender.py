@@ -12,6 +12,7 @@ from deltaloop.client import ClientConfig, ClientOptions, Headers, HttpTransport
 from deltaloop.client.transport.sender import RequestSender
 from deltaloop.errors import RequestTimeoutError, StreamEndedError, TransportError
 from tests.client.fake_transport import After, FakeTransport, Pause, Stream, json_answer, logged, text_answer
+from tests.having import having
 
 OK = json_answer({"fine": True})
 BUSY = text_answer("Too many requests", status=429, headers=[("Retry-After", "3")])
@@ -46,7 +47,7 @@ async def test_a_query_that_is_no_unicode_is_refused_and_not_sent_without_it() -
     """A selector without its value selects more."""
     transport = FakeTransport(OK)
     nowhere = RequestSender(HttpTransport(ClientConfig(server="http://127.0.0.1:1")), default_timeout=5.0)
-    with pytest.raises(InvalidArgumentError, match="the query parameter 'labelSelector' has a lone surrogate"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="query parameter 'labelSelector'")):
         await nowhere.send("DELETE", "/x", query={"labelSelector": "app=\ud800"})
     assert await sender_over(transport).send("DELETE", "/x", query={"labelSelector": "app=\U0001f600"}) is OK
 
@@ -183,7 +184,7 @@ async def test_a_body_that_breaks_off_is_asked_for_again_with_a_fresh_sink() -> 
 
 async def test_a_body_that_does_not_end_in_time() -> None:
     transport = FakeTransport(Stream((b"half", Pause(100.0), b"late")))
-    with pytest.raises(RequestTimeoutError, match="did not end within 5 s") as caught:
+    with pytest.raises(RequestTimeoutError, match="5 s") as caught:
         await sender_over(transport).receive("/x", query={}, sink=Collected, timeout=5.0)
     assert caught.value.sent
     assert asyncio.get_running_loop().time() == 5.0
@@ -504,9 +505,7 @@ async def test_a_turn_that_comes_when_the_time_limit_ends_is_taken() -> None:
 async def test_what_a_turn_beyond_the_time_limit_says() -> None:
     sender = limited(FakeTransport(OK), qps=0.1, burst=1)
     await sender.send("GET", "/x")
-    with pytest.raises(
-        RequestTimeoutError, match=r"PUT /y: .* limit of 0\.1 requests a second .* by 10\.0 s"
-    ) as caught:
+    with pytest.raises(RequestTimeoutError, match=r"PUT /y: .* 0\.1 .* 10\.0 s") as caught:
         await sender.send("PUT", "/y", timeout=9.0)
     assert (caught.value.method, caught.value.path, caught.value.sent) == ("PUT", "/y", False)
     assert asyncio.get_running_loop().time() == 0.0
@@ -572,10 +571,10 @@ async def test_a_refusal_that_breaks_off_is_a_refusal_all_the_same() -> None:
 
 async def test_refusals_say_which_request_and_when_to_come_again() -> None:
     answer = Stream((b"later",), status=503, headers=Headers([("Retry-After", "40")]))
-    with pytest.raises(ServiceUnavailableError, match="GET /x: the server answered 503: later") as caught:
+    with pytest.raises(ServiceUnavailableError, match=r"GET /x: .*503: later") as caught:
         await sender_over(FakeTransport(answer)).receive("/x", query={}, sink=Collected)
     assert caught.value.retry_after == 40.0
-    with pytest.raises(ForbiddenError, match="PUT /y: the server answered 403"):
+    with pytest.raises(ForbiddenError, match=r"PUT /y: .*403"):
         await sender_over(FakeTransport(text_answer("", status=403))).send("PUT", "/y")
 
 

@@ -19,7 +19,7 @@ async def test_a_line_that_is_too_long_names_its_log_and_ends_it() -> None:
     client = Client(ClientConfig(server="http://fake", max_event_bytes=500), transport=transport)
     async with client.logs("a", namespace="n") as log:
         assert await anext(log) == b"short"
-        with pytest.raises(ResponseTooLargeError, match=r"a line has more than 500 bytes; read its chunks") as caught:
+        with pytest.raises(ResponseTooLargeError, match="500 bytes") as caught:
             await anext(log)
         assert (caught.value.method, caught.value.path) == ("GET", "/api/v1/namespaces/n/pods/a/log")
         assert str(caught.value).startswith("GET /api/v1/namespaces/n/pods/a/log: ")

@@ -18,6 +18,7 @@ from deltaloop.client.core.pager import Pager
 from deltaloop.client.verbs.pager import each_item
 from deltaloop.client.verbs.resource_list import ResourceList
 from tests.client.fake_transport import After, FakeTransport, page, pod
+from tests.having import having
 
 
 class Numbers:
@@ -149,7 +150,7 @@ async def test_the_verb() -> None:
     found = [item async for item in client.iter_list(kinds.POD, namespace="n", page_size=1)]
     assert [(type(item), item.name) for item in found] == [(Resource, "a"), (Resource, "b")]
     assert [dict(request.query) for request in transport.requests] == [{"limit": "1"}, {"limit": "1", "continue": "t"}]
-    with pytest.raises(ValueError, match="page_buffer is -1"):
+    with pytest.raises(ValueError, check=having(argument="page_buffer")):
         client.iter_list(kinds.POD, page_buffer=-1)
-    with pytest.raises(ValueError, match="page_size is -1"):
+    with pytest.raises(ValueError, check=having(argument="page_size")):
         client.iter_list(kinds.POD, page_size=-1)

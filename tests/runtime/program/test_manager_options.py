@@ -8,6 +8,7 @@ import pytest
 
 from deltaloop.cache import InformerOptions
 from deltaloop.runtime import ManagerOptions
+from tests.having import having
 
 DEFAULTS: dict[str, Any] = {
     "namespace": None,
@@ -37,14 +38,14 @@ def test_what_is_left_out_has_its_documented_default() -> None:
 @pytest.mark.parametrize("seconds", [0.0, -1.0, float("inf")])
 def test_some_times_are_longer_than_none(name: str, seconds: float) -> None:
     given: dict[str, Any] = {name: seconds}
-    with pytest.raises(ValueError, match=rf"ManagerOptions\.{name} is .* greater than 0"):
+    with pytest.raises(ValueError, check=having(argument=f"ManagerOptions.{name}")):
         ManagerOptions(**given)
 
 
 @pytest.mark.parametrize("name", ["drain_timeout", "shutdown_timeout", "duplicate_signal_window"])
 def test_others_may_be_none_at_all_and_not_less(name: str) -> None:
     given: dict[str, Any] = {name: -1.0}
-    with pytest.raises(ValueError, match=rf"ManagerOptions\.{name} is -1.0"):
+    with pytest.raises(ValueError, check=having(argument=f"ManagerOptions.{name}")):
         ManagerOptions(**given)
     given = {name: 0.0}
     assert getattr(ManagerOptions(**given), name) == 0.0

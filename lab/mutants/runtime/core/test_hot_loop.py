@@ -50,7 +50,7 @@ TakesEveryForeignWriteForAFight = edited(
     "TakesEveryForeignWriteForAFight",
     HotLoops,
     ("elif last.uid != write.uid or write.before.resource_version == last.version:", "elif False:"),
-    ("contested = _changed_by_both(states)", "contested = changed_paths(write.before, write.after)"),
+    ("contested = changed_by_both(*states)", "contested = changed_paths(write.before, write.after)"),
 )
 
 

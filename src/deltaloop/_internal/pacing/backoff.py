@@ -1,8 +1,7 @@
 """Exponential backoff with jitter.
 
 A delay is ``d + random * jitter * d``, where ``d`` grows from ``initial`` by ``factor`` up to ``cap``. It restarts
-after ``reset_after`` seconds without a call, as in client-go 0.26 to 0.35. client-go 0.36 measures this time from the
-last reset, which restarts the backoff repeatedly during an outage of more than two minutes
+after ``reset_after`` seconds without a call. client-go 0.36 measures this time from the last reset
 (docs/reference/differences.md).
 
 Source: apimachinery pkg/util/wait/backoff.go; client-go tools/cache/reflector.go for the numbers of reflectors.
@@ -28,8 +27,8 @@ def jitter(delay: float, factor: float, *, random: float) -> float:
 LONGEST_ASKED: Final = 60.0
 """Maximum delay in seconds that a server can request with ``Retry-After``.
 
-The flow control of kube-apiserver requests at most 32 s (apiserver pkg/util/flowcontrol/dropped_requests_tracker.go).
-Much longer delays come from a proxy or a mistake, and a client that obeys them looks dead.
+kube-apiserver requests at most 32 s. Much longer delays come from a proxy or a mistake, and a client that obeys them
+looks dead.
 """
 
 

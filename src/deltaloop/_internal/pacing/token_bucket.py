@@ -8,8 +8,7 @@ so delays of hours accumulate from deduplicated adds (kubernetes#104554). Here t
 - The next reservation takes the first future gap, so no time is used twice.
 - Gaps at the end of the row are removed, which returns their tokens to the bucket.
 
-In any period of ``t`` seconds, at most ``burst + rate * t`` reservations are covered. Adding a token for each returned
-reservation would break this limit, because a second row would run in parallel with the rest of the first row.
+In any period of ``t`` seconds, at most ``burst + rate * t`` reservations are covered.
 
 Source: golang.org/x/time/rate (``ReserveN``, ``CancelAt``), as used by client-go util/workqueue.
 """

@@ -30,7 +30,6 @@ from deltaloop.cel.kubernetes import (
 from deltaloop.cel.types import type_name
 from deltaloop.cel.values import LazyObject
 from deltaloop.crds.cel_environments import NEW, STORED
-from deltaloop.schemas.checking import shown
 from deltaloop.schemas.field_errors import SchemaError, internal, invalid_value
 
 VARIABLES: Final = "variables"
@@ -166,7 +165,7 @@ class ProgramFault(str):
 
 def expression_error(path: str, source: str, fault: str) -> SchemaError:
     """Return the field error for an error message of ``compiled``."""
-    return internal(path, fault) if isinstance(fault, ProgramFault) else invalid_value(path, shown(source), fault)
+    return internal(path, fault) if isinstance(fault, ProgramFault) else invalid_value(path, source, fault)
 
 
 def compiled(uses: cel.Environment, source: str, *wanted: cel.Type) -> cel.CompiledExpression | str:

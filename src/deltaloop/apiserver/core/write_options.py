@@ -18,6 +18,7 @@ from deltaloop.apiserver.core import status_errors
 from deltaloop.schemas.field_errors import (
     SchemaError,
     forbidden_field,
+    invalid_text,
     invalid_value,
     not_supported,
     required,
@@ -106,7 +107,7 @@ def _manager_errors(name: str) -> Iterator[SchemaError]:
     for position, sign in enumerate(name[: _LONGEST + 1]):
         if not sign.isprintable():
             text = f"invalid character U+{ord(sign):04X} (at position {len(name[:position].encode())})"
-            yield invalid_value("fieldManager", _quoted(name[: _LONGEST + 1]), text)
+            yield invalid_text("fieldManager", _quoted(name[: _LONGEST + 1]), text)
 
 
 def _quoted(text: str) -> str:
@@ -182,7 +183,7 @@ def parse_delete_options(value: object) -> DeleteOptions:
     policy = options.propagation_policy
     if policy is not None and options.orphan_dependents is not None:
         text = "orphanDependents and deletionPropagation cannot be both set"
-        errors.append(invalid_value("propagationPolicy", f'"{policy}"', text))
+        errors.append(invalid_value("propagationPolicy", policy, text))
     if policy is not None and policy not in _POLICIES:
         errors.append(not_supported("propagationPolicy", policy, (*_POLICIES, "nil")))
     if errors:

@@ -4,8 +4,7 @@
 
     factory = InformerFactory(from_kubernetes(api_client))        or: ListWatch(from_kubernetes(api_client), kind)
 
-Each client has its own module, which imports the package only when you call the function. deltaloop decodes the objects
-from the response body. Close the other client yourself after the informers have stopped.
+Close the other client yourself after the informers have stopped.
 """
 
 from deltaloop.cache.adapters.adapted_client import AdaptedClient as AdaptedClient

@@ -35,11 +35,9 @@ _DEEPEST: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Get:
-    """One GET request.
+    """One GET request: a quoted URL path and unquoted query parameters.
 
     Attributes:
-        path: Quoted URL path below the server's address.
-        query: Unquoted query parameters.
         connect_timeout: Connect timeout in seconds.
         read_timeout: Longest silence of the server in seconds, before and within the response.
         accept: Media types that the reader supports, best first.

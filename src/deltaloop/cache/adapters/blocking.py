@@ -1,8 +1,7 @@
 """Read the response of a blocking client in a thread.
 
-Each response has a daemon thread, because a watch would occupy a thread of a pool for minutes. If the loop does not
-read, the thread blocks after a few chunks. Leaving the context closes the socket, which wakes the thread. A thread that
-still waits for the response headers ends later, in the background.
+If the loop does not read, the thread blocks after a few chunks. Leaving the context closes the socket, which wakes the
+thread. A thread that still waits for the response headers ends later, in the background.
 """
 
 from __future__ import annotations
@@ -26,14 +25,10 @@ class BlockingAnswer(Protocol):
     """Response of a blocking client. ``abort`` is called from another thread, all other methods from one thread."""
 
     @property
-    def status(self) -> int:
-        """HTTP status code."""
-        ...
+    def status(self) -> int: ...
 
     @property
-    def headers(self) -> Headers:
-        """Response headers."""
-        ...
+    def headers(self) -> Headers: ...
 
     def read(self) -> bytes:
         """Return the next chunk as soon as it arrives, or empty bytes at the end."""
@@ -43,19 +38,12 @@ class BlockingAnswer(Protocol):
         """Make a ``read`` that blocks in another thread return or raise."""
         ...
 
-    def close(self) -> None:
-        """Return the connection to its pool, or close it."""
-        ...
+    def close(self) -> None: ...
 
 
 @asynccontextmanager
 async def in_thread(send: Callable[[], BlockingAnswer], *, name: str) -> AsyncGenerator[StreamResponse, None]:
-    """Send a request and read its response in a thread.
-
-    Args:
-        send: Function that sends the request and returns when the response headers have arrived.
-        name: Name of the thread.
-    """
+    """Send a request and read its response in a thread; ``send`` returns when the headers have arrived."""
     reader = _Reader(send, name)
     try:
         answer = await reader.start()

@@ -1,7 +1,4 @@
-"""Compare a cache with the server's objects at the same version.
-
-The comparison covers key, uid and resource version. It does not cover contents, because a transform may have changed
-them.
+"""Compare a cache with the server's objects at the same version: key, uid and resource version.
 
 Source: client-go util/consistencydetector (which panics; in tests only).
 """

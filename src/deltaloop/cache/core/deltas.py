@@ -85,24 +85,18 @@ def is_whole_list(deltas: Deltas[V]) -> TypeGuard[WholeList[V]]:
 
 
 class KeyedDeltas(tuple[Delta[V], ...]):  # noqa: SLOT001 - a tuple has no room for more
-    """Single changes of different objects, with their keys. They do not contain ``Replaced`` or ``Sync``.
-
-    Attributes:
-        keys: Keys in the order of the deltas.
-    """
+    """Single changes of different objects, with their keys. They do not contain ``Replaced`` or ``Sync``."""
 
     keys: Sequence[str] = ()
 
 
 def with_keys(deltas: Iterable[Delta[V]], keys: Sequence[str]) -> KeyedDeltas[V]:
-    """Attach keys to deltas of different objects."""
     keyed: KeyedDeltas[V] = KeyedDeltas(deltas)
     keyed.keys = keys
     return keyed
 
 
 def is_keyed(deltas: Deltas[V]) -> TypeGuard[KeyedDeltas[V]]:
-    """Return whether deltas have their keys attached."""
     return isinstance(deltas, KeyedDeltas)
 
 
@@ -123,8 +117,7 @@ class Unread(msgspec.Struct, frozen=True):
     """Objects of a list that exist but cannot be decoded. Their known states are kept.
 
     Attributes:
-        is_any: Whether the key of at least one object is unreadable, so that it may be any object missing from the
-            list.
+        is_any: Whether a key is unreadable, so that it may be any object missing from the list.
     """
 
     keys: frozenset[str] = frozenset()
@@ -187,8 +180,6 @@ def transformed(key: str, obj: V, *, transform: Callable[[V], V] | None, key_fun
 
 @final
 class DeltaQueue(Generic[V]):
-    """State machine of ``DeltaFIFO``."""
-
     def __init__(
         self,
         *,
@@ -213,11 +204,9 @@ class DeltaQueue(Generic[V]):
         return len(self.items)
 
     def list_keys(self) -> list[str]:
-        """Return the queued keys in order."""
         return list(self.items)
 
     def deltas_of(self, key: str) -> Deltas[V]:
-        """Return the queued deltas of a key."""
         return tuple(self.items.get(key, ()))
 
     @property
@@ -231,7 +220,6 @@ class DeltaQueue(Generic[V]):
         return self._closed
 
     def key_of(self, obj: V | DeletedFinalStateUnknown[V]) -> str:
-        """Return the key of an object or tombstone."""
         if isinstance(obj, DeletedFinalStateUnknown):
             return obj.key
         return self._key_func(obj)
@@ -251,17 +239,14 @@ class DeltaQueue(Generic[V]):
         return not self.items
 
     def add(self, obj: V) -> None:
-        """Add ``Added``."""
         key = self.key_of(obj)
         self._write(DeltaType.ADDED, key, self._transformed(key, obj))
 
     def update(self, obj: V) -> None:
-        """Add ``Updated``."""
         key = self.key_of(obj)
         self._write(DeltaType.UPDATED, key, self._transformed(key, obj))
 
     def delete(self, obj: V | DeletedFinalStateUnknown[V]) -> None:
-        """Add ``Deleted``, unless the object is neither queued nor known."""
         key = self.key_of(obj)
         known = self._known is not None and self._known.get_by_key(key) is not None
         if key not in self.items and not known:
@@ -281,9 +266,9 @@ class DeltaQueue(Generic[V]):
                 self._version = version
 
     def replace(self, objects: Iterable[V], *, unread: Unread = NOTHING_UNREAD) -> None:
-        """Queue a complete list, and delete the queued or known objects that are neither in it nor ``unread``.
+        """Queue a complete list, and delete known objects that are not in it.
 
-        If a key function or transform raises, the queue does not change.
+        After an error the queue does not change.
         """
         listed = [(key, self._transformed(key, obj)) for key, obj in [(self.key_of(obj), obj) for obj in objects]]
         keys = {key for key, _ in listed}
@@ -297,7 +282,6 @@ class DeltaQueue(Generic[V]):
             self._initial_left = len(keys) + len(gone)
 
     def resync(self) -> None:
-        """Add ``Sync`` for each known object that has no queued deltas."""
         if self._known is None:
             return
         for key in self._known.list_keys():
@@ -314,10 +298,7 @@ class DeltaQueue(Generic[V]):
             self._out_of_order = True
 
     def pop(self) -> Popped[V] | None:
-        """Pop the first key, or return None if the queue is empty.
-
-        If it is also closed, raise ``FifoClosedError``.
-        """
+        """Pop the first key, or return None if the queue is empty, or raise FifoClosedError if it is also closed."""
         if not self.items:
             if self._closed:
                 raise FifoClosedError("the queue is closed and empty")

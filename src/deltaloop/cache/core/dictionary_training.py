@@ -1,7 +1,5 @@
 """Decide when to train a compression dictionary, with which samples, and which objects to compress.
 
-A compressor with a dictionary of similar samples makes objects several times smaller. The samples must arrive first:
-
     COLLECTING   objects stay uncompressed; the latest state of each key is remembered
         │  ``page`` objects arrived, or the first list is complete and has ``min_objects``
     TRAINING     samples were taken; new objects are still remembered
@@ -82,12 +80,10 @@ class DictionaryTraining:
 
     @property
     def phase(self) -> TrainingPhase:
-        """Current phase."""
         return self._phase
 
     @property
     def is_due(self) -> bool:
-        """Whether training should start."""
         if self._phase is not TrainingPhase.COLLECTING:
             return False
         wanted = self._options.min_objects if self._list_is_complete else self._options.page

@@ -1,8 +1,4 @@
-"""Decide whether a cache has reached a version.
-
-Versions that follow KEP-5504 are compared as numbers. Otherwise only an equal version counts as reached, because older
-and newer versions cannot be distinguished.
-"""
+"""Decide whether a cache has reached a version, as a number (KEP-5504), otherwise only by equality."""
 
 from __future__ import annotations
 

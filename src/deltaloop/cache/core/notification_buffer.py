@@ -40,8 +40,6 @@ K = TypeVar("K", bound="Keyed")
 
 
 class Keyed(Protocol):
-    """Object that knows its key."""
-
     @property
     def key(self) -> str:
         """``namespace/name``, or only the name."""
@@ -57,13 +55,10 @@ class BufferPolicy(StrEnum):
 
 
 def key_of(notification: Notification[K]) -> str:
-    """Return the key of a notification's object."""
     return notification.new.key if isinstance(notification, UpdateNotification) else notification.obj.key
 
 
 class NotificationBuffer(Protocol[K]):
-    """Buffer of notifications for one handler."""
-
     @property
     def is_full(self) -> bool:
         """Whether the informer should pause."""
@@ -78,17 +73,11 @@ class NotificationBuffer(Protocol[K]):
         """Add notifications, and return how many items of the initial list will not be delivered as a result."""
         ...
 
-    def popleft(self) -> Notification[K]:
-        """Remove and return the first notification."""
-        ...
+    def popleft(self) -> Notification[K]: ...
 
-    def keys(self) -> set[str]:
-        """Return the keys of the stored notifications."""
-        ...
+    def keys(self) -> set[str]: ...
 
-    def clear(self) -> None:
-        """Remove all notifications."""
-        ...
+    def clear(self) -> None: ...
 
     def __len__(self) -> int: ...
 
@@ -111,7 +100,6 @@ class FifoBuffer(deque[Notification[K]]):
 
     @property
     def is_full(self) -> bool:
-        """Whether the buffer has reached its size."""
         return self._size is not None and len(self) >= self._size
 
     @property
@@ -125,7 +113,6 @@ class FifoBuffer(deque[Notification[K]]):
         return 0
 
     def keys(self) -> set[str]:
-        """Return the keys of the stored notifications."""
         return {key_of(notification) for notification in self}
 
 
@@ -143,12 +130,10 @@ class CoalescingBuffer(Generic[K]):
 
     @property
     def is_full(self) -> bool:
-        """Always False."""
         return False
 
     @property
     def room(self) -> int:
-        """Always 0, because there is no size limit."""
         return 0
 
     def _put(self, notification: Notification[K]) -> int:
@@ -175,11 +160,9 @@ class CoalescingBuffer(Generic[K]):
         return self._waiting.popitem(last=False)[1].notification
 
     def keys(self) -> set[str]:
-        """Return the keys of the stored notifications."""
         return set(self._waiting)
 
     def clear(self) -> None:
-        """Remove all notifications."""
         self._waiting.clear()
 
     def __len__(self) -> int:

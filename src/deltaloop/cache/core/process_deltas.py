@@ -6,13 +6,11 @@
     Deleted                           yes             removed                Deleted
     Deleted                           no              none                   none; for a tombstone: Deleted
 
-The store decides between added and updated, because after a relist the delta's type can differ. The store is written
-before the notification is sent. Deltas of different keys are written in one step, so readers never see half of a list.
-Deltas of one key are applied one by one, because handlers see each state.
+The store decides between added and updated, because after a relist the delta's type can differ. It is written before
+the notification is sent. Deltas of different keys are written in one step, deltas of one key one by one.
 
-The deletion of an unknown object reaches no handler, so each handler sees (add update* delete)* for each key.
-Upstream's RealFIFO notifies handlers in this case. Objects without a key are skipped, then ``TransactionError`` is
-raised.
+The deletion of an unknown object reaches no handler, unlike upstream's RealFIFO, so each handler sees (add update*
+delete)* for each key. Objects without a key are skipped, then ``TransactionError`` is raised.
 
 Source: client-go tools/cache/controller.go, ``processDeltas``.
 """
@@ -47,8 +45,6 @@ class UpdateNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
     """A changed object, or one that is delivered again (``old is new``: a resync).
 
     Attributes:
-        old: Previous state.
-        new: New state.
         is_unchanged: Whether a relist returned the known state (same uid and resource version). Handlers are not
             called.
         is_in_initial_list: Whether it contains an item of the initial list that was merged with a later change.
@@ -73,25 +69,17 @@ Notification: TypeAlias = AddNotification[V] | UpdateNotification[V] | DeleteNot
 
 
 class Versioned(Protocol):
-    """Object with a uid and a resource version, such as a ``Resource``."""
+    @property
+    def uid(self) -> str: ...
 
     @property
-    def uid(self) -> str:
-        """Identifier that distinguishes the object from later objects of the same name."""
-        ...
-
-    @property
-    def resource_version(self) -> str:
-        """Version that distinguishes states of the object."""
-        ...
+    def resource_version(self) -> str: ...
 
 
 class WritableStore(Protocol[V]):
     """Store to which deltas are applied, such as an ``Indexer``."""
 
-    def key_of(self, obj: V) -> str:
-        """Return the key of an object."""
-        ...
+    def key_of(self, obj: V) -> str: ...
 
     def transaction_by_key(self, writes: Iterable[tuple[str, V | None]]) -> list[V | None]:
         """Perform all writes in one step (None deletes a key), and return the previous object for each write."""
@@ -101,10 +89,7 @@ class WritableStore(Protocol[V]):
 def process_deltas(
     deltas: Deltas[M], store: WritableStore[M], *, is_in_initial_list: bool
 ) -> Iterator[Notification[M]]:
-    """Apply deltas to a store, oldest first, and yield the notifications.
-
-    Objects without a key lead to a ``TransactionError`` at the end.
-    """
+    """Apply deltas, oldest first, and yield the notifications; raises TransactionError at the end for missing keys."""
     failures: dict[int, Exception] = {}
     run: dict[str, Delta[M]] = {}
     key_of = store.key_of
@@ -144,7 +129,6 @@ def _is_plain_deletion(delta: Delta[M]) -> bool:
 
 
 def notification_of(delta: Delta[M], old: M | None, *, is_in_initial_list: bool) -> Notification[M]:
-    """Return the notification for a delta. ``old`` is the stored state, or None."""
     obj, delta_type = delta.object, delta.type
     if isinstance(obj, DeletedFinalStateUnknown):
         return DeleteNotification(obj.obj, final_state_known=False)

@@ -27,9 +27,7 @@ M = TypeVar("M", bound=Versioned)
 class ReplaceableStore(Protocol[V]):
     """Store whose next content can be built separately, such as an ``Indexer``."""
 
-    def key_of(self, obj: V) -> str:
-        """Return the key of an object."""
-        ...
+    def key_of(self, obj: V) -> str: ...
 
     def begin_replacement(self) -> Replacement[V]:
         """Return an empty state with the same indexes."""
@@ -70,7 +68,6 @@ class ListProcessing(Generic[M]):
                 yield
 
     def commit(self) -> None:
-        """Replace the content of the store."""
         self._before = self._store.commit_replacement(self._replacement)
 
     def tell(self) -> Iterator[Notification[M]]:

@@ -77,8 +77,6 @@ class Batch(msgspec.Struct, Generic[V], frozen=True):
 
 @final
 class InOrderQueue(Generic[V]):
-    """State machine of ``RealFIFO``."""
-
     def __init__(
         self,
         *,
@@ -117,23 +115,18 @@ class InOrderQueue(Generic[V]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether the queue is empty and no batch is being processed."""
         return not self.entries and not self._processing
 
     def key_of(self, obj: V | DeletedFinalStateUnknown[V]) -> str:
-        """Return the key of an object or tombstone."""
         return obj.key if isinstance(obj, DeletedFinalStateUnknown) else self._key_func(obj)
 
     def add(self, obj: V) -> None:
-        """Add ``Added``."""
         self.write_all([(DeltaType.ADDED, obj, "")])
 
     def update(self, obj: V) -> None:
-        """Add ``Updated``."""
         self.write_all([(DeltaType.UPDATED, obj, "")])
 
     def delete(self, obj: V | DeletedFinalStateUnknown[V]) -> None:
-        """Add ``Deleted``."""
         if isinstance(obj, DeletedFinalStateUnknown):
             tombstone = cast("DeletedFinalStateUnknown[V]", obj)
             self._put(_Entry(tombstone.key, Delta(DeltaType.DELETED, tombstone)))
@@ -151,19 +144,13 @@ class InOrderQueue(Generic[V]):
             append(_Entry(key, Delta(delta_type, kept), version))
 
     def replace(self, objects: Iterable[V], *, unread: Unread = NOTHING_UNREAD) -> None:
-        """Queue a complete list.
-
-        If a key function or transform raises, the queue does not change.
-        """
+        """Queue a complete list; after an error of a key function or transform, the queue does not change."""
         for listing in self.prepare(objects, unread=unread):
             if listing is not None:
                 self.put_list(listing)
 
     def prepare(self, objects: Iterable[V], *, unread: Unread = NOTHING_UNREAD) -> Iterator[Listing[V] | None]:
-        """Prepare a list in batches: yield None after every ``TURN`` objects, and the list at the end.
-
-        If a key occurs twice, the last object counts.
-        """
+        """Prepare a list in batches: yield None after every ``TURN`` objects, and finally the list."""
         listed: dict[str, Delta[V]] = {}
         key_func, transform, replaced = self._key_func, self._transform, DeltaType.REPLACED
         for place, obj in enumerate(objects, 1):
@@ -175,13 +162,11 @@ class InOrderQueue(Generic[V]):
         yield Listing(listed.keys(), tuple(listed.values()), unread)
 
     def put_list(self, listing: Listing[V]) -> None:
-        """Queue a prepared list."""
         first = not self._populated
         self._initial_waits = self._initial_waits or first
         self._put(_Entry("", listing=listing, initial=first))
 
     def resync(self) -> None:
-        """Queue a resync."""
         if self._populated:
             self._put(_Entry(""))
 
@@ -197,9 +182,9 @@ class InOrderQueue(Generic[V]):
         return True
 
     def pop(self, limit: int = BATCH_SIZE) -> Batch[V] | None:
-        """Pop the first entries, at most ``limit``, or return None if the queue is empty.
+        """Pop the first entries, or return None, or raise FifoClosedError.
 
-        Call ``processed`` or ``put_back`` afterwards. A closed and empty queue raises ``FifoClosedError``.
+        Call ``processed`` or ``put_back`` afterwards.
         """
         if not self.entries:
             if self._closed:

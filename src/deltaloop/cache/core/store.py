@@ -62,11 +62,7 @@ class StoreIndex(Generic[V]):
     __slots__ = ("_functions", "_sets", "_singles", "_values", "follows_names", "is_by_name")
 
     def __init__(self, *, is_by_name: bool = False) -> None:
-        """Create a store without indexes.
-
-        Args:
-            is_by_name: Whether keys consist of namespace and name, so that values derived from these never change.
-        """
+        """Create a store without indexes; ``is_by_name`` means that keys are namespace and name."""
         self.is_by_name: bool = is_by_name
         self.follows_names: bool = is_by_name
         """Whether updates of an object cannot change its values in any index."""
@@ -194,14 +190,10 @@ class StoreIndex(Generic[V]):
 
 @final
 class IndexedItems(Generic[V]):
-    """Objects by key with indexes. Each write returns the failures of index functions."""
-
     __slots__ = ("index", "objects")
 
     def __init__(self, indexers: Indexers[V] | None = None, *, is_by_name: bool = False) -> None:
-        """Create an empty store. ``is_by_name`` works as in ``StoreIndex``."""
         self.objects: dict[str, V] = {}
-        """Objects by key. Do not modify."""
         self.index: StoreIndex[V] = StoreIndex[V](is_by_name=is_by_name)
         self.index.add_indexers(indexers or {}, {})
 
@@ -209,13 +201,11 @@ class IndexedItems(Generic[V]):
         return len(self.objects)
 
     def put(self, key: str, obj: V) -> list[IndexFailure]:
-        """Store an object under a key."""
         failures = self.index.update(key, obj)
         self.objects[key] = obj
         return failures
 
     def delete(self, key: str) -> None:
-        """Delete an object if it exists."""
         if key in self.objects:
             self.index.delete(key)
             del self.objects[key]
@@ -236,7 +226,6 @@ class IndexedItems(Generic[V]):
         return before
 
     def replace(self, items: Mapping[str, V]) -> list[IndexFailure]:
-        """Replace all objects."""
         kept = dict(items)
         failures = self.index.replace(kept)
         self.objects = kept
@@ -247,7 +236,6 @@ class IndexedItems(Generic[V]):
         return self.index.add_indexers(indexers, self.objects)
 
     def with_keys(self, keys: Iterable[str]) -> list[V]:
-        """Return the objects of the existing keys, in the order of ``keys``."""
         return [self.objects[key] for key in keys if key in self.objects]
 
 
@@ -258,7 +246,6 @@ class Replacement(Generic[V]):
     __slots__ = ("failures", "items")
 
     def __init__(self, index: StoreIndex[V]) -> None:
-        """Create an empty state with the current indexes."""
         self.items: IndexedItems[V] = IndexedItems[V](dict(index.functions), is_by_name=index.is_by_name)
         self.failures: list[IndexFailure] = []
 

@@ -1,6 +1,4 @@
-"""Track the delivery of the initial list to a handler.
-
-Failed deliveries also count, because otherwise the handler would never sync (kubernetes#129024).
+"""Track the delivery of the initial list to a handler; failed deliveries count (kubernetes#129024).
 
 Source: client-go tools/cache/synctrack, ``SingleFileTracker``.
 """

@@ -35,8 +35,6 @@ class LogLine:
 @final
 @dataclass(slots=True, eq=False)
 class DemoReplica:
-    """Process of the sample controller."""
-
     identity: str
     process: asyncio.subprocess.Process
     on_line: Callable[[LogLine], None]
@@ -56,15 +54,7 @@ class DemoReplica:
         on_end: Callable[[], None],
         log_file: Path | None = None,
     ) -> DemoReplica:
-        """Start a replica in a new session, so that Ctrl-C in the terminal only reaches the demo.
-
-        Args:
-            identity: Name of the replica.
-            arguments: Further arguments of its program.
-            on_line: Function called with each logged line.
-            on_end: Function called when the process has ended.
-            log_file: File for its log lines. None discards them.
-        """
+        """Start a replica in a new session, so that Ctrl-C in the terminal only reaches the demo."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -83,7 +73,6 @@ class DemoReplica:
 
     @property
     def running(self) -> bool:
-        """Whether the process is running."""
         return self.process.returncode is None
 
     @property
@@ -119,11 +108,7 @@ class DemoReplica:
         return self.process.returncode or 0
 
     def _signal(self, number: signal.Signals) -> None:
-        """Send a signal if the process is running.
-
-        ``process.kill`` would poll the process first and take the exit code from asyncio's watcher, which then logs a
-        warning.
-        """
+        """Send a signal if the process is running; ``process.kill`` would take the exit code from asyncio's watcher."""
         if self.running:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.process.pid, number)

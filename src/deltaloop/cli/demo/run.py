@@ -88,10 +88,7 @@ class DemoOptions:
 
 
 async def run_demo(options: DemoOptions, screen: Screen) -> Summary:
-    """Run the demo, display its steps, and return the summary.
-
-    At the end, including a cancellation, the server and all started processes have stopped.
-    """
+    """Run the demo, display its steps, and return the summary; at the end all started processes have stopped."""
     begun = monotonic()
     with tempfile.TemporaryDirectory(prefix="deltaloop-demo-") as folder:
         kubeconfig = Path(folder) / "kubeconfig"

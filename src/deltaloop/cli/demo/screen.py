@@ -30,21 +30,13 @@ _SHOWN: Final = {
 class Screen(Protocol):
     """Output of the demo."""
 
-    def say(self, who: str, what: str) -> None:
-        """Show an action."""
-        ...
+    def say(self, who: str, what: str) -> None: ...
 
-    def change(self, verb: str, obj: Resource) -> None:
-        """Show a change that the server reported."""
-        ...
+    def change(self, verb: str, obj: Resource) -> None: ...
 
-    def line(self, line: LogLine) -> None:
-        """Show a log line of a replica."""
-        ...
+    def line(self, line: LogLine) -> None: ...
 
-    def end(self, summary: Summary) -> None:
-        """Show the summary."""
-        ...
+    def end(self, summary: Summary) -> None: ...
 
 
 @final
@@ -64,20 +56,16 @@ class Json:
         """Show nothing."""
 
     def end(self, summary: Summary) -> None:
-        """Write the summary."""
         self._write(msgspec.json.format(msgspec.json.encode(summary)).decode())
 
 
 @final
 class Terminal:
-    """Output in a terminal, or as plain text."""
-
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False, soft_wrap=True)
         self._begun = monotonic()
 
     def say(self, who: str, what: str) -> None:
-        """Show an action."""
         style = _STYLES.get(who, "")
         line = Text(f"{monotonic() - self._begun:6.2f}s  ", style="dim")
         line.append(f"{who:<10}", style=style)
@@ -85,7 +73,6 @@ class Terminal:
         self._console.print(line)
 
     def change(self, verb: str, obj: Resource) -> None:
-        """Show a change that the server reported."""
         kind = obj.resource_type.kind if obj.resource_type is not None else obj.kind
         self.say("server", f"{kind} {obj.name} {verb} (resourceVersion {obj.resource_version})")
 
@@ -103,7 +90,6 @@ class Terminal:
             self.say(line.identity, f"{fields['level'].lower()}: {line.message}{about}{': ' if reason else ''}{reason}")
 
     def end(self, summary: Summary) -> None:
-        """Show the steps and the summary."""
         self._console.print()
         for step in summary.steps:
             self._console.print(_step_line(step))

@@ -19,8 +19,6 @@ NAMESPACE = "default"
 
 @dataclass(slots=True)
 class StepResult:
-    """Result of a step."""
-
     name: str
     ok: bool = False
     seconds: float = 0.0
@@ -50,7 +48,6 @@ class Summary:
 
 
 def foo(name: str, replicas: int) -> dict[str, Any]:
-    """Return a new Foo."""
     return {
         "apiVersion": FOO.api_version,
         "kind": FOO.kind,

@@ -1,7 +1,4 @@
-"""State that the demo checks, from its own informers and the logs of the replicas.
-
-Checks wait for a state, never for a fixed time.
-"""
+"""State that the demo checks, from its own informers and the logs of the replicas."""
 
 from __future__ import annotations
 
@@ -48,7 +45,6 @@ class World:
         self._on_change: list[Callable[[str, Resource], None]] = []
 
     async def start(self, informers: InformerFactory) -> None:
-        """Start the informers and wait until they have synced."""
         self.foos: Lister[Resource] = self._watch(informers, FOO)
         self.deployments: Lister[Resource] = self._watch(informers, kinds.DEPLOYMENT)
         self.leases: Lister[Resource] = self._watch(informers, kinds.LEASE)
@@ -60,24 +56,20 @@ class World:
         self._on_change.append(callback)
 
     def saw_line(self, line: LogLine) -> None:
-        """Process a log line of a replica."""
         if line.message == "reconciling":
             self.reconciles += 1
             self.triggers.update(" ".join(str(text).split(" ")[:3]) for text in line.fields.get("triggers", ()))
         self._changed.set()
 
     def saw_end(self) -> None:
-        """Process the end of a replica's process."""
         self._changed.set()
 
     @property
     def leader(self) -> str:
-        """Holder of the lease, or an empty string."""
         lease = self.leases.find(f"default/{LEASE_NAME}")
         return (_holder.get(lease) or "") if lease is not None else ""
 
     def deployment_of(self, foo_key: str) -> Resource | None:
-        """Return the Deployment that a Foo controls, or None."""
         foo = self.foos.find(foo_key)
         if foo is None:
             return None
@@ -87,15 +79,10 @@ class World:
         return found
 
     def events_about(self, foo_key: str) -> list[Resource]:
-        """Return the recorded events about a Foo."""
         return [event for event in self.events.list() if event["involvedObject"].get("name") == foo_key.split("/")[1]]
 
     async def until(self, awaited: str, look: Callable[[], T | None], *, timeout: float = 12.0) -> T:
-        """Wait until ``look`` returns a true value, and return it.
-
-        Raises:
-            StepFailedError: If ``timeout`` seconds have passed, or a replica has died.
-        """
+        """Wait until ``look`` returns a true value, and return it, or raise StepFailedError."""
         try:
             async with asyncio.timeout(timeout):
                 while True:

@@ -53,12 +53,7 @@ def crd(
 
 
 def load_definitions(target: str) -> list[dict[str, Any]]:
-    """Import a module and return the CRDs of its kinds, in order.
-
-    Args:
-        target: ``package.module`` or ``path/to/file.py`` for all kinds, or ``module:name`` for the kind of one class,
-            with all versions in the module.
-    """
+    """Import a module and return the CRDs of its kinds, or (``module:name``) of one class, in order."""
     name, _, attribute = target.partition(":")
     module = import_module(target, name)
     kinds = kinds_in(module)
@@ -74,13 +69,7 @@ def load_definitions(target: str) -> list[dict[str, Any]]:
 
 
 def check_definitions(definitions: Sequence[dict[str, Any]], file: Path, target: str) -> list[str]:
-    """Return the lines that describe how the CRDs of a file differ from those of the classes.
-
-    Args:
-        definitions: CRDs of the classes.
-        file: File with CRDs. Other objects in the file are ignored.
-        target: Source of the classes, for the suggested command.
-    """
+    """Return the lines that describe how the CRDs of a file differ from those of the classes."""
     there_is = _read(file)
     written = {text(at(each, "metadata", "name")): each for each in there_is if at(each, "kind") == _DEFINITION}
     lines: list[str] = []
@@ -109,8 +98,7 @@ def check_definitions(definitions: Sequence[dict[str, Any]], file: Path, target:
 def _renamed(written: Mapping[str, Any], definitions: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Return the old CRD names by new CRD name, for kinds whose name, plural or group changed.
 
-    A new and a removed CRD match if they have the same kind, or the same versions with the same fields, and if the
-    match is unambiguous.
+    CRDs match if they have the same kind, or the same versions with the same fields, unambiguously.
     """
     made = {text(at(each, "metadata", "name")): each for each in definitions}
     alike = [

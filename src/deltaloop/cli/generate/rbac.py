@@ -93,13 +93,7 @@ def print_roles(controllers: Sequence[Controller], *, name: str, program: Progra
 
 
 def print_recorded(recorded: RecordedAccess, *, name: str, namespace: str | None) -> str:
-    """Return the roles for a recorded run as YAML.
-
-    Args:
-        recorded: Recorded access.
-        name: Name of the roles.
-        namespace: Namespace of Roles for access without a namespace. None creates ClusterRoles for it.
-    """
+    """Return the roles for a recorded run as YAML; namespace None creates ClusterRoles."""
     comment = "# Permissions that one run used. Permissions for other code paths are missing.\n"
     documents: list[Mapping[str, Any]] = list(roles(recorded.rules(), name=name, namespace=namespace))
     return comment + write_yaml(documents, short_in_one_line=True)

@@ -62,17 +62,7 @@ def webhooks(
 def address_of(
     target: str, *, name: str, namespace: str, service: str, port: int, url: str, ca: Path | None
 ) -> WebhookAddress:
-    """Return the address of the webhooks from the flags.
-
-    Args:
-        target: Module.
-        name: Name of the program. Empty means the name of the module.
-        namespace: Namespace of the Service.
-        service: Name of the Service. Empty means the default for the program.
-        port: Port of the Service.
-        url: URL instead of a Service.
-        ca: File with CA certificates.
-    """
+    """Return the address of the webhooks from the flags; an empty name or service means the default."""
     bundle = ""
     if ca is not None:
         try:
@@ -97,15 +87,8 @@ def address_of(
 def print_registrations(target: str, address: WebhookAddress, *, name: str, own_namespace: str) -> str:
     """Return the manifests as YAML.
 
-    If the module has classes for all versions of a converted kind, the conversion is printed within the whole CRD,
-    because applying a part of a CRD with the same field manager would remove the rest. If the webhooks use a Service
-    without a CA, the program manages its certificates, and the Secret for them comes first.
-
-    Args:
-        target: Module.
-        address: Address of the webhooks.
-        name: Name of the configurations. Empty means the name of the module.
-        own_namespace: Namespace of the program.
+    If the module has classes for all versions of a converted kind, the whole CRD is printed, because applying a part
+    with the same field manager would remove the rest. A Secret for managed certificates comes first.
     """
     found, documents = _registered(target, address, name=name, own_namespace=own_namespace)
     if address.service and not address.ca_bundle:
@@ -136,13 +119,7 @@ def _whole_definitions(target: str, parts: Sequence[dict[str, Any]]) -> dict[str
 
 
 def certificate_rights(target: str, *, name: str, namespace: str) -> tuple[Permission, ...]:
-    """Return the permissions that a program needs to manage the certificates of its webhooks.
-
-    Args:
-        target: Module.
-        name: Name of the configurations. Empty means the name of the module.
-        namespace: Namespace of the program and the Secret.
-    """
+    """Return the permissions that a program needs to manage the certificates of its webhooks."""
     check_namespace("--webhooks-namespace", namespace)
     address = WebhookAddress(namespace=namespace, service="any")  # only the names are used
     found, documents = _registered(target, address, name=name, own_namespace=namespace)

@@ -76,11 +76,7 @@ class PackageCommand:
 @final
 @dataclass(frozen=True, slots=True)
 class DeclaredProgram:
-    """Program to package.
-
-    Attributes:
-        notes: Notes for its author.
-    """
+    """Program to package, with notes for its author."""
 
     command: PackageCommand
     app: str
@@ -96,13 +92,9 @@ class DeclaredProgram:
         return write_yaml(manifests(self._program(self.app, namespace)), indents_lists=True)
 
     def chart(self, there: Callable[[Iterable[str]], Mapping[str, str | None]] = lambda _: {}) -> dict[str, str]:
-        """Return the texts of its Helm chart by path.
+        """Return the texts of its Helm chart by path; ``there`` reads the existing files.
 
-        Args:
-            there: Function that reads the existing files of the chart, for values that users changed.
-
-        Raises:
-            InvalidArgumentError: If the image has a digest, which charts do not support, or a changed value is invalid.
+        Raises InvalidArgumentError for an image with a digest, or an invalid changed value.
         """
         if "@" in self.command.image:
             raise InvalidArgumentError(

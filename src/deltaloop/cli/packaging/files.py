@@ -22,11 +22,7 @@ def written(folder: Path, texts: Iterable[str]) -> dict[str, str | None]:
 
 
 def write(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write files and create their folders. Other files are unchanged.
-
-    Raises:
-        InvalidArgumentError: If a file cannot be written. Earlier files are written.
-    """
+    """Write files and create their folders, or raise InvalidArgumentError. Other files are unchanged."""
     for path, text in texts.items():
         file = folder / path
         try:

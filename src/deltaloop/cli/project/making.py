@@ -20,16 +20,7 @@ CHART = "chart"
 
 
 def make_project(names: ProjectNames, folder: Path, *, wheel: Path | None = None) -> list[str]:
-    """Write a project, and return the paths of its files.
-
-    Args:
-        names: Names of its parts.
-        folder: Folder of the project, which must not exist or must be empty.
-        wheel: Wheel of deltaloop to copy into the project. None installs deltaloop from a package index.
-
-    Raises:
-        InvalidArgumentError: If the folder is not empty, or a file cannot be read or written.
-    """
+    """Write a project to a missing or empty folder, or raise InvalidArgumentError; return the paths of its files."""
     if (folder.is_dir() and any(folder.iterdir())) or (folder.exists() and not folder.is_dir()):
         raise InvalidArgumentError(f"must be a new or empty folder, got {folder}.", argument="--folder")
     if wheel is not None and not (wheel.is_file() and wheel.suffix == ".whl"):

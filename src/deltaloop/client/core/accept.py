@@ -1,7 +1,7 @@
 """Build the Accept headers of lists and watches.
 
-Each header lists forms in order of preference and ends with plain JSON, because some aggregated API servers support
-only that form. kube-apiserver ignores unknown parameters. Other servers fall back to a later form.
+Each header ends with plain JSON, because some aggregated API servers support only that form. kube-apiserver ignores
+unknown parameters, and other servers fall back to a later form.
 
 Source: Kubernetes API concepts, "Metadata-only fetches"; KEP-5958 (``drop``).
 """
@@ -17,7 +17,6 @@ _DROP: Final = ";drop=metadata.managedFields"
 
 
 def list_accept(*, metadata_only: bool, drop_managed_fields: bool) -> str:
-    """Return the Accept header of a list."""
     return _accept(_LIST if metadata_only else "", _DROP if drop_managed_fields else "")
 
 

@@ -1,7 +1,6 @@
 """Decode aggregated discovery, which describes all resources of ``/api`` or ``/apis`` in one document.
 
-A server without aggregated discovery returns the legacy form. If the server cannot reach an aggregated API server, it
-marks the versions as ``Stale`` and returns their last known resources.
+A server without it returns the legacy form. Versions of unreachable aggregated API servers are ``Stale``.
 
 Source: api/apidiscovery/v2/types.go; client-go discovery/aggregated_discovery.go, discovery_client.go
 (``downloadAPIs``).
@@ -68,13 +67,7 @@ class _GroupList(msgspec.Struct):
 
 
 class DiscoveredVersion(msgspec.Struct, frozen=True):
-    """One version of an API group.
-
-    Attributes:
-        group_version: ``group/version``, or only the version for the core group.
-        resources: Resources of the version, in the server's order.
-        stale: Whether the server could not reach the API server of this version.
-    """
+    """One version of an API group; ``stale`` means that the server could not reach its API server."""
 
     group_version: str
     resources: tuple[DiscoveredResource, ...]
@@ -82,7 +75,6 @@ class DiscoveredVersion(msgspec.Struct, frozen=True):
 
 
 def is_aggregated(content_type: str) -> bool:
-    """Return whether a content type is aggregated discovery."""
     kind, *parameters = (part.strip() for part in content_type.split(";"))
     return (
         kind.lower() == "application/json"
@@ -94,17 +86,14 @@ def is_aggregated(content_type: str) -> bool:
 
 @lru_cache(maxsize=_REMEMBERED)
 def decode_aggregated(path: str, body: bytes) -> tuple[DiscoveredVersion, ...]:
-    """Decode an aggregated document, in which the preferred version of each group comes first.
+    """Decode and cache an aggregated document, with the preferred version of each group first.
 
-    The last results are cached, because several clients of one process often use the same server.
-
-    Raises:
-        MalformedObjectError: If the body cannot be decoded.
+    Raises MalformedObjectError if the body cannot be decoded.
     """
     try:
         groups = msgspec.json.decode(body, type=_GroupList).items or []
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise MalformedObjectError(f"the server's aggregated discovery of {path} cannot be read: {error}") from None
+        raise MalformedObjectError(f"cannot read the aggregated discovery of {path}: {error}") from None
     found: list[DiscoveredVersion] = []
     for group in groups:
         name = group.metadata.name

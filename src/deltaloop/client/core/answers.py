@@ -1,8 +1,7 @@
 """Convert unsuccessful responses to ``ApiError``.
 
-The API server usually returns a ``Status``, but plain text for unknown paths and for flow control. Proxies, load
-balancers and login pages return HTML. Error messages contain a short, redacted part of a text, and only the title of
-HTML.
+The API server returns plain text for unknown paths and for flow control, and proxies return HTML. Error messages
+contain a short, redacted part of a text, and only the title of HTML.
 """
 
 from __future__ import annotations
@@ -38,7 +37,6 @@ def is_status(body: bytes) -> bool:
 
 
 def is_success(status: int) -> bool:
-    """Return whether an HTTP status code is a success."""
     return 200 <= status < 300
 
 
@@ -49,9 +47,9 @@ def is_unserved_path(error: ApiError) -> bool:
 
 
 def error_from_answer(status: int, body: bytes, *, method: str, path: str, retry_after: str = "") -> ApiError:
-    """Return the error for an unsuccessful response.
+    """Return the error for an unsuccessful response; ``body`` can be truncated.
 
-    ``body`` can be truncated. Values of ``retry_after`` other than whole seconds are ignored, as in client-go.
+    Values of ``retry_after`` other than whole seconds are ignored, as in client-go.
     """
     is_number = retry_after.isascii() and retry_after.isdigit() and len(retry_after) <= _DIGITS
     seconds = float(retry_after) if is_number else None
@@ -65,16 +63,16 @@ def error_from_answer(status: int, body: bytes, *, method: str, path: str, retry
 
 def _message(status: int, body: bytes, method: str, path: str) -> str:
     text = body[:_LOOKED_AT].decode("utf-8", "replace").strip()
-    what = f"{method} {path}: the server answered {status}"
+    what = f"{method} {path}: the server returned {status}"
     if 300 <= status < 400:
-        return f"{what}, a redirect, which is not followed; write the address it leads to into the configuration"
+        return f"{what}, a redirect. Configure the address of the redirect."
     if not text:
         return what
     if text.startswith("<"):
         title = _TITLE().search(text)
         name = f" titled {_short(title.group(1))!r}" if title else ""
-        return f"{what} with an HTML page{name}; a proxy or load balancer may have answered in the server's place"
-    hint = "; the server does not serve this path: is the resource's group and version installed?"
+        return f"{what} with an HTML page{name}. Check for a proxy or load balancer in front of the server."
+    hint = "; the server does not serve this path. Check that the group and version of the resource are installed."
     return f"{what}: {_short(text)}{hint if status == 404 else ''}"
 
 

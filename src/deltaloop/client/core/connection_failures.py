@@ -43,13 +43,7 @@ class FailureKind(Enum):
 
 @final
 class ConnectionFailure(msgspec.Struct, frozen=True):
-    """Failure of a connection.
-
-    Attributes:
-        kind: Phase of the failure.
-        reason: Details, without data of requests or responses.
-        cut: Whether the peer or the network closed a connection that was established or nearly established.
-    """
+    """Failure of a connection; ``cut`` means that an established connection was closed. The reason contains no data."""
 
     kind: FailureKind
     reason: str = ""
@@ -57,31 +51,29 @@ class ConnectionFailure(msgspec.Struct, frozen=True):
 
     @property
     def in_handshake(self) -> bool:
-        """Whether the TLS handshake failed."""
         return self.kind in (FailureKind.CERTIFICATE, FailureKind.TLS)
 
     def describe(self, address: str) -> str:
-        """Return the message of the failure for ``address`` (host and port of the server)."""
         match self.kind:
             case FailureKind.NAME:
-                return f"the host name of {address} cannot be resolved"
+                return f"cannot resolve the host name of {address}"
             case FailureKind.REFUSED:
-                return f"nothing listens at {address} (connection refused)"
+                return f"connection refused at {address}: no server listens there"
             case FailureKind.CONNECT:
-                return f"no connection to {address}: {self.reason}"
+                return f"cannot connect to {address}: {self.reason}"
             case FailureKind.CERTIFICATE:
                 return (
-                    f"the certificate of {address} is not accepted: {self.reason}; "
-                    "check the CA, and tls-server-name where the server is reached by another name"
+                    f"cannot verify the certificate of {address}: {self.reason}; "
+                    "check the CA, and tls-server-name if the address differs from the name in the certificate"
                 )
             case FailureKind.TLS:
-                return f"no TLS connection to {address}: {self.reason}"
+                return f"cannot establish TLS with {address}: {self.reason}"
             case FailureKind.PROXY:
-                return f"the proxy refused to connect to {address}: {self.reason}"
+                return f"the proxy did not connect to {address}: {self.reason}"
             case FailureKind.NO_ANSWER:
-                return f"{address} closed the connection without an answer"
+                return f"{address} closed the connection without a response"
             case FailureKind.MALFORMED:
-                return f"what {address} answers cannot be read as HTTP: {self.reason}"
+                return f"cannot read the response of {address} as HTTP: {self.reason}"
             case FailureKind.BROKE:
                 return f"the connection to {address} broke: {self.reason}"
 
@@ -117,11 +109,8 @@ _PAUSE: Final = 5.0
 class Reuse:
     """Decision whether requests can use kept connections.
 
-    A server may close each connection right after its response without announcing it. A request on such a connection
-    races with the close. The first close that the event loop notices too late therefore stops reuse for a few seconds.
-
-    Attributes:
-        begins_at: Event loop time from which requests can use kept connections.
+    A server may close each connection right after its response, so that a request races with the close. The first close
+    that the event loop notices too late stops reuse until ``begins_at``.
     """
 
     __slots__ = ("begins_at",)
@@ -150,7 +139,6 @@ class AfterBreak(msgspec.Struct, frozen=True):
 
 
 def after_break(method: str, *, reused: bool, tls: bool, in_handshake: bool, cut: bool) -> AfterBreak:
-    """Return the reaction to a failed attempt."""
     if reused and method in REPEATED:
         return AfterBreak(again=True)
     return AfterBreak(reload=tls and in_handshake, suspect=tls and cut)

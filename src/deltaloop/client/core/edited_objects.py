@@ -1,8 +1,7 @@
 """Compute the merge patch for an edit of a typed object.
 
-The class can have fewer fields than the server's object, and its defaults are not stored. The patch therefore contains
-only the differences between the object before and after the edit. Unknown fields stay unchanged. A merge patch replaces
-lists, so lists are combined from the server's items and the edited items.
+The class can have fewer fields than the server's object, so the patch contains only the differences of the edit. A
+merge patch replaces lists, so lists are combined from the server's items and the edited items.
 
 Source: https://www.rfc-editor.org/rfc/rfc7386.
 """
@@ -24,11 +23,7 @@ _NAMES: Final = ("name", "key", "type", "id", "kind", "port", "path", "host", "i
 def edit_patch(stored: Any, before: Any, after: Any, given: Any) -> dict[str, Any]:
     """Return the merge patch that repeats an edit on the stored object, or an empty dict without changes.
 
-    Args:
-        stored: Object from the server.
-        before: The same object as the class decodes it, with defaults.
-        after: Object after the edit, with defaults.
-        given: Object after the edit, without defaults. New nested objects are copied from it.
+    ``before`` and ``after`` have the class's defaults, and ``given`` is ``after`` without them.
     """
     return _patch(stored, edited_object(stored, before, after, given))
 
@@ -40,18 +35,13 @@ def edited_object(stored: Any, before: Any, after: Any, given: Any) -> dict[str,
 
 
 def refuse_what_no_edit_changes(kind: ResourceType[Any], patch: dict[str, Any]) -> None:
-    """Reject edits of the identity, and of a status that is a subresource.
-
-    Raises:
-        InvalidArgumentError: If the patch contains such a field.
-    """
+    """Reject edits of the identity, and of a status that is a subresource, by InvalidArgumentError."""
     named = cast("dict[str, Any]", patch.get("metadata") or {})
     if wrong := [name for name in ("name", "namespace", "uid", "resourceVersion") if name in named]:
-        raise InvalidArgumentError(f"an edit of {kind} must not change its metadata.{wrong[0]}")
+        raise InvalidArgumentError(f"must not change in an edit of {kind}.", argument=f"metadata.{wrong[0]}")
     if "status" in patch and kind.model is not None and definition_of(kind.model) is not None:
         raise InvalidArgumentError(
-            f"an edit of {kind} must not change its status, which the server takes apart: "
-            "use ctx.status in a reconcile, or update_status"
+            f"must not change in an edit of {kind}. Use ctx.status in a reconcile, or update_status.", argument="status"
         )
 
 

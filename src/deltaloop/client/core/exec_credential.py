@@ -1,11 +1,7 @@
 """Input and output of credential plugins. ``expiring_credential`` decides when a plugin runs.
 
-A plugin is a program that the kubeconfig names. It receives an ``ExecCredential`` with a ``spec`` in the variable
-``KUBERNETES_EXEC_INFO``, and prints an ``ExecCredential`` with a ``status``: a token, a client certificate with its
-key, or both, and optionally the expiry. Both API versions have the same fields.
-
-Messages never contain the output of a plugin. They contain the end of its standard error, redacted and without the
-values of its environment.
+A plugin receives an ``ExecCredential`` with a ``spec`` in ``KUBERNETES_EXEC_INFO``, and prints one with a ``status``.
+Messages contain the end of its standard error, redacted, but never its output.
 
 Source: KEP-541; client-go pkg/apis/clientauthentication/types.go, plugin/pkg/client/auth/exec/exec.go
 (``refreshCredsLocked``); tools/clientcmd/validation.go.
@@ -82,17 +78,17 @@ class ExecPlugin:
         """
         require_positive("ExecPlugin", timeout=self.timeout, interactive_timeout=self.interactive_timeout)
         if not self.command:
-            raise ConfigError("exec has no command; write the plugin's name or path there")
+            raise ConfigError("must be the name or path of the plugin, got none.", argument="exec.command")
         if self.api_version not in (V1, V1BETA1):
             raise ConfigError(
-                f"exec has an apiVersion that is not supported; write {V1} or {V1BETA1}, whichever the plugin speaks"
+                f"must be {V1} or {V1BETA1}, depending on the plugin. Correct it.", argument="exec.apiVersion"
             )
         for name, texts in (("command", (self.command,)), ("args", self.args)):
             if not all(_can_be_passed(text) for text in texts):
-                raise ConfigError(f"exec: {name} has a character that no program can be given; take it out")
+                raise ConfigError("must not contain a null character. Remove it.", argument=f"exec.{name}")
         for name, value in self.env:
             if not name or "=" in name or not _can_be_passed(name) or not _can_be_passed(value.reveal()):
-                raise ConfigError("exec: env has a name or value that no program can be given; correct it")
+                raise ConfigError("must have valid names and values. Correct them.", argument="exec.env")
 
     @property
     def name(self) -> str:
@@ -106,7 +102,6 @@ class PluginCall:
 
     Attributes:
         command: Path of the program, or a name that is looked up in the ``PATH`` of this process.
-        args: Command-line arguments.
         environ: Complete environment of the plugin.
         has_stdin: Whether the plugin inherits standard input.
         timeout: Time limit in seconds.
@@ -134,10 +129,8 @@ class PluginOutcome:
     """Result of a plugin process.
 
     Attributes:
-        end: Outcome of the process.
         code: Exit code, negative for a signal. Only set for ``EXITED``.
         reason: Error text of the operating system. Only set for ``NOT_STARTED``.
-        output: Standard output that was read.
         stderr: End of standard error, or empty if it was written to the terminal.
     """
 
@@ -157,16 +150,12 @@ class ExecAnswer:
 
 
 def plugin_call(plugin: ExecPlugin, environ: Mapping[str, str], *, is_terminal: bool) -> PluginCall:
-    """Return the invocation of a plugin.
-
-    Raises:
-        CredentialsError: If the plugin requires a terminal and standard input is not a terminal.
-    """
+    """Return the invocation of a plugin, or raise CredentialsError if it requires a terminal and there is none."""
     if plugin.interactive_mode is InteractiveMode.ALWAYS and not is_terminal:
         raise CredentialsError(
             plugin.name,
-            "it must talk to a person (interactiveMode is Always), and standard input is not a terminal; "
-            "run this in a terminal, or use credentials that need no person",
+            "the plugin needs input from a user (interactiveMode is Always), but standard input is not a terminal. "
+            "Run this program in a terminal, or use other credentials.",
         )
     has_stdin = is_terminal and plugin.interactive_mode is not InteractiveMode.NEVER
     spec: dict[str, Any] = {"interactive": has_stdin}
@@ -184,21 +173,17 @@ def plugin_call(plugin: ExecPlugin, environ: Mapping[str, str], *, is_terminal: 
 
 
 def plugin_answer(plugin: ExecPlugin, outcome: PluginOutcome, call: PluginCall) -> ExecAnswer:
-    """Return the credential that a plugin printed.
-
-    Raises:
-        CredentialsError: If the plugin failed or its output is not usable.
-    """
+    """Return the credential that a plugin printed, or raise CredentialsError."""
     if outcome.end is not PluginEnd.EXITED or outcome.code != 0:
         raise CredentialsError(plugin.name, _failure(plugin, outcome, call))
     try:
         return _answer(_read(outcome.output), plugin.api_version)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, InvalidArgumentError):
-        problem = "what it printed is not an ExecCredential in JSON"
+        problem = "the output is not an ExecCredential in JSON"
     except _UnusableError as error:
         problem = str(error)
     raise CredentialsError(
-        plugin.name, f"{problem}; run it by hand to see what it prints, and correct its arguments"
+        plugin.name, f"{problem}. Run the plugin manually to see its output, and correct its arguments."
     ) from None
 
 
@@ -254,17 +239,17 @@ def _read(output: bytes) -> _ExecCredential:
 
 def _answer(said: _ExecCredential, api_version: str) -> ExecAnswer:
     if (said.kind or _KIND) != _KIND or said.apiVersion != api_version:
-        raise _UnusableError(f"what it printed is not an {_KIND} of {api_version}, which exec.apiVersion asks for")
+        raise _UnusableError(f"the output is not an {_KIND} of {api_version}, the value of exec.apiVersion")
     status = said.status
     if status is None:
-        raise _UnusableError("the ExecCredential that it printed has no status")
+        raise _UnusableError("the ExecCredential has no status")
     token, certificate, key = status.token, status.clientCertificateData, status.clientKeyData
     if not token and not certificate and not key:
-        raise _UnusableError("the ExecCredential that it printed has neither a token nor a client certificate")
+        raise _UnusableError("the ExecCredential has neither a token nor a client certificate")
     if bool(certificate) != bool(key):
-        raise _UnusableError("the ExecCredential that it printed has only one of client certificate and client key")
+        raise _UnusableError("the ExecCredential must contain client certificate and client key together")
     if token and not is_header_value(token):
-        raise _UnusableError("the token that it printed has a line break or another control character in it")
+        raise _UnusableError("the token contains a line break or another control character")
     return ExecAnswer(
         credential=Credential(
             authorization=SecretText(f"Bearer {token}") if token else None,
@@ -276,7 +261,7 @@ def _answer(said: _ExecCredential, api_version: str) -> ExecAnswer:
 
 def _certificate(certificate: str, key: str) -> ClientCertificate:
     if not (certificate.isascii() and key.isascii()):
-        raise _UnusableError("the client certificate and key that it printed are not PEM")
+        raise _UnusableError("the client certificate and key are not PEM")
     return ClientCertificate(certificate=certificate.encode(), key=SecretText(key))
 
 
@@ -284,27 +269,25 @@ def _expiry(text: str) -> float:
     try:
         return parse_time(text).timestamp()
     except (InvalidArgumentError, OverflowError):
-        raise _UnusableError("the expirationTimestamp that it printed is not an RFC 3339 time") from None
+        raise _UnusableError("the expirationTimestamp is not an RFC 3339 time") from None
 
 
 def _failure(plugin: ExecPlugin, outcome: PluginOutcome, call: PluginCall) -> str:
     if outcome.end is PluginEnd.NOT_FOUND:
         hint = " ".join(str(redact(plugin.install_hint)).split())
-        return f"it is not there; {hint or 'install it, or correct exec.command in the kubeconfig'}"
+        return f"the program does not exist. {hint or 'Install it, or correct exec.command in the kubeconfig.'}"
     if outcome.end is PluginEnd.NOT_STARTED:
-        return f"it cannot be started: {outcome.reason}; see that it is a program that this user may run"
+        return f"the program cannot start: {outcome.reason}. Check that this user can execute it."
     if outcome.end is PluginEnd.TOO_MUCH:
-        return "it printed far more than an ExecCredential; correct its arguments"
+        return "the output is too large for an ExecCredential. Correct the arguments of the plugin."
     if outcome.end is PluginEnd.TIMED_OUT:
-        what = f"it gave no answer within {call.timeout:g} s and was ended; run it by hand to see what it waits for"
+        what = f"the plugin did not finish within {call.timeout:g} s. Run it manually to see the reason"
     elif outcome.code < 0:
-        what = f"it was ended by signal {-outcome.code}; run it by hand to see why"
+        what = f"the plugin was ended by signal {-outcome.code}. Run it manually to see the reason"
     else:
-        what = (
-            f"it failed with exit code {outcome.code}; run it by hand, or log in again with the tool that it belongs to"
-        )
+        what = f"the plugin failed with exit code {outcome.code}. Run it manually, or log in again with its tool"
     said = stderr_shown(plugin, outcome)
-    return what + (f"; it said: {said}" if said else "")
+    return what + (f". Its error output: {said}" if said else ".")
 
 
 def _can_be_passed(text: str) -> bool:

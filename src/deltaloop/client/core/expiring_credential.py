@@ -6,10 +6,10 @@
 
 Only a fresh credential is used without a renewal. In all other states, one renewal runs for all waiting requests. If it
 fails, a credential that is due stays in use. A failure is remembered for one second, so that a thousand waiting
-requests do not start a thousand plugins in sequence. If a renewal returns a rejected credential again, the next renewal
-can start after ten seconds.
+requests do not start a thousand plugins. If a renewal returns a rejected credential again, the next renewal can start
+after ten seconds.
 
-Times are seconds since 1970, because expiry is wall-clock time and the clock must advance while the machine sleeps.
+Times are seconds since 1970, because the clock must advance while the machine sleeps.
 
 Source: client-go plugin/pkg/client/auth/exec/exec.go (``getCreds``, ``maybeRefreshCreds``; no margin there);
 plugin/pkg/client/auth/oidc/oidc.go (``expiryDelta`` 10 s).
@@ -28,8 +28,6 @@ REFUSED_AGAIN_REST = 10.0
 
 @final
 class ExpiringCredential:
-    """State of the last credential."""
-
     __slots__ = ("_again_at", "_credential", "_expires_at", "_failed_at", "_failure", "_margin", "_refused")
 
     def __init__(self) -> None:

@@ -1,12 +1,7 @@
-r"""Split a byte stream into lines.
+r"""Split a byte stream into lines, of a bounded length, because a line without end would fill the memory.
 
-A watch stream contains one JSON object per line. The network delivers chunks of any size: several lines, or a part of a
-line. The framer searches each byte once, and copies each byte of a line that spans chunks twice. Lines are bounded
-because a server that never ends a line would fill the memory. The bound is generous, because servers choose their
-object size limit.
-
-The lines do not depend on the chunks: for every way to split ``data``, the fed lines followed by ``finish()`` are
-``data.split(b"\n")``.
+The framer searches each byte once, and copies each byte of a line that spans chunks twice. The lines do not depend on
+the chunks: all lines, followed by ``finish()``, are ``data.split(b"\n")``.
 """
 
 from __future__ import annotations
@@ -22,8 +17,6 @@ class LineTooLongError(Exception):
 
 @final
 class LineFramer:
-    """Splitter of a byte stream into lines, which are returned without their line feed."""
-
     __slots__ = ("_longest", "_partial", "_slice", "_start")
 
     def __init__(self, *, longest: int = LONGEST_LINE) -> None:
@@ -35,7 +28,6 @@ class LineFramer:
 
     @property
     def pending(self) -> int:
-        """Number of bytes of the incomplete line."""
         last = self._slice.rfind(b"\n", self._start)
         return len(self._partial) + len(self._slice) - self._start if last < 0 else len(self._slice) - last - 1
 
@@ -47,18 +39,13 @@ class LineFramer:
     def take(self) -> bytes | None:
         """Return the next complete line, or None if more data must be pushed.
 
-        Lines are extracted on demand, because 50 lines of 5 KB at once would evict other data from the processor's
-        cache.
+        On demand, because 50 lines of 5 KB at once would evict other data from the processor's cache.
         """
         found = self.find()
         return None if found is None else found[0][found[1] : found[2]]
 
     def find(self) -> tuple[bytes, int, int] | None:
-        """Return the next line like ``take``, but without a copy: bytes, start and end.
-
-        Raises:
-            LineTooLongError: If the incomplete line exceeds the maximum length.
-        """
+        """Return the next line like ``take``, but without a copy; raises LineTooLongError."""
         start = self._start
         end = self._slice.find(b"\n", start)
         if end < 0:

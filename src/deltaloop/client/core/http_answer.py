@@ -7,10 +7,8 @@
 | ``Content-Length``                   | that many bytes                                                  |
 | neither                              | all bytes until the connection is closed                         |
 
-llhttp rejects ambiguous responses: a length together with chunks, two lengths, invalid chunk sizes, bare line feeds and
-folded lines. This reader also rejects encodings other than ``chunked``, protocol changes, and endless heads, trailers
-and interim responses. A connection cannot be kept if bytes follow the end of a response, because they belong to no
-request.
+llhttp rejects ambiguous responses. This reader also rejects encodings other than ``chunked``, protocol changes, and
+endless heads, trailers and interim responses. A connection cannot be kept if bytes follow the end of a response.
 
 Sources: RFC 9112, sections 4, 5, 6 and 7; RFC 9110, section 15.2.
 """
@@ -50,11 +48,8 @@ class AnswerReader:
 
     Attributes:
         status: HTTP status code, or 0 until the head has been read.
-        headers: Names and values as received.
         pieces: Received pieces of the body. The consumer clears the list.
-        encoding: Value of ``Content-Encoding``.
         warns: Whether the response has a ``Warning`` header.
-        complete: Whether the response has been read completely.
         keeps_alive: Whether the connection can be used for another request. Only valid once the response is complete.
     """
 
@@ -102,16 +97,12 @@ class AnswerReader:
         self._fault = ""
 
     def feed(self, data: bytes | memoryview) -> None:
-        """Read the next chunk.
-
-        Raises:
-            MalformedAnswerError: If the response is invalid. The connection must be closed.
-        """
+        """Read the next chunk, or raise MalformedAnswerError, after which the connection must be closed."""
         before = len(self.pieces)
         try:
             self._parse(data)
         except HttpParserUpgrade:
-            raise MalformedAnswerError("it changes the protocol") from None
+            raise MalformedAnswerError("the response switches the protocol") from None
         except HttpParserError as error:
             if self.complete:
                 self.keeps_alive = False
@@ -122,7 +113,7 @@ class AnswerReader:
             return
         self._idle += len(data)
         if self._idle > MOST_HEAD:
-            raise MalformedAnswerError(f"its head, or the text between its chunks, has more than {MOST_HEAD} bytes")
+            raise MalformedAnswerError(f"the head or the text between chunks has more than {MOST_HEAD} bytes")
 
     def end(self) -> bool:
         """Record that the connection was closed, and return whether the response is complete."""
@@ -150,7 +141,6 @@ class AnswerReader:
                 self._is_special = True
 
     def on_headers_complete(self) -> None:
-        """Record the end of the head."""
         status = self._parser.get_status_code()
         if status < 200:
             self._interim += 1
@@ -168,7 +158,6 @@ class AnswerReader:
             self.keeps_alive = self._method == "CONNECT"
 
     def on_message_complete(self) -> None:
-        """Record the end of a response."""
         if self.status and not self.complete:
             self.complete = True
             self.keeps_alive = self._parser.should_keep_alive()

@@ -24,13 +24,9 @@ _IN_QUERY: Final = "/:@!$'()*,?~-._"
 
 
 def target(path: str, query: Mapping[str, str]) -> str:
-    """Return the request target: a quoted path with its query.
-
-    Raises:
-        InvalidArgumentError: If the path is not quoted, or the query is not Unicode.
-    """
+    """Return the request target: a quoted path with its query, or raise InvalidArgumentError."""
     if PATH().fullmatch(path) is None:
-        raise InvalidArgumentError(f"the path {path!r} is not quoted: it cannot be sent as it is")
+        raise InvalidArgumentError(f"must be quoted, got {path!r}.", argument="path")
     if not query:
         return path
     pairs: list[str] = []
@@ -39,8 +35,8 @@ def target(path: str, query: Mapping[str, str]) -> str:
             if not is_unicode(name) or not is_unicode(value):
                 # Omitting the parameter could widen a selector, so raise an error instead.
                 raise InvalidArgumentError(
-                    f"the query parameter {name!r} has a lone surrogate in it, which is not Unicode. "
-                    "Decode the text anew."
+                    "must be Unicode, got a lone surrogate. Decode the text correctly.",
+                    argument=f"query parameter {name!r}",
                 )
             pairs.append(f"{quote(name, _IN_QUERY)}={quote(value, _IN_QUERY)}")
         else:
@@ -49,14 +45,10 @@ def target(path: str, query: Mapping[str, str]) -> str:
 
 
 def header_lines(headers: Iterable[tuple[str, str]]) -> bytes:
-    """Return the encoded header lines.
-
-    Raises:
-        InvalidArgumentError: If a name or value is invalid, for example because it contains a line break.
-    """
+    """Return the encoded header lines, or raise InvalidArgumentError, for example for a line break."""
     lines: list[str] = []
     for name, value in headers:
         if _TOKEN().fullmatch(name) is None or _VALUE().fullmatch(value) is None:
-            raise InvalidArgumentError(f"the header {name!r} cannot be sent: it has a line break or the like in it")
+            raise InvalidArgumentError("must not contain a control character.", argument=f"header {name!r}")
         lines.append(f"{name}: {value}\r\n")
     return "".join(lines).encode("utf-8", "surrogateescape")

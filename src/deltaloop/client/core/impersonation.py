@@ -1,7 +1,4 @@
-"""Headers for requests on behalf of another user.
-
-The server checks that the real user can impersonate. The keys of extra fields are part of header names, so invalid
-characters are percent-encoded.
+"""Headers for requests on behalf of another user, with percent-encoded keys of extra fields.
 
 Source: client-go transport/round_trippers.go (``impersonatingRoundTripper``, ``headerKeyEscape``).
 """
@@ -40,16 +37,14 @@ class Impersonation(msgspec.Struct, frozen=True, kw_only=True):
             ConfigError: If the user is missing, or a value is not valid in a header.
         """
         if not self.user:
-            raise ConfigError(
-                "as-uid, as-groups or as-user-extra without as: name the user to impersonate there as well"
-            )
+            raise ConfigError("must be set if as-uid, as-groups or as-user-extra are set.", argument="as")
         values = [("as", self.user), ("as-uid", self.uid), *(("as-groups", group) for group in self.groups)]
         values += [("as-user-extra", value) for each in self.extra.values() for value in each]
         for name, value in values:
             if not is_header_value(value):
-                raise ConfigError(f"{name} has a line break or another control character in it; take it out")
+                raise ConfigError("must not contain a control character. Remove it.", argument=name)
         if not all(self.extra):
-            raise ConfigError("as-user-extra has an empty key; give the field a name")
+            raise ConfigError("must not have an empty key. Name the field.", argument="as-user-extra")
 
 
 def impersonation_headers(impersonation: Impersonation) -> list[tuple[str, str]]:

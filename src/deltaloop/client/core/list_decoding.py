@@ -19,10 +19,15 @@ from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemErr
 T = TypeVar("T")
 
 
+class _ShardInfo(msgspec.Struct, frozen=True, gc=False):
+    selector: str = ""
+
+
 class _ListMeta(msgspec.Struct, frozen=True, gc=False, rename={"continue_": "continue"}):
     resourceVersion: str = ""  # noqa: N815 - the wire name; ``rename`` is taken by ``continue``
     continue_: str = ""
     remainingItemCount: int | None = None  # noqa: N815
+    shardInfo: _ShardInfo | None = None  # noqa: N815
 
 
 class _List(msgspec.Struct, gc=False):
@@ -43,16 +48,8 @@ def decode_list(
 ) -> ResourceList[T]:
     """Decode one page.
 
-    Args:
-        resource_type: Type of the items.
-        body: Response body.
-        first_index: Index of the first item in error messages, if earlier items were removed from the body.
-        size: Size of the complete body in error messages, for the same case. None uses the size of ``body``.
-        drop_managed_fields: Whether to remove ``metadata.managedFields`` from the items.
-
-    Raises:
-        MalformedObjectError: If the body is not JSON or not a list.
-        UnreadableItemsError: If the list contains invalid items. The error contains the list without them.
+    ``first_index`` and ``size`` are for error messages, if earlier items were removed from the body. Raises
+    MalformedObjectError, and UnreadableItemsError, which contains the list without the invalid items.
     """
     try:
         page = _decode_list(body)
@@ -70,6 +67,7 @@ def decode_list(
         continue_=meta.continue_,
         remaining_item_count=meta.remainingItemCount,
         unreadable=tuple(unreadable),
+        shard_selector=meta.shardInfo.selector if meta.shardInfo is not None else "",
     )
     if unreadable:
         raise UnreadableItemsError(decoded)
@@ -83,7 +81,6 @@ def decode_items(
     first_index: int,
     drop_managed_fields: bool = False,
 ) -> tuple[list[T], list[UnreadableItemError]]:
-    """Decode items, and return the valid objects and an error for each invalid item."""
     items: list[T] = []
     unreadable: list[UnreadableItemError] = []
     decode = decode_object_stripped if drop_managed_fields else decode_object
@@ -97,9 +94,9 @@ def decode_items(
 
 
 def _why_not(resource_type: ResourceType[Any], size: int, error: Exception | None = None) -> str:
-    what = f"the answer to a list of {resource_type}, {size} bytes,"
+    what = f"the response to a list of {resource_type} ({size} bytes)"
     if error is None:
-        return f"{what} is not a list: it has no items"
+        return f"{what} is not a list: the field items is missing"
     if isinstance(error, msgspec.ValidationError):
         return f"{what} is not a list: {error}"
-    return f"{what} is not JSON; is a proxy or a login page in the way? ({error})"
+    return f"{what} is not JSON: {error}. Check for a proxy or a login page in front of the server."

@@ -1,32 +1,28 @@
 r"""Decode a list response while it arrives, so that the complete body is never in memory.
 
-Some servers ignore ``limit``, and a list after an expired token has no limit. The body of 50 000 pods is 280 MB, in
-addition to 280 MB of objects. The splitter removes complete items from the front of the ``items`` array as data
-arrives, so about a megabyte is buffered.
-
-Item boundaries are found without inspecting each byte in Python:
+Some servers ignore ``limit``, and a list after an expired token has no limit. The splitter removes complete items from
+the front of the ``items`` array as data arrives, so about a megabyte is buffered. Item boundaries are found without
+inspecting each byte in Python:
 
 1. The *head* ends with ``"items":[``. The position is correct if the head plus ``]}`` is a JSON object with empty
    ``items``, because a nested position, or one in a string, leaves brackets or a string open.
 2. The first item shows how items begin (``{"metadata":``, ``{"apiVersion":"example.com/v1"``). The last occurrence of
    ``},`` plus this beginning in the buffer is a candidate for a boundary.
 3. The data before it is split at each such occurrence, and each piece is decoded as an object. If all pieces are valid,
-   all boundaries are correct. Otherwise (the volume claim templates of a StatefulSet look like a boundary, or an item
-   is not an object) the data is decoded as one array. If that fails, the previous candidate is used.
+   all boundaries are correct. Otherwise the data is decoded as one array, or the previous candidate is used.
 4. The head and the remaining data are a valid list with the last items. Decoding it detects all other faults.
 
-A body without recognizable boundaries (indented JSON, items with different beginnings) is collected and decoded at the
-end, which is slower and needs more memory. After a failure the buffer must double before the next attempt, so the work
-remains linear.
+A body without recognizable boundaries is collected and decoded at the end. After a failure the buffer must double
+before the next attempt, so the work remains linear.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Final, Generic, TypeVar, final
 
 import msgspec
+from msgspec.structs import replace
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.managed_fields import decode_object_stripped
@@ -86,11 +82,9 @@ class ListSplitter(Generic[T]):
 
     @property
     def pending(self) -> int:
-        """Number of bytes that are not decoded yet."""
         return len(self._buffer)
 
     def feed(self, chunk: bytes) -> None:
-        """Add the next chunk of the body."""
         self._size += len(chunk)
         self._buffer += chunk
         if len(self._buffer) < self._next_try:
@@ -101,12 +95,7 @@ class ListSplitter(Generic[T]):
             self._next_try = 2 * len(self._buffer)
 
     def finish(self) -> ResourceList[T]:
-        """Return the list after the last chunk.
-
-        Raises:
-            MalformedObjectError: If the body is not JSON or not a list. The message contains no data.
-            UnreadableItemsError: If the list contains invalid items. The error contains the list without them.
-        """
+        """Return the list after the last chunk, or raise errors like ``decode_list``."""
         if self._find_head():
             self._take_items()
         body, self._buffer = self._buffer, bytearray()

@@ -1,21 +1,17 @@
-"""Reduce objects to their metadata if the server sent complete objects.
+"""Reduce objects to their metadata if the server sent complete objects, like some aggregated API servers.
 
-The client requests ``PartialObjectMetadata`` in the Accept header. kube-apiserver supports this form for all kinds, but
-some aggregated API servers return complete objects. These are reduced here, so that caches only contain metadata.
-
-The objects keep the kind ``PartialObjectMetadata``. If such an object is sent in an update, the server rejects it,
-whereas it might accept an object of the original kind without a spec. ``Resource.resource_type`` contains the original
-kind.
+The objects keep the kind ``PartialObjectMetadata``, so that the server rejects updates with them.
+``Resource.resource_type`` contains the original kind.
 
 Source: client-go metadata/metadata.go; Kubernetes API concepts, "Metadata-only fetches".
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource, with_stored
@@ -34,20 +30,15 @@ _decode: Final = msgspec.json.Decoder(_Parts).decode
 
 
 def metadata_of(obj: Resource) -> Resource:
-    """Return the ``PartialObjectMetadata`` of an object, or the object itself if it already has this form.
-
-    Raises:
-        MalformedObjectError: If the object cannot be decoded.
-    """
+    """Return the ``PartialObjectMetadata`` of an object, or raise MalformedObjectError."""
     try:
         parts = _decode(obj.raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise MalformedObjectError(f"the metadata of {obj!r} cannot be cut out: {type(error).__name__}") from None
+        raise MalformedObjectError(f"cannot extract the metadata of {obj!r}: {type(error).__name__}") from None
     if bytes(parts.kind) == _KIND:
         return obj
     return with_stored(obj, b"".join((_BEFORE, bytes(parts.metadata), b"}")))
 
 
 def metadata_of_list(page: ResourceList[Resource]) -> ResourceList[Resource]:
-    """Return a page that contains only the metadata of its objects."""
     return replace(page, items=tuple(metadata_of(item) for item in page.items))

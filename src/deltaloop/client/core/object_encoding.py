@@ -1,34 +1,25 @@
 """Encode an object (``Resource``, mapping or typed object) for the server.
 
-Missing ``apiVersion`` and ``kind``, for example in list items, are set from the resource type. For classes that define
-a kind, only fields that were set are written, because the server applies the same defaults.
+For classes that define a kind, only fields that were set are written, because the server applies the same defaults.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.json_values import type_of
-from deltaloop.api.json_writing import plain_fields, plain_json, write_json
+from deltaloop.api.json_writing import encode_json, plain_fields, plain_json, write_json
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, definition_of
 from deltaloop.api.set_fields import set_fields
 
 
 class OutgoingObject(NamedTuple):
-    """Encoded object with the metadata that a write needs.
-
-    Attributes:
-        body: Object as JSON.
-        name: Name, or empty if the server generates it.
-        namespace: Namespace, or empty.
-        version: Resource version, or empty.
-        generate_name: Prefix for a generated name, or empty.
-    """
+    """Encoded object with the metadata that a write needs; missing values are empty."""
 
     body: bytes
     name: str
@@ -37,26 +28,26 @@ class OutgoingObject(NamedTuple):
     generate_name: str = ""
 
 
-def encode_object(resource_type: ResourceType[Any], obj: Any) -> OutgoingObject:
-    """Encode an object.
-
-    Raises:
-        MalformedObjectError: If the object has no metadata, or contains values that JSON cannot represent.
-    """
+def encode_object(
+    resource_type: ResourceType[Any], obj: Any, encode: Callable[[object], bytes] = encode_json
+) -> OutgoingObject:
+    """Encode an object, or raise MalformedObjectError without metadata or for values that JSON cannot represent."""
     fields: dict[str, Any] = dict(obj) if type_of(obj) is dict else _fields(resource_type, obj)
     metadata: Mapping[str, Any] | None = fields.get("metadata")
     if metadata is None or (type_of(metadata) is not dict and not isinstance(metadata, Mapping)):
-        raise MalformedObjectError(f"the {resource_type} object has no metadata: give it a name there", given=True)
+        raise MalformedObjectError(f"a {resource_type} must have metadata, got none.", path="metadata", given=True)
     name, namespace = metadata.get("name") or "", metadata.get("namespace") or ""
     if not (type(name) is type(namespace) is str or (isinstance(name, str) and isinstance(namespace, str))):
-        raise MalformedObjectError(f"{resource_type}: metadata.name and metadata.namespace must be text", given=True)
+        raise MalformedObjectError(
+            f"{resource_type}: metadata.name and metadata.namespace must be strings.", path="metadata.name", given=True
+        )
     if not fields.get("apiVersion"):
         fields["apiVersion"] = resource_type.api_version
     if not fields.get("kind"):
         fields["kind"] = resource_type.kind
     version = str(metadata.get("resourceVersion") or "")
     generated = "" if name else str(metadata.get("generateName") or "")
-    body = plain_json(fields) or write_json(fields, f"the {resource_type} object")
+    body = plain_json(fields, encode) or write_json(fields, f"the {resource_type} object", encode)
     return OutgoingObject(body, name, namespace, version, generated)
 
 
@@ -72,9 +63,7 @@ def _fields(resource_type: ResourceType[Any], obj: object) -> dict[str, Any]:
     try:
         fields = plain_fields(obj) if definition_of(type(obj)) is None else set_fields(obj)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
-        raise MalformedObjectError(
-            f"the {resource_type} object cannot be written as JSON: {error}", given=True
-        ) from None
+        raise MalformedObjectError(f"cannot encode the {resource_type} as JSON: {error}", given=True) from None
     if not isinstance(fields, dict):
-        raise MalformedObjectError(f"a {type(obj).__name__} is not a {resource_type} object", given=True)
+        raise MalformedObjectError(f"object must be a {resource_type}, got {type(obj).__name__}.", given=True)
     return cast("dict[str, Any]", fields)

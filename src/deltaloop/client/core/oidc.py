@@ -1,10 +1,7 @@
 """Protocol of OpenID Connect: expiry of ID tokens, refresh requests and their responses.
 
-An ``auth-provider`` named ``oidc`` in a kubeconfig contains an ID token, which is sent as a bearer token, and a refresh
-token. Shortly before the ID token expires, the client reads the issuer's discovery document and requests a new token
-from its token endpoint. ``expiring_credential`` decides when.
-
-Messages contain no text from the issuer, except OAuth error codes such as ``invalid_grant``.
+Shortly before the ID token expires, the client reads the issuer's discovery document and requests a new token from its
+token endpoint. Messages contain no text from the issuer, except OAuth error codes such as ``invalid_grant``.
 
 Source: client-go plugin/pkg/client/auth/oidc/oidc.go; OpenID Connect Discovery 1.0; RFC 6749 sections 2.3.1, 5.2, 6.
 """
@@ -82,12 +79,7 @@ class RefreshRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refreshed:
-    """Result of a refresh.
-
-    Attributes:
-        id_token: New ID token.
-        refresh_token: New refresh token, or None if it did not change. The old refresh token may be invalid.
-    """
+    """Result of a refresh; ``refresh_token`` is None if it did not change, otherwise the old one may be invalid."""
 
     id_token: SecretText
     refresh_token: SecretText | None
@@ -112,10 +104,7 @@ class _Error(msgspec.Struct):
 
 
 def expiry_of(id_token: str) -> float:
-    """Return the expiry of a token in seconds since 1970, or 0 if it is unknown.
-
-    The signature is not verified, because the API server does that.
-    """
+    """Return the expiry of a token in seconds since 1970, or 0 if it is unknown, without verifying its signature."""
     _, _, rest = id_token.partition(".")
     payload = rest.partition(".")[0]
     try:
@@ -127,14 +116,10 @@ def expiry_of(id_token: str) -> float:
 
 
 def read_discovery(status: int, body: bytes) -> TokenEndpoint:
-    """Return the token endpoint from the issuer's discovery document.
-
-    Raises:
-        UnusableAnswerError: If the document does not contain an https token endpoint.
-    """
+    """Return the https token endpoint from the issuer's discovery document, or raise UnusableAnswerError."""
     if status != 200:
         raise UnusableAnswerError(
-            f"its discovery document {DISCOVERY} was answered with {status}; correct idp-issuer-url in the kubeconfig"
+            f"the discovery document {DISCOVERY} has status {status}. Correct idp-issuer-url in the kubeconfig."
         )
     try:
         found = msgspec.json.decode(body, type=_Discovery)
@@ -142,8 +127,8 @@ def read_discovery(status: int, body: bytes) -> TokenEndpoint:
         found = _Discovery()
     if not found.token_endpoint.startswith("https://"):
         raise UnusableAnswerError(
-            f"its discovery document {DISCOVERY} names no token endpoint with https; "
-            "correct idp-issuer-url in the kubeconfig"
+            f"the discovery document {DISCOVERY} must contain a token endpoint with https. "
+            "Correct idp-issuer-url in the kubeconfig."
         )
     methods = found.token_endpoint_auth_methods_supported
     # The default is the header (OpenID Connect Discovery 1.0, section 3).
@@ -152,7 +137,6 @@ def read_discovery(status: int, body: bytes) -> TokenEndpoint:
 
 
 def refresh_request(provider: OidcProvider, refresh_token: SecretText, endpoint: TokenEndpoint) -> RefreshRequest:
-    """Return the request for a new ID token."""
     form = {"grant_type": "refresh_token", "refresh_token": refresh_token.reveal()}
     secret = provider.client_secret
     if secret and not endpoint.secret_in_body:
@@ -166,21 +150,17 @@ def refresh_request(provider: OidcProvider, refresh_token: SecretText, endpoint:
 
 
 def read_refreshed(status: int, body: bytes, *, refresh_token: SecretText) -> Refreshed:
-    """Decode the response of the token endpoint to a refresh with ``refresh_token``.
-
-    Raises:
-        UnusableAnswerError: If the response does not contain an ID token.
-    """
+    """Decode the response of the token endpoint to a refresh, or raise UnusableAnswerError without an ID token."""
     if status != 200:
         raise UnusableAnswerError(_refusal(status, body))
     try:
         tokens = msgspec.json.decode(body, type=_Tokens)
     except (ValueError, RecursionError):
-        raise UnusableAnswerError("its token endpoint did not answer with tokens; ask whoever runs it") from None
+        raise UnusableAnswerError("the token endpoint returned no tokens. Contact its administrator.") from None
     if not tokens.id_token or not is_header_value(tokens.id_token):
         raise UnusableAnswerError(
-            "it gave no id token for the refresh token; log in again and ask for the scope 'openid', "
-            "or use an exec plugin if it does not give id tokens on a refresh"
+            "the issuer returned no ID token for the refresh token. Log in again with the scope 'openid', "
+            "or use an exec plugin if the issuer never returns ID tokens on a refresh."
         )
     another = tokens.refresh_token and tokens.refresh_token != refresh_token.reveal()
     return Refreshed(
@@ -195,8 +175,8 @@ def _refusal(status: int, body: bytes) -> str:
     except (ValueError, RecursionError):
         code = ""
     if code == "invalid_grant":
-        return "it does not accept the refresh token any more (invalid_grant); log in again"
+        return "the refresh token is no longer valid (invalid_grant). Log in again."
     if code in ("invalid_client", "unauthorized_client"):
-        return f"it does not accept this client ({code}); correct client-id and client-secret in the kubeconfig"
+        return f"the issuer rejected the client ({code}). Correct client-id and client-secret in the kubeconfig."
     what = f"{status}, {code}" if _ERROR_CODE.fullmatch(code) else str(status)
-    return f"its token endpoint refused ({what}); log in again"
+    return f"the token endpoint rejected the request ({what}). Log in again."

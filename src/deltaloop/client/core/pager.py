@@ -9,11 +9,7 @@
 4. The resource version of the list is the version of the first page, because the pages are one snapshot.
 
 A list without end is an error: a continue token is repeated or, after page 100, another hundred consecutive pages
-contain no new object. Empty pages are valid, because a server may apply a selector after ``limit``. A server that
-invents objects cannot be detected.
-
-Iteration item by item only uses rules 1 and 2, because delivered items cannot be taken back. The caller receives the
-error for an expired token.
+contain no new object. Iteration item by item only uses rules 1 and 2, because delivered items cannot be taken back.
 
 Source: client-go tools/pager/pager.go, ``ListPager.List``, ``ListPager.EachListItem``.
 """
@@ -23,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Generic, TypeVar, final
 
-from deltaloop.api.errors import DeltaloopError, MalformedObjectError
+from deltaloop.api.errors import DeltaloopError, InvalidArgumentError, MalformedObjectError
 from deltaloop.api.keys import meta_namespace_key
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.status import ExpiredError
@@ -50,22 +46,19 @@ class PageProgress(Generic[T]):
     def never_ends(self, page: ResourceList[T], *, before: Sequence[T] | None) -> str:
         """Record a page, and return the reason why the list never ends, or "".
 
-        Args:
-            page: Next page.
-            before: Items of the previous pages. None if they were not kept, so that only empty pages count as no
-                progress.
+        Without the items ``before``, only empty pages count as no progress.
         """
         if not page.continue_:
             return ""
         if page.continue_ in self._tokens:
-            return "a continue token came again: the list never ends"
+            return "the list never ends: the server repeated a continue token"
         self._tokens.add(page.continue_)
         if len(self._tokens) <= _TRUSTED_PAGES:
             return ""
         self._barren = 0 if self._is_new(page, before) else self._barren + 1
         if self._barren < _BARREN_PAGES:
             return ""
-        return f"{self._barren} pages in a row brought nothing new, and a continue token each: the list never ends"
+        return f"the list never ends: {self._barren} successive pages have a continue token but no new objects"
 
     def _is_new(self, page: ResourceList[T], before: Sequence[T] | None) -> bool:
         if before is None:
@@ -110,12 +103,13 @@ class Pager(Generic[T]):
             ValueError: If ``page_size`` is negative.
         """
         if page_size < 0:
-            raise ValueError(f"page_size is {page_size}; 0 (everything at once) or more is needed")
+            raise InvalidArgumentError(f"must be >= 0, got {page_size}. 0 disables paging.", argument="page_size")
         self._first = options
         self._next: ListOptions | None = options.replace(limit=options.limit or page_size)
         self._collect = collect
         self._items: list[T] = []
         self._resource_version = ""
+        self._shard_selector = ""
         self._pages = 0
         self._fell_back = False
         self._progress = PageProgress[T]()
@@ -148,6 +142,7 @@ class Pager(Generic[T]):
             raise MalformedObjectError(why)
         if self._pages == 1:
             self._resource_version = page.resource_version
+            self._shard_selector = page.shard_selector
         if self._collect:
             self._items.extend(page.items)
         if not page.continue_:
@@ -178,9 +173,11 @@ class Pager(Generic[T]):
         """
         if self._next is not None:
             raise RuntimeError("the list is not complete: next_request is not None")
-        return ResourceList(items=tuple(self._items), resource_version=self._resource_version)
+        return ResourceList(
+            items=tuple(self._items), resource_version=self._resource_version, shard_selector=self._shard_selector
+        )
 
     def _asked(self) -> ListOptions:
         if self._next is None:
-            raise RuntimeError("the list is complete; nothing was asked for")
+            raise RuntimeError("the list is complete: no request is pending")
         return self._next

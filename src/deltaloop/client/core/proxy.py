@@ -1,9 +1,7 @@
-"""Select the proxy for a server from environment variables.
+"""Select the proxy for a server from environment variables, also in lower case.
 
-``HTTPS_PROXY`` applies to https, and ``HTTP_PROXY`` to http. Lower case names are supported. ``NO_PROXY`` is a list of
-exceptions: a host name includes its subdomains, ``.name`` matches only subdomains, an address matches itself,
-``10.0.0.0/8`` a network, and ``*`` all hosts. Hosts and addresses can have a port. Loopback addresses never use a
-proxy. ``ALL_PROXY`` is ignored.
+In ``NO_PROXY``, a host name includes its subdomains, ``.name`` matches only subdomains, ``10.0.0.0/8`` a network, and
+``*`` all hosts. Hosts can have a port. Loopback addresses never use a proxy. ``ALL_PROXY`` is ignored.
 
 Source: golang.org/x/net/http/httpproxy, which client-go uses.
 """

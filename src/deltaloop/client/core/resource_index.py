@@ -1,11 +1,8 @@
 """Find resources by any of their names.
 
-Names are case-insensitive: plural (``deployments``), singular (``deployment``), kind (``Deployment``), short names
-(``deploy``), plural or kind with group (``deployments.apps``) or with version and group (``deployments.v1.apps``, for
-the core group ``pods.v1.``), and ``apps/v1/Deployment``.
-
-If resources share a name, the first resource in the server's order wins: the core group, then the other groups, each
-with its preferred version first.
+Names are case-insensitive: plural, singular, kind, short names, plural or kind with group (``deployments.apps``) or
+with version and group (``deployments.v1.apps``, for the core group ``pods.v1.``), and ``apps/v1/Deployment``. If
+resources share a name, the first resource in the server's order wins.
 
 Source: kubectl and client-go restmapper (``PriorityRESTMapper``, shortcut expansion); discovery/discovery_client.go.
 """
@@ -80,19 +77,14 @@ class DiscoveredResource(msgspec.Struct, frozen=True):
 
 
 def decode_core_versions(body: bytes) -> list[str]:
-    """Return the versions of the core group from the response to ``/api``, such as ``["v1"]``.
-
-    Raises:
-        MalformedObjectError: If the body cannot be decoded.
-    """
+    """Return the versions of the core group from the response to ``/api``, or raise MalformedObjectError."""
     return _decode("/api", _CoreVersions, body).versions or []
 
 
 def decode_groups(body: bytes) -> list[str]:
-    """Return each ``group/version`` from the response to ``/apis``, with the preferred version of a group first.
+    """Return each ``group/version`` from the response to ``/apis``, the preferred of a group first.
 
-    Raises:
-        MalformedObjectError: If the body cannot be decoded.
+    Raises MalformedObjectError.
     """
     found: list[str] = []
     for group in _decode("/apis", _GroupList, body).groups or []:
@@ -105,11 +97,7 @@ def decode_groups(body: bytes) -> list[str]:
 
 
 def decode_resources(group_version: str, body: bytes) -> list[DiscoveredResource]:
-    """Return the resources of one ``group/version`` with their subresources, without invalid entries.
-
-    Raises:
-        MalformedObjectError: If the body cannot be decoded.
-    """
+    """Return the valid resources of one ``group/version`` with their subresources, or raise MalformedObjectError."""
     found: list[DiscoveredResource] = []
     group, _, version = group_version.rpartition("/")
     entries = _decode(group_version, _ResourceList, body).resources or []
@@ -142,7 +130,7 @@ def _decode(path: str, answer: type[T], body: bytes) -> T:
     try:
         return msgspec.json.decode(body, type=answer)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise MalformedObjectError(f"the server's discovery answer for {path} cannot be read: {error}") from None
+        raise MalformedObjectError(f"cannot read the discovery of {path}: {error}") from None
 
 
 @final
@@ -188,7 +176,7 @@ class ResourceIndex:
         """Return the error for an unknown name, with similar names and the groups whose discovery failed."""
         import difflib
 
-        text = f"the server knows no resource {name!r}"
+        text = f"the server has no resource {name!r}"
         kind = name.rpartition("/")[2].lower()
         served = [str(each) for each in self.resource_types if each.kind.lower() == kind]
         alike = difflib.get_close_matches(name.lower(), self._by_name, n=4, cutoff=0.7)
@@ -196,7 +184,7 @@ class ResourceIndex:
         if near:
             text += f"; near matches: {', '.join(near)}"
         if self.failed_groups:
-            text += f"; discovery failed for {', '.join(self.failed_groups)}, so it may be there"
+            text += f"; discovery failed for {', '.join(self.failed_groups)}, so the resource may exist"
         elif not near:
             text += "; is its CustomResourceDefinition installed?"
         return UnknownResourceError(text, name="" if self.failed_groups else name)

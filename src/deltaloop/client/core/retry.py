@@ -9,12 +9,9 @@
 | the connection broke during a write                | no, because the server may have executed the request         |
 | "resource version too large" (504)                 | no, because the reflector handles this error better          |
 | connection refused, unknown host, bad certificate  | no, because these failures persist, and callers back off     |
-| timeout                                            | no                                                           |
-| response too large                                 | no                                                           |
-| any other failure                                  | no                                                           |
+| timeout, too large, any other failure              | no                                                           |
 
-A request is repeated at most 10 times, and only if the wait ends before the timeout of the call. An early error is more
-useful than a late timeout.
+A request is repeated at most 10 times, and only if the wait ends before the timeout of the call.
 
 Source: client-go rest/with_retry.go (``IsNextRetry``, ``checkWait``), rest/request.go (``maxRetries``). Unlike this
 module, client-go repeats "resource version too large", waits beyond the caller's timeout (up to a day on request of the
@@ -36,8 +33,6 @@ BROKEN_CONNECTION_WAIT = 1.0
 
 @final
 class RetryDecision:
-    """Retry state of one call."""
-
     __slots__ = ("_deadline_at", "_method", "_retries_left")
 
     def __init__(self, method: str, *, deadline_at: float | None) -> None:

@@ -1,8 +1,8 @@
 """Decide when the TLS files are checked for changes.
 
-CAs and client certificates are replaced on disk before they expire. The files are checked at most once a minute, and
-immediately after a TLS failure. Changed files result in a new TLS context for new connections. Existing connections
-continue. Files that are not usable, for example because they are half written, are ignored until the next check.
+The files are checked at most once a minute, and immediately after a TLS failure. Changed files result in a new TLS
+context for new connections. Files that are not usable, for example because they are half written, are ignored until the
+next check.
 
 Source: client-go transport/cert_rotation.go (client certificates, every 5 min), transport/ca_rotation.go.
 """
@@ -17,7 +17,7 @@ LOOK_EVERY = 60.0
 
 @final
 class TlsFilesState:
-    """State of the TLS files, identified by a fingerprint of their contents.
+    """State of the TLS files, with a fingerprint of their contents.
 
     Attributes:
         due_at: Event loop time of the next check: infinity without files, and minus infinity before the first request.
@@ -26,16 +26,12 @@ class TlsFilesState:
     __slots__ = ("_in_use", "_is_new", "due_at")
 
     def __init__(self, fingerprint: bytes | None) -> None:
-        """Start with the fingerprint of the current files. None means that no files are configured."""
         self._in_use = fingerprint
         self._is_new = True
         self.due_at: float = math.inf if fingerprint is None else -math.inf
 
     def is_due(self, now: float) -> bool:
-        """Return whether to check before the next request.
-
-        The first request only starts the clock, because the files have just been read.
-        """
+        """Return whether to check before the next request; the first request only starts the clock."""
         if self._is_new and self._in_use is not None:
             self._is_new, self.due_at = False, now + LOOK_EVERY
         return now >= self.due_at
@@ -47,10 +43,8 @@ class TlsFilesState:
         return self._in_use is not None and fingerprint is not None and fingerprint != self._in_use
 
     def took(self, fingerprint: bytes) -> None:
-        """Record the fingerprint of a new context."""
         self._in_use = fingerprint
 
     def suspect(self) -> None:
-        """Record a TLS failure, which requires a check before the next request."""
         if self._in_use is not None:
             self._is_new, self.due_at = False, -math.inf

@@ -1,8 +1,7 @@
 """Decide when a token file is read again.
 
-The kubelet replaces a service account token on disk before it expires, about every hour. The file is read at most once
-a minute, and after the server rejected the token. If a read fails, the last valid token stays in use, because the file
-may be in the middle of a replacement. Only the first read must succeed.
+The kubelet replaces a token about every hour. The file is read at most once a minute, and after the server rejected the
+token. If a later read fails, the last valid token stays in use.
 
 Source: client-go transport/token_source.go (``fileTokenSource``, period 1 min; ``cachingTokenSource``).
 """
@@ -18,8 +17,6 @@ READ_EVERY = 60.0
 
 @final
 class TokenFileState:
-    """State of a token file."""
-
     __slots__ = ("_asked_at", "_token")
 
     def __init__(self, *, fallback: SecretText | None = None) -> None:

@@ -1,7 +1,7 @@
 """Decompress response bodies in pieces and within limits.
 
-A response is rejected when it exceeds its limit, or when its compression ratio is implausible for data. Only gzip is
-requested and supported. One chunk can decompress to a thousand times its size, so the output is returned in pieces.
+A response is rejected when it exceeds its limit, or when its compression ratio is implausible for data. One chunk can
+decompress to a thousand times its size, so the output is returned in pieces.
 
 Source: RFC 1952; Apache's mod_deflate, for the bound of the ratio (``DeflateInflateRatioLimit``, 200).
 """
@@ -31,19 +31,16 @@ class TooLargeError(UnpackingError):
 
 @final
 class Unpacker:
-    """Decompressor for the body of one response."""
-
     __slots__ = ("_left", "_limit", "_members", "_packed", "_stream", "_unpacked")
 
     def __init__(self, encoding: str, *, limit: int | None) -> None:
-        """Start a response with a maximum decompressed size in bytes, or None for streams.
+        """Start a response with a maximum size in bytes, or None for streams.
 
-        Raises:
-            UnpackingError: If the encoding is not supported.
+        Raises UnpackingError for other encodings.
         """
         encoding = encoding.strip().lower()
         if encoding not in _PLAIN and encoding not in _PACKED:
-            raise UnpackingError("the answer is packed in a way that was not asked for")
+            raise UnpackingError("the response has an unexpected encoding")
         self._stream = zlib.decompressobj(_GZIP) if encoding in _PACKED else None
         self._limit = limit
         self._packed = 0
@@ -52,12 +49,7 @@ class Unpacker:
         self._left = b""
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Decompress the next chunk in pieces of at most 1 MiB. The caller must consume all pieces.
-
-        Raises:
-            TooLargeError: If the response exceeds its limit.
-            UnpackingError: If the data is invalid.
-        """
+        """Decompress the next chunk in pieces of at most 1 MiB; raises TooLargeError or UnpackingError."""
         self._packed += len(chunk)
         if self._stream is None:
             self._count(len(chunk))
@@ -70,32 +62,28 @@ class Unpacker:
             try:
                 piece = stream.decompress(data, PIECE)
             except zlib.error as error:
-                raise UnpackingError(f"the answer cannot be unpacked: {error}") from None
+                raise UnpackingError(f"cannot decompress the response: {error}") from None
             data = stream.unused_data if stream.eof else stream.unconsumed_tail
             self._count(len(piece))
             if piece:
                 yield piece
 
     def finish(self) -> None:
-        """Check the end of the response.
-
-        Raises:
-            UnpackingError: If the compressed data is incomplete.
-        """
+        """Check the end of the response, or raise UnpackingError if the data is incomplete."""
         if self._stream is not None and self._packed and not self._stream.eof:
-            raise UnpackingError("the answer ended before all of it could be unpacked")
+            raise UnpackingError("the compressed response is incomplete")
 
     def _next_member(self) -> zlib._Decompress:
         # Each member copies the data that follows it, and servers send only one member.
         self._members += 1
         if self._members > _MOST_MEMBERS:
-            raise UnpackingError(f"the answer consists of more than {_MOST_MEMBERS} packed parts")
+            raise UnpackingError(f"the response has more than {_MOST_MEMBERS} compressed parts")
         self._stream = zlib.decompressobj(_GZIP)
         return self._stream
 
     def _count(self, size: int) -> None:
         self._unpacked += size
         if self._limit is not None and self._unpacked > self._limit:
-            raise TooLargeError(f"the answer has more than {self._limit} bytes")
+            raise TooLargeError(f"the response has more than {self._limit} bytes")
         if self._unpacked > _RATIO_COUNTS_FROM and self._unpacked > MOST_RATIO * self._packed:
-            raise TooLargeError(f"the answer unpacks to more than {MOST_RATIO} times its size")
+            raise TooLargeError(f"the response decompresses to more than {MOST_RATIO} times its size")

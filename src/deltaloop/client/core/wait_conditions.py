@@ -52,8 +52,8 @@ class Deleted:
     def shows(self, obj: Resource) -> str:
         """Return the state of an object."""
         if obj.deletion_timestamp is None:
-            return "it is there, and nobody has asked for its deletion"
-        return f"it is being deleted, held by {len(obj.finalizers)} finalizers"
+            return "it exists and is not being deleted"
+        return f"it is being deleted and has {len(obj.finalizers)} finalizers"
 
 
 @final
@@ -71,7 +71,7 @@ class Created:
 
     def shows(self, obj: Resource) -> str:
         """Return the state of an object."""
-        return f"it is there as {obj.name}"
+        return f"it exists as {obj.name}"
 
 
 @final
@@ -107,7 +107,7 @@ class StatusCondition:
             return f"it has no condition {self.type}"
         status = _text(found.get("status"))
         known = status if status in STATUSES else "something else"
-        old = ", of an older generation of the object" if is_outdated(obj, found) else ""
+        old = ", for an older generation of the object" if is_outdated(obj, found) else ""
         return f"its condition {self.type} is {known}{old}"
 
     def _find(self, obj: Resource) -> Condition | None:
@@ -157,7 +157,7 @@ class FieldValue:
 
     def describe(self) -> str:
         """Return the name of the condition."""
-        return f"a value of {self.path.text}" if self.value is None else f"a certain value of {self.path.text}"
+        return f"a value of {self.path.text}" if self.value is None else f"a matching value of {self.path.text}"
 
     def shows(self, obj: Resource) -> str:
         """Return the state of an object."""

@@ -7,15 +7,9 @@
      └────── the list failed, wait ─┐   ┌─ it ended ──────┤ watch again from the last received version
                                     └───┴─ it broke, wait ┘
 
-A watch continues where the list or the previous watch ended, so no state of the object is missed. After a 410, the
-object is listed again, and states in between are not seen. An empty list means that the object does not exist.
-
 Delays after failures double from 0.5 s to 10 s, and are reset when data arrives. A watch that ends within a second
-without an event counts as a failure, because the server would otherwise receive requests without pause. Permanent
-errors (403, an unknown resource, a bad request) end the wait.
-
-A list without a version (metrics.k8s.io, whose objects are computed on request) cannot be watched. It is listed again
-after the same delays.
+without an event counts as a failure. Permanent errors (403, an unknown resource, a bad request) end the wait. A list
+without a version (metrics.k8s.io) cannot be watched, and is listed again after the same delays.
 
 A wait applies to one object: the first object with this name, or the object with the UID of ``Deleted``. If another
 object takes its name, the first object is gone. This also ends waits for other conditions, unless deletions are
@@ -56,8 +50,6 @@ class AskForWatch:
 
 @final
 class Waiting:
-    """State of a wait."""
-
     __slots__ = (
         "_backoff",
         "_condition",
@@ -89,11 +81,9 @@ class Waiting:
 
     @property
     def condition(self) -> str:
-        """Name of the condition."""
         return self._condition.describe()
 
     def ask(self) -> AskForList | AskForWatch:
-        """Return the next request."""
         return AskForWatch(self._version) if self._version else AskForList()
 
     def saw_list(self, items: Sequence[Resource], resource_version: str, *, now: float, random: float) -> float:
@@ -108,7 +98,6 @@ class Waiting:
         return 0.0
 
     def saw_event(self, event: WatchEvent) -> None:
-        """Record an event of the watch."""
         self._backoff.reset()
         self._last_error = ""
         self._version = event.object.resource_version or self._version
@@ -139,12 +128,12 @@ class Waiting:
     def last_seen(self) -> str:
         """Describe the last known state of the object, without its data."""
         if not self._listed:
-            text = "the server has not answered yet"
+            text = "the server has not responded yet"
         elif self._last is None:
-            text = "there is no such object"
+            text = "the object does not exist"
         else:
             text = f"at resourceVersion {self._last.resource_version or '-'} {self._condition.shows(self._last)}"
-        return f"{text}; the last try failed with {self._last_error}" if self._last_error else text
+        return f"{text}; the last attempt failed with {self._last_error}" if self._last_error else text
 
     def _saw(self, obj: Resource | None) -> None:
         self._last = obj

@@ -1,7 +1,7 @@
 """Decide when a silent watch stream is closed.
 
-If the peer disappears without closing the connection (a lost NAT entry, a dead node), reads wait forever and caches
-become stale without an error. Two limits end such streams:
+If the peer disappears without closing the connection, reads wait forever and caches become stale. Two limits end such
+streams:
 
 - Deadline: the server was requested to end the stream after ``timeout_seconds``. 15 s later, the client closes it.
 - Idle limit: servers with bookmarks send one about every minute. After the first bookmark, 90 s without a byte end the
@@ -70,10 +70,9 @@ class WatchLimits:
         return min(idle_at, self._deadline_at)
 
     def reason(self, now: float) -> str:
-        """Return the reason why the stream was closed at ``now``."""
         if self._deadline_at is not None and now >= self._deadline_at:
             return (
                 f"the server did not end the watch within {self._options.deadline_slack:g} s "
-                f"of the {self._timeout_seconds} s that it was asked for"
+                f"after the requested {self._timeout_seconds} s"
             )
-        return f"nothing came for {self._options.idle_timeout:g} s although the server sends bookmarks"
+        return f"the server sent no event or bookmark for {self._options.idle_timeout:g} s"

@@ -1,8 +1,4 @@
-"""Cache of a credential that all requests share.
-
-A login runs if no credential exists, if the credential is about to expire, or after the server rejected it. Concurrent
-requests wait for the same login. No background task is used.
-"""
+"""Cache of a credential that all requests share; concurrent requests wait for the same login."""
 
 from __future__ import annotations
 
@@ -67,8 +63,7 @@ class CredentialCache:
     async def credential(self) -> Credential:
         """Return the credential, after a login if necessary.
 
-        Raises:
-            CredentialsError, ConfigError: If the login fails, or failed within the last second.
+        Raises CredentialsError or ConfigError if the login fails, or failed within the last second.
         """
         usable = self._usable()
         return usable if usable is not None else await self._flight.join()
@@ -76,8 +71,7 @@ class CredentialCache:
     async def renew(self, rejected: Credential) -> Credential | None:
         """Log in again if no other request has done so. Return the credential if it differs from ``rejected``.
 
-        Raises:
-            CredentialsError, ConfigError: If the login fails, or failed within the last second.
+        Raises like ``credential``.
         """
         self.refuse(rejected)
         credential = await self.credential()
@@ -105,7 +99,7 @@ class CredentialCache:
             if serves is None:
                 raise
             _log.warning(
-                "renewing the credentials failed; those of before serve until they expire",
+                "renewing the credentials failed",
                 extra={**self._shown_as, "reason": str(error)},
             )
             return serves
@@ -113,11 +107,7 @@ class CredentialCache:
         with self._lock:
             self._state.renewed(credential, expires_at=expires_at, now=now)
         lifetime = None if expires_at is None else expires_at - now
-        _log.info(
-            "credentials were renewed", extra={**self._shown_as, "duration": now - began_at, "lifetime": lifetime}
-        )
+        _log.info("renewed credentials", extra={**self._shown_as, "duration": now - began_at, "lifetime": lifetime})
         if lifetime is not None and lifetime <= 0:
-            _log.warning(
-                "the credentials that were given have expired; is this machine's clock right?", extra=self._shown_as
-            )
+            _log.warning("new credentials have expired already: check the clock of this machine", extra=self._shown_as)
         return credential

@@ -24,7 +24,6 @@ _log = logging.getLogger("deltaloop.client")
 
 
 def stdin_is_terminal() -> bool:
-    """Return whether standard input is a terminal."""
     try:
         return sys.stdin is not None and sys.stdin.isatty()
     except ValueError:  # standard input was closed
@@ -83,7 +82,7 @@ class ExecCredentials:
 
     async def _login(self) -> tuple[Credential, float | None]:
         call = plugin_call(self._plugin, os.environ, is_terminal=self._is_terminal())
-        _log.debug("exec plugin starts", extra={"plugin": self._plugin.command, "interactive": call.has_stdin})
+        _log.debug("starting exec plugin", extra={"plugin": self._plugin.command, "interactive": call.has_stdin})
         answer = plugin_answer(self._plugin, await self._run(call), call)
         return answer.credential, answer.expires_at
 

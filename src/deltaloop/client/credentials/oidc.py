@@ -1,8 +1,7 @@
 """Credentials from an OpenID Connect issuer.
 
-Refreshed tokens are kept in memory only, because the kubeconfig is never written. If the issuer rotates refresh tokens,
-the token in the kubeconfig becomes invalid, and kubectl requires a new login. A warning is logged. Exec plugins with
-their own cache do not have this problem.
+Refreshed tokens are kept in memory only. If the issuer rotates refresh tokens, the token in the kubeconfig becomes
+invalid, and kubectl requires a new login, of which a warning is logged.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ class OidcCredentials:
         if refreshed.refresh_token is not None:
             self._refresh_token = refreshed.refresh_token
             _log.warning(
-                "the issuer replaced the refresh token; the kubeconfig keeps the old one, which may be void now",
+                "the issuer replaced the refresh token: the token in the kubeconfig may be invalid",
                 extra={"issuer": self._provider.issuer_url},
             )
         token = refreshed.id_token.reveal()
@@ -114,8 +113,7 @@ class OidcCredentials:
         if refresh_token is None:
             raise CredentialsError(
                 provider.name,
-                "the id token is missing or has expired, and there is no refresh-token to get another one with; "
-                "log in again",
+                "the ID token is missing or has expired, and the kubeconfig has no refresh-token. Log in again.",
             )
         try:
             async with asyncio.timeout(provider.timeout):
@@ -132,12 +130,12 @@ class OidcCredentials:
             raise CredentialsError(provider.name, str(error)) from None
         except TransportError as error:
             raise CredentialsError(
-                provider.name, f"{error}; see that it can be reached from here, and idp-certificate-authority"
+                provider.name, f"{error}. Check the network and idp-certificate-authority."
             ) from error
         except TimeoutError:
             raise CredentialsError(
                 provider.name,
-                f"it gave no answer within {provider.timeout:g} s; see that it can be reached from here",
+                f"the issuer did not respond within {provider.timeout:g} s. Check the network.",
             ) from None
 
     async def _ask(
@@ -175,10 +173,7 @@ _shared_lock: Final = fork_safe(threading.Lock())
 def shared_oidc_credentials(provider: OidcProvider) -> OidcCredentials:
     """Return the process-wide source for the tokens of a kubeconfig.
 
-    An issuer that rotates refresh tokens accepts each token once, and may revoke all tokens if one is reused. The
-    source is kept until the process ends.
-
-    Source: client-go plugin/pkg/client/auth/oidc/oidc.go (``clientCache``).
+    An issuer that rotates refresh tokens may revoke all tokens if one is reused (client-go ``clientCache``).
     """
     with _shared_lock:
         return _shared.setdefault(provider, OidcCredentials(provider))
@@ -189,5 +184,5 @@ def _check_endpoint(url: str) -> None:
         check_url(url.partition("?")[0], "token_endpoint", ("https",))
     except ConfigError:
         raise UnusableAnswerError(
-            f"its discovery document {DISCOVERY} names a token endpoint that is no address; ask whoever runs it"
+            f"the discovery document {DISCOVERY} has an invalid token endpoint. Contact its administrator."
         ) from None

@@ -1,7 +1,7 @@
 """Run a credential plugin as a process, and clean up after it.
 
 A plugin without standard input runs in its own session, so that its child processes can be killed. An interactive
-plugin must remain in the terminal's foreground process group to read input, and its standard error is the terminal.
+plugin must remain in the terminal's foreground process group.
 """
 
 from __future__ import annotations
@@ -54,10 +54,7 @@ async def run_plugin(call: PluginCall) -> PluginOutcome:
 
 
 def find_program(command: str, search: str) -> str | None:
-    """Return the path of a program: ``command`` itself if it contains a slash, otherwise the first match in ``search``.
-
-    Relative directories are ignored, as in Go.
-    """
+    """Return the path of a program, or None; relative directories are ignored, as in Go."""
     if os.sep in command:
         return command
     for folder in search.split(os.pathsep):
@@ -68,7 +65,7 @@ def find_program(command: str, search: str) -> str | None:
 
 
 async def _start(program: str, call: PluginCall) -> asyncio.subprocess.Process:
-    """Start the process. If the task is canceled meanwhile, the process is started and killed.
+    """Start the process, and kill it if the task is canceled meanwhile.
 
     Canceling asyncio's own function can wait forever for pipes that are never connected (seen with Python 3.11).
     """

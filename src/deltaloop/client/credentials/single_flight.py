@@ -1,11 +1,11 @@
 """Deduplicate concurrent calls across event loops and threads.
 
-For example, leader election has an event loop in a separate thread and shares the credentials of the main loop. If both
-sent the same refresh token, an issuer with rotation would revoke it.
+For example, leader election has its own event loop. If two loops sent the same refresh token, an issuer with rotation
+would revoke it.
 
 While one loop calls, the run is a task of this loop. After a second loop has called, runs get a separate thread and
-loop, so that no loop waits for a blocked loop. A run is canceled when its last caller is canceled, unless it
-``finishes``. If the loop of a run is closed, the remaining callers start a new run. A forked process has separate runs.
+loop. A run is canceled when its last caller is canceled, unless it ``finishes``. If the loop of a run is closed, the
+remaining callers start a new run. A forked process has separate runs.
 """
 
 from __future__ import annotations
@@ -71,7 +71,6 @@ class _Flight(Generic[T]):
             self.outcome.set_result(task.result())
 
     def cancel(self) -> None:
-        """Cancel the run. Thread-safe."""
         self.unwanted = True
         loop, task = self.loop, self.task
         if loop is not None and task is not None:
@@ -85,8 +84,6 @@ class _Flight(Generic[T]):
 
 @final
 class SingleFlight(Generic[T]):
-    """Deduplication of one function."""
-
     def __init__(self, work: Callable[[], Coroutine[Any, Any, T]], *, name: str, finishes: bool = False) -> None:
         """Create the deduplication of ``work``. With ``finishes``, a run continues after all callers were canceled."""
         self._work = work

@@ -1,7 +1,7 @@
 """Sources of static and file-based credentials.
 
-A source is called before every request, and can return a cached credential. After a 401, it is asked to renew the
-credential. If it returns a different one, the request is sent once more.
+A source is called before every request. After a 401, it is asked to renew the credential, and if it returns a different
+one, the request is sent once more.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ class TokenFile:
         token = self._state.token
         if token is None:
             raise ConfigError(
-                f"the token file {self._path} cannot be read or is empty, so requests cannot be authorized; "
-                "see that a token is written there, or correct tokenFile"
+                f"must contain a token: {self._path} is unreadable or empty. Write a token, or correct tokenFile.",
+                argument="tokenFile",
             )
         if self._shown is None or self._shown[0] is not token:
             self._shown = token, bearer(token.reveal())
@@ -131,11 +131,11 @@ class TokenFile:
         except (OSError, UnicodeDecodeError) as error:
             self._state.read_failed(now=now)
             reason = getattr(error, "strerror", None) or type(error).__name__
-            _log.warning("token file cannot be read", extra={"file": str(self._path), "reason": reason})
+            _log.warning("cannot read token file", extra={"file": str(self._path), "reason": reason})
             return
         if not is_header_value(text.strip()):
             self._state.read_failed(now=now)
-            _log.warning("token file holds no token", extra={"file": str(self._path)})
+            _log.warning("token file contains no token", extra={"file": str(self._path)})
         elif not self._state.read(text, now=now):
             _log.warning("token file is empty", extra={"file": str(self._path)})
 

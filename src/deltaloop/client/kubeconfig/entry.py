@@ -23,8 +23,6 @@ class Entry(msgspec.Struct, frozen=True):
 
     Attributes:
         what: Type and name of the entry, such as ``user 'me'``.
-        fields: Content by field name.
-        source: File that contains the entry.
         directory: Base directory of relative paths.
     """
 
@@ -36,55 +34,53 @@ class Entry(msgspec.Struct, frozen=True):
     def __repr__(self) -> str:
         return f"Entry(what={self.what!r}, source={self.source!r}, directory={self.directory!r})"
 
+    def fault(self, name: str, problem: str) -> ConfigError:
+        """Return an error about a field."""
+        return ConfigError(problem, argument=name).at(self)
+
     def text(self, name: str) -> str:
-        """Return a string, or "" if the field is missing."""
         return self._text(self.fields.get(name), name)
 
     def flag(self, name: str) -> bool:
-        """Return a boolean, or False if the field is missing."""
         value = self.fields.get(name, False)
         if value is None or isinstance(value, bool):
             return bool(value)
-        raise ConfigError(f"{self}: {name} is neither true nor false; write one of both, without quotes")
+        raise self.fault(name, "must be true or false, without quotes.")
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of strings, empty if the field is missing."""
         value = self.fields.get(name)
         if value is None:
             return ()
         if not isinstance(value, list):
-            raise ConfigError(f"{self}: {name} is not a list; write its texts as a list, even if it is one only")
+            raise self.fault(name, "must be a list of strings.")
         return tuple(self._text(item, f"{name}[{index}]") for index, item in enumerate(cast("list[Any]", value)))
 
     def inner(self, name: str) -> Entry | None:
-        """Return a nested map, or None if it is missing or empty."""
         value = self.fields.get(name)
         if value is None or value == {}:
             return None
         if not isinstance(value, Mapping):
-            raise ConfigError(f"{self}: {name} is not a mapping; write its fields below it, indented")
+            raise self.fault(name, "must be a mapping. Write its fields below it, indented.")
         return Entry(f"{self.what}: {name}", cast("Mapping[str, Any]", value), self.source, self.directory)
 
     def inners(self, name: str) -> list[Entry]:
-        """Return a list of maps, empty if the field is missing."""
         value = self.fields.get(name)
         if value is None:
             return []
         if not isinstance(value, list):
-            raise ConfigError(f"{self}: {name} is not a list; write its entries as a list")
+            raise self.fault(name, "must be a list of mappings.")
         found: list[Entry] = []
         for index, item in enumerate(cast("list[Any]", value)):
             if not isinstance(item, Mapping):
-                raise ConfigError(f"{self}: {name}[{index}] is not a mapping; write its fields by name")
+                raise self.fault(f"{name}[{index}]", "must be a mapping. Write its fields by name.")
             fields = cast("Mapping[str, Any]", item)
             found.append(Entry(f"{self.what}: {name}[{index}]", fields, self.source, self.directory))
         return found
 
     def path(self, name: str) -> Path | None:
-        """Return a path, or None if the field is missing."""
         text = self.text(name)
         if "\0" in text:
-            raise ConfigError(f"{self}: {name} has a character that no path can have; correct the path")
+            raise self.fault(name, "must not contain a null character. Correct the path.")
         return self.directory / text if text else None
 
     def file(self, name: str) -> Path | None:
@@ -94,17 +90,15 @@ class Entry(msgspec.Struct, frozen=True):
             try:
                 read_file(found)
             except OSError as error:
-                raise ConfigError(
-                    f"{self}: {name} names {found}, which cannot be read: {error.strerror}; "
-                    "correct the path, or the file's permissions"
-                ) from None
+                problem = f"must be a readable file: {found}: {error.strerror}. Correct the path or its permissions."
+                raise self.fault(name, problem) from None
         return found
 
     def data_or_file(self, name: str) -> tuple[bytes | None, Path | None]:
         """Return the decoded base64 data or the path of a file. Both together are an error, as in kubectl."""
         data = self.data(f"{name}-data")
         if data is not None and self.text(name):
-            raise ConfigError(f"{self}: {name} and {name}-data cannot be combined; use one of them")
+            raise self.fault(name, f"and {name}-data cannot be combined. Use one of them.")
         return data, self.file(name)
 
     def data(self, name: str) -> bytes | None:
@@ -115,22 +109,20 @@ class Entry(msgspec.Struct, frozen=True):
         try:
             return base64.b64decode(text.replace("\r", "").replace("\n", ""), validate=True)
         except (binascii.Error, ValueError):
-            raise ConfigError(
-                f"{self}: {name} is not base64; write the PEM file through `base64 -w0`, "
-                f"or name the file in {name.removesuffix('-data')}"
-            ) from None
+            file = name.removesuffix("-data")
+            raise self.fault(name, f"must be base64. Use `base64 -w0` on the PEM file, or {file}.") from None
 
     def _text(self, value: object, name: str) -> str:
         if value is None:
             return ""
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            raise ConfigError(f"{self}: {name} is a number where text is needed; put it in quotes")
+            raise self.fault(name, "must be a string, got a number. Put it in quotes.")
         if not isinstance(value, str):
-            raise ConfigError(f"{self}: {name} is not text; write one text there, in quotes if need be")
+            raise self.fault(name, "must be a string. Write it in quotes if necessary.")
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise ConfigError(f"{self}: {name} has half a character (a lone surrogate) in it; write it anew") from None
+            raise self.fault(name, "must be Unicode, got a lone surrogate. Correct it.") from None
         return value
 
     def __str__(self) -> str:

@@ -1,7 +1,5 @@
 """Client configuration from the service account of a pod.
 
-The token file is read repeatedly, because the kubelet replaces it.
-
 Source: client-go rest/config.go, ``InClusterConfig``.
 """
 
@@ -18,6 +16,7 @@ from deltaloop.client.credentials.sources import TokenFile
 from deltaloop.client.errors import ConfigError
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_SOURCE: Final = "in-cluster configuration"
 _HOST: Final = "KUBERNETES_SERVICE_HOST"
 _PORT: Final = "KUBERNETES_SERVICE_PORT"
 
@@ -45,13 +44,15 @@ def load_in_cluster(
     """
     host, port = environ.get(_HOST, ""), environ.get(_PORT, "")
     if not host or not port:
-        raise ConfigError(f"not in a cluster: {_HOST} and {_PORT} are not both set")
+        raise ConfigError(
+            f"must be set together with {_PORT}. Run the program in a cluster, or pass a kubeconfig.", argument=_HOST
+        )
     token_file = service_account / "token"
     if not _read(token_file):
-        raise ConfigError(f"in-cluster configuration: {token_file} is empty")
+        raise ConfigError("must contain a token, got an empty file.", argument=str(token_file)).at(_SOURCE)
     ca_file = service_account / "ca.crt"
     if not _is_file(ca_file):
-        raise ConfigError(f"in-cluster configuration: {ca_file} is missing; the server could not be recognized")
+        raise ConfigError("must exist, to verify the server.", argument=str(ca_file)).at(_SOURCE)
     try:
         own_namespace = _read(service_account / "namespace")
     except ConfigError:
@@ -76,5 +77,5 @@ def _read(path: Path) -> str:
     try:
         return read_file(path, most=MIB).decode("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not text"
-        raise ConfigError(f"in-cluster configuration: {path} cannot be read: {reason}") from None
+        reason = getattr(error, "strerror", None) or "the content is not UTF-8"
+        raise ConfigError(f"must be readable: {reason}.", argument=str(path)).at(_SOURCE) from None

@@ -1,10 +1,7 @@
 """Load kubeconfig files, merge them, and select a context.
 
 Files are merged like in kubectl: for each entry, the first file in ``KUBECONFIG`` that defines it wins, missing files
-are ignored, and relative paths are relative to their file.
-
-Faults raise ``ConfigError``, which names the file, the entry, the field and the remedy, and contains no secrets.
-Unsupported settings are rejected.
+are ignored, and relative paths are relative to their file. Faults raise ``ConfigError`` without secrets.
 
 Source: client-go tools/clientcmd (``loader.go``, ``client_config.go``, ``validation.go``).
 """
@@ -20,6 +17,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_documents import json_documents
 from deltaloop.api.redaction import SecretText
 from deltaloop.client.bounded_files import read_file
 from deltaloop.client.config import ClientConfig, TlsConfig
@@ -47,16 +45,14 @@ class _Merged(msgspec.Struct):
 def find_kubeconfigs(environ: Mapping[str, str] = os.environ, *, home: Path | None = None) -> list[Path]:
     """Return the existing files in ``KUBECONFIG``, otherwise ``~/.kube/config`` if it exists, otherwise nothing.
 
-    Raises:
-        ConfigError: If ``KUBECONFIG`` is set and none of its files exist.
+    Raises ConfigError if ``KUBECONFIG`` is set and none of its files exist.
     """
     named = [_expanded(part) for part in environ.get("KUBECONFIG", "").split(os.pathsep) if part]
     if named:
         found = [path for path in named if _exists(path)]
         if not found:
-            raise ConfigError(
-                f"KUBECONFIG names {', '.join(map(str, named))}, which does not exist; unset or correct it"
-            )
+            listed = ", ".join(map(str, named))
+            raise ConfigError(f"must name existing files, got {listed}. Unset or correct it.", argument="KUBECONFIG")
         return found
     default = default_kubeconfig(home)
     return [default] if default is not None and _exists(default) else []
@@ -94,13 +90,13 @@ def load_kubeconfig(
             _merge(merged, _read(path), f"kubeconfig {path}", path.absolute().parent)
     name = context or merged.current_context
     if not name:
-        raise ConfigError(f"{merged}: no current-context; choose one of the contexts: {_names(merged.contexts)}")
+        problem = f"must be set. Choose one of the contexts: {_names(merged.contexts)}."
+        raise ConfigError(problem, argument="current-context").at(merged)
     chosen = merged.contexts.get(name)
     if chosen is None:
         which = "context" if context else "current-context"
-        raise ConfigError(
-            f"{merged}: {which} {name!r} is not there; choose one of the contexts: {_names(merged.contexts)}"
-        )
+        problem = f"{name!r} does not exist. Choose one of the contexts: {_names(merged.contexts)}."
+        raise ConfigError(problem, argument=which).at(merged)
     cluster = _refer(chosen, "cluster", merged.clusters)
     user = _refer(chosen, "user", merged.users) if chosen.text("user") else None
     return _config(cluster, user, context=name, namespace=namespace or chosen.text("namespace") or "default")
@@ -110,9 +106,8 @@ def _expanded(path: str | os.PathLike[str]) -> Path:
     try:
         return Path(path).expanduser()
     except RuntimeError:
-        raise ConfigError(
-            f"kubeconfig {os.fspath(path)}: there is no home directory for '~'; write the whole path"
-        ) from None
+        problem = "must be an absolute path, because no home directory exists for '~'."
+        raise ConfigError(problem, argument=f"kubeconfig {os.fspath(path)}") from None
 
 
 def _exists(path: Path) -> bool:
@@ -127,37 +122,38 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         text = read_file(path, patience=PIPE_PATIENCE)
     except OSError as error:
-        raise ConfigError(
-            f"{source} cannot be read: {error.strerror}; name another file, or correct its permissions"
-        ) from None
+        problem = f"must be readable: {error.strerror}. Choose another file, or correct its permissions."
+        raise ConfigError(problem, argument=source) from None
+    if known := json_documents(text):
+        return cast("Mapping[str, Any]", known[0])
     from deltaloop.api.yaml_reader import read_yaml_body  # imported on use, because pods read no YAML
 
     repeated: list[str] = []
     try:
         content = read_yaml_body(text, source=source, repeated=repeated)
     except InvalidArgumentError as error:
-        raise ConfigError(f"{error}; correct the file there, or name another one") from None
+        raise ConfigError(f"{error}. Correct the file, or choose another file.") from None
     if repeated:
-        _log.warning("kubeconfig has a key twice in one map: the last value counts", extra={"file": str(path)})
+        _log.warning("kubeconfig repeats a key of a map, using the last value", extra={"file": str(path)})
     if content is None:
-        raise ConfigError(f"{source} is empty; name another file, or write clusters, users and contexts into it")
+        raise ConfigError("must contain clusters, users and contexts, got an empty file.", argument=source)
     if not isinstance(content, Mapping):
-        raise ConfigError(f"{source} is not a kubeconfig: a mapping with clusters, users and contexts is needed")
+        raise ConfigError("must be a mapping with clusters, users and contexts.", argument=source)
     return cast("Mapping[str, Any]", content)
 
 
 def _merge(merged: _Merged, content: Mapping[str, Any], source: str, directory: Path) -> None:
     merged.sources.append(source)
     if content.get("kind") not in (None, "", "Config"):
-        raise ConfigError(f"{source} is not a kubeconfig: its kind is not Config; name another file")
+        raise ConfigError("must be Config. Choose another file.", argument="kind").at(source)
     if content.get("apiVersion") not in (None, "", "v1"):
-        raise ConfigError(f"{source}: apiVersion must be v1; correct it, or name another file")
+        raise ConfigError("must be v1. Correct it, or choose another file.", argument="apiVersion").at(source)
     if not isinstance(content.get("preferences") or {}, Mapping):
-        raise ConfigError(f"{source}: preferences is not a mapping; remove it, or write its fields below it")
+        raise ConfigError("must be a mapping. Correct or remove it.", argument="preferences").at(source)
     _check_extensions(content, source)
     current = content.get("current-context") or ""
     if not isinstance(current, str):
-        raise ConfigError(f"{source}: current-context is not text; put it in quotes")
+        raise ConfigError("must be a string. Put it in quotes.", argument="current-context").at(source)
     merged.current_context = merged.current_context or current
     for section, singular, known in (
         ("clusters", "cluster", merged.clusters),
@@ -173,24 +169,24 @@ def _entries(content: Mapping[str, Any], section: str, singular: str, source: st
     if listed is None:
         return {}
     if not isinstance(listed, list):
-        raise ConfigError(f"{source}: {section} is not a list; write a list of entries with name and {singular}")
+        raise ConfigError(f"must be a list of entries with name and {singular}.", argument=section).at(source)
     found: dict[str, Mapping[str, Any]] = {}
     for index, entry in enumerate(cast("list[Any]", listed)):
-        where = f"{source}: {section}[{index}]"
+        where = f"{section}[{index}]"
         if entry is not None and not isinstance(entry, Mapping):
-            raise ConfigError(f"{where} is not a mapping; write an entry with name and {singular}")
+            raise ConfigError(f"must be a mapping with name and {singular}.", argument=where).at(source)
         fields = cast("Mapping[str, Any]", entry or {})
         name, body = fields.get("name"), fields.get(singular)
         name = "" if name is None else name  # kubectl accepts entries without a name
         if not isinstance(name, str):
-            raise ConfigError(f"{where} has a name that is not text; put it in quotes")
+            raise ConfigError("must be a string. Put it in quotes.", argument=f"{where}.name").at(source)
         if name in found:
-            raise ConfigError(f"{where} has the name {name!r}, as another entry; rename or remove one of both")
+            raise ConfigError(f"must be unique, got {name!r} twice. Rename one.", argument=f"{where}.name").at(source)
         # kubectl writes `user: null` for a user without credentials.
         if body is not None and not isinstance(body, Mapping):
-            raise ConfigError(f"{where}: {singular} of {name!r} is not a mapping; write its fields below it, indented")
+            raise ConfigError(f"of {name!r} must be a mapping.", argument=f"{where}.{singular}").at(source)
         found[name] = cast("Mapping[str, Any]", body or {})
-        _check_extensions(found[name], where)
+        _check_extensions(found[name], f"{source}: {where}")
     return found
 
 
@@ -199,29 +195,27 @@ def _check_extensions(fields: Mapping[str, Any], where: str) -> None:
     entries = cast("list[Any]", listed) if isinstance(listed, list) else []
     names = [str(cast("Mapping[str, Any]", entry).get("name")) for entry in entries if isinstance(entry, Mapping)]
     if len(set(names)) < len(names):
-        raise ConfigError(f"{where}: extensions has two entries of one name; rename or remove one of both")
+        raise ConfigError("must have unique names. Rename or remove an entry.", argument="extensions").at(where)
 
 
 def _refer(chosen: Entry, what: str, known: Mapping[str, Entry]) -> Entry:
     name = chosen.text(what)
     if not name:
-        raise ConfigError(f"{chosen} names no {what}; write one of the {what}s: {_names(known)}")
+        raise chosen.fault(what, f"must be set. Choose one of the {what}s: {_names(known)}.")
     found = known.get(name)
     if found is None:
-        raise ConfigError(
-            f"{chosen} names the {what} {name!r}, which is not there; write one of the {what}s: {_names(known)}"
-        )
+        raise chosen.fault(what, f"{name!r} does not exist. Choose one of the {what}s: {_names(known)}.")
     return found
 
 
 def _names(known: Mapping[str, Entry]) -> str:
-    return ", ".join(sorted(filter(None, known))) or "none at all"
+    return ", ".join(sorted(filter(None, known))) or "none"
 
 
 def _config(cluster: Entry, user: Entry | None, *, context: str, namespace: str) -> ClientConfig:
     server = cluster.text("server")
     if not server:
-        raise ConfigError(f"{cluster} has no server; write the address of the API server there")
+        raise cluster.fault("server", "must be the address of the API server, got none.")
     ca_data, ca_file = cluster.data_or_file("certificate-authority")
     insecure = cluster.flag("insecure-skip-tls-verify")
     key, key_file = user.data_or_file("client-key") if user else (None, None)
@@ -258,13 +252,12 @@ def _config(cluster: Entry, user: Entry | None, *, context: str, namespace: str)
             source=f"{cluster.source}, context {context!r}",
         )
     except ConfigError as error:
-        raise ConfigError(f"{cluster}, or its user: {error}") from None
+        raise error.at(f"{cluster}, or its user") from None
 
 
 def _pem(user: Entry | None, data: bytes) -> str:
     try:
         return data.decode("ascii")
     except UnicodeDecodeError:
-        raise ConfigError(
-            f"{user}: client-key-data is not a PEM private key in base64; write the key file through `base64 -w0`"
-        ) from None
+        problem = "must be a PEM private key in base64. Use `base64 -w0` on the key file."
+        raise ConfigError(problem, argument="client-key-data").at(user) from None

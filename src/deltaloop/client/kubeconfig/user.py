@@ -1,7 +1,6 @@
 """Credentials and impersonation of a kubeconfig user.
 
-A token, tokenFile or password takes precedence over a plugin or issuer, as in kubectl. A warning is logged for ignored
-settings.
+A token, tokenFile or password takes precedence over a plugin or issuer, as in kubectl, with a warning.
 
 Source: client-go tools/clientcmd (``client_config.go``, ``validation.go``, ``loader.go``), rest/exec.go.
 """
@@ -33,19 +32,15 @@ _REMOVED_PROVIDERS: Final = {"gcp": "gke-gcloud-auth-plugin", "azure": "kubelogi
 
 
 def read_credentials(user: Entry, cluster: Entry) -> Credentials | None:
-    """Return the credentials of a user, apart from client certificates.
-
-    Raises:
-        ConfigError: If a field is not usable.
-    """
+    """Return the credentials of a user, apart from client certificates, or raise ConfigError."""
     plugin, issuer = _plugin(user, cluster), _issuer(user)
     if plugin is not None and issuer is not None:
-        raise ConfigError(f"{user} has exec and auth-provider; only one of both can be used, remove the other one")
+        raise user.fault("exec", "and auth-provider cannot be combined. Remove one of them.")
     fixed = _fixed(user)
     if fixed is not None:
         if plugin is not None or issuer is not None:
             _log.warning(
-                "exec or auth-provider is not used: the user has a token or a password, too",
+                "ignoring exec or auth-provider, because the user also has a token or password",
                 extra={"user": str(user)},
             )
         return fixed
@@ -61,11 +56,7 @@ def read_credentials(user: Entry, cluster: Entry) -> Credentials | None:
 
 
 def read_impersonation(user: Entry) -> Impersonation | None:
-    """Return the user to impersonate, or None.
-
-    Raises:
-        ConfigError: If a field is not usable.
-    """
+    """Return the user to impersonate, or None; raises ConfigError."""
     name, uid, groups = user.text("as"), user.text("as-uid"), user.texts("as-groups")
     extra = user.inner("as-user-extra")
     if not (name or uid or groups or extra):
@@ -74,18 +65,16 @@ def read_impersonation(user: Entry) -> Impersonation | None:
     try:
         return Impersonation(user=name, uid=uid, groups=groups, extra=fields)
     except ConfigError as error:
-        raise ConfigError(f"{user}: {error}") from None
+        raise error.at(user) from None
 
 
 def _fixed(user: Entry) -> Credentials | None:
     token, token_file = user.text("token"), user.path("tokenFile")
     username, password = user.text("username"), user.text("password")
     if (token or token_file) and (username or password):
-        raise ConfigError(
-            f"{user} has a token and a user name or password; only one of both can be sent, remove the other one"
-        )
+        raise user.fault("token", "and username or password cannot be combined. Remove one of them.")
     if not is_header_value(token):
-        raise ConfigError(f"{user}: token has a line break in it; write it on one line, without control characters")
+        raise user.fault("token", "must be one line without control characters.")
     if token_file is not None:
         if not token:  # otherwise the token is used until the file can be read
             user.file("tokenFile")
@@ -93,9 +82,9 @@ def _fixed(user: Entry) -> Credentials | None:
     if token:
         return StaticToken(SecretText(token))
     if ":" in username:
-        raise ConfigError(f"{user}: username has a colon in it, which cannot be sent; use another way to authenticate")
+        raise user.fault("username", "must not contain a colon. Use another way to authenticate.")
     if password and not username:
-        raise ConfigError(f"{user} has a password without a username; write the username there as well")
+        raise user.fault("username", "must be set together with password.")
     return BasicAuth(username, SecretText(password)) if username else None
 
 
@@ -107,12 +96,12 @@ def _plugin(user: Entry, cluster: Entry) -> ExecPlugin | None:
 
     version = entry.text("apiVersion")
     if not version:
-        raise ConfigError(f"{entry} has no apiVersion; write {V1}, or the one that the plugin speaks")
+        raise entry.fault("apiVersion", f"must be {V1} or another version that the plugin supports, got none.")
     env: list[tuple[str, SecretText]] = []
     for variable in entry.inners("env"):
         name = variable.text("name")
         if not name:
-            raise ConfigError(f"{variable} has no name; write the variable's name there")
+            raise variable.fault("name", "must be the name of a variable, got none.")
         env.append((name, SecretText(variable.text("value"))))
     mode = _interactive_mode(entry, required=version == V1)
     command, args, install_hint = _command(entry), entry.texts("args"), entry.text("installHint")
@@ -128,7 +117,7 @@ def _plugin(user: Entry, cluster: Entry) -> ExecPlugin | None:
             install_hint=install_hint,
         )
     except ConfigError as error:
-        raise ConfigError(f"{user}: {error}") from None
+        raise error.at(user) from None
 
 
 def _command(entry: Entry) -> str:
@@ -146,16 +135,12 @@ def _interactive_mode(entry: Entry, *, required: bool) -> InteractiveMode:
     try:
         return InteractiveMode(text)
     except ValueError:
-        what = "has an interactiveMode that is not known" if text else f"has no interactiveMode, which {V1} asks for"
-        raise ConfigError(f"{entry} {what}; write one of {', '.join(InteractiveMode)}") from None
+        got = "an unknown mode" if text else f"none, but {V1} requires it"
+        raise entry.fault("interactiveMode", f"must be one of {', '.join(InteractiveMode)}, got {got}.") from None
 
 
 def cluster_info(cluster: Entry) -> dict[str, Any]:
-    """Return the cluster information for a plugin (``spec.cluster``), without empty fields.
-
-    Raises:
-        ConfigError: If a field of the cluster is not readable.
-    """
+    """Return the cluster information for a plugin (``spec.cluster``), without empty fields; raises ConfigError."""
     ca_data, ca_file = cluster.data_or_file("certificate-authority")
     if ca_file is not None:
         ca_data = read_file(ca_file)  # data_or_file has just checked that it is readable
@@ -179,29 +164,27 @@ def _issuer(user: Entry) -> OidcProvider | None:
         return None
     name = entry.text("name")
     if name in _REMOVED_PROVIDERS:
-        raise ConfigError(
-            f"{entry} is {name}, which kubectl does not know any more either (removed in 1.26); "
-            f"use {_REMOVED_PROVIDERS[name]} as exec plugin"
-        )
+        plugin = _REMOVED_PROVIDERS[name]
+        raise entry.fault("name", f"{name} was removed in kubectl 1.26. Use {plugin} as exec plugin.")
     if name != "oidc":
-        raise ConfigError(f"{entry} has a name that is not known; only oidc is, use an exec plugin for others")
+        raise entry.fault("name", "must be oidc. Use an exec plugin for other providers.")
     config = entry.inner("config")
     if config is None:
-        raise ConfigError(f"{entry} has no config; write idp-issuer-url, client-id and the tokens there")
+        raise entry.fault("config", "must contain idp-issuer-url, client-id and tokens, got none.")
     issuer, client_id = config.text("idp-issuer-url"), config.text("client-id")
     if not issuer:
-        raise ConfigError(f"{config} has no idp-issuer-url; write the issuer's address there")
+        raise config.fault("idp-issuer-url", "must be the address of the issuer, got none.")
     if not client_id:
-        raise ConfigError(f"{config} has no client-id; write the one that the issuer knows there")
+        raise config.fault("client-id", "must be the OIDC client ID registered with the issuer, got none.")
     try:
         check_url(issuer, "idp-issuer-url", ("https",))
     except ConfigError as error:
-        raise ConfigError(f"{config}: {error}") from None
+        raise error.at(config) from None
     tokens = {each: config.text(each) for each in ("id-token", "refresh-token", "client-secret")}
     if not tokens["id-token"] and not tokens["refresh-token"]:
-        raise ConfigError(f"{config} has neither id-token nor refresh-token; log in, so that they are written there")
+        raise config.fault("id-token", "or refresh-token must be set. Log in to obtain them.")
     if not is_header_value(tokens["id-token"]):
-        raise ConfigError(f"{config}: id-token has a line break in it; write it on one line")
+        raise config.fault("id-token", "must be one line.")
     secrets = {each: SecretText(text) if text else None for each, text in tokens.items()}
     ca_data = config.data("idp-certificate-authority-data")
     from deltaloop.client.core.oidc import OidcProvider

@@ -1,7 +1,7 @@
 """HTTP/1.1 connection for asyncio.
 
-TLS uses OpenSSL with two memory buffers (``ssl.SSLObject``), like asyncio's own transports. asyncio keeps a quarter of
-a MiB per connection, but here all connections of a transport share their buffers.
+TLS uses OpenSSL with two memory buffers (``ssl.SSLObject``), which all connections of a transport share. asyncio keeps
+a quarter of a MiB per connection.
 """
 
 from __future__ import annotations
@@ -107,7 +107,6 @@ class HttpConnection(asyncio.BufferedProtocol):
     # -- asyncio.BufferedProtocol
 
     def connection_made(self, transport: Any) -> None:
-        """Store the transport. uvloop's transport is not a subclass of asyncio's."""
         self.transport = transport
         self._stands = True
         made = transport.get_extra_info("socket")
@@ -115,12 +114,10 @@ class HttpConnection(asyncio.BufferedProtocol):
             self.has_input = _input_check(made)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the buffer for the next read."""
         del sizehint
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:  # noqa: C901 - one function, so that a read costs few calls
-        """Process received bytes."""
         data, tls = self._buffer[:nbytes], self._tls
         if tls is not None:
             incoming, plain, nbytes = self._incoming, self._plain, 0
@@ -198,7 +195,6 @@ class HttpConnection(asyncio.BufferedProtocol):
             answer.set_result(response)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the request when the connection ends."""
         self._lost = True
         reader = self.reader
         if self.error is None:
@@ -218,7 +214,6 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._tell_lost(self, self._pool)
 
     def fail(self, error: Exception) -> None:
-        """End the request with an error, and close the connection."""
         if self.error is None:
             self.error = error
         self.abort()
@@ -228,11 +223,9 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._wake()
 
     def pause_writing(self) -> None:
-        """Pause ``send``."""
         self._is_full = True
 
     def resume_writing(self) -> None:
-        """Resume ``send``."""
         self._is_full = False
         self._wake()
 
@@ -286,10 +279,9 @@ class HttpConnection(asyncio.BufferedProtocol):
             self.abort()
 
     async def read(self) -> bytes:
-        """Return the received part of a stream, or empty bytes at its end. Canceling loses no data.
+        """Return the received part of a stream, or empty bytes at its end, or raise its error.
 
-        Raises:
-            Exception: Error that ended the connection.
+        Canceling loses no data.
         """
         reader = self.reader
         while not reader.pieces:
@@ -330,11 +322,7 @@ class HttpConnection(asyncio.BufferedProtocol):
     # -- TLS
 
     async def encrypt(self, context: ssl.SSLContext, server_name: str) -> None:
-        """Start TLS on the connection.
-
-        Raises:
-            OSError: If the handshake fails, or the connection is closed.
-        """
+        """Start TLS on the connection, or raise OSError if the handshake fails."""
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
         self._shakes_hands = True

@@ -1,14 +1,11 @@
 """HTTP/1.1 transport of the client, based on asyncio.
 
 Three pools without limits separate ordinary calls, leader election and watches. The most recently used connection is
-used first. The transport ignores redirects, cookies and ``~/.netrc``, and limits decompressed responses. A GET on a
-dead connection is sent once more.
+used first. The transport ignores redirects, cookies and ``~/.netrc``. A GET on a dead connection is sent once more.
 
-One timer serves the deadlines of all requests and closes idle connections. Logins do not count: a deadline starts when
-the credential is available, and a renewal extends it.
-
-Half-open connections: TCP keepalive starts after 30 s, and TCP_USER_TIMEOUT of 30 s (if the system supports it) ends
-connections with unacknowledged data.
+One timer serves the deadlines of all requests and closes idle connections. A deadline starts when the credential is
+available, and a renewal extends it. TCP keepalive starts after 30 s, and TCP_USER_TIMEOUT of 30 s (if the system
+supports it) ends connections with unacknowledged data.
 """
 
 from __future__ import annotations
@@ -88,12 +85,7 @@ _BREAKS: Final = (MalformedAnswerError, ClosedWithoutAnswerError, BrokenOffError
 
 
 class ConnectingError(Exception):
-    """A connection cannot be established.
-
-    Attributes:
-        failure: Description of the failure.
-        cause: Error of the operating system, or None.
-    """
+    """A connection cannot be established because of ``failure``; ``cause`` is the operating system's error, or None."""
 
     def __init__(self, failure: ConnectionFailure, cause: OSError | None = None) -> None:
         super().__init__(failure)
@@ -133,7 +125,9 @@ class HttpTransport:
         self._through = urlsplit(proxy) if proxy is not None else None
         self._credentials: Credentials | None = config.credentials if config.is_tls else None
         if config.credentials is not None and not config.is_tls:
-            _log.warning("credentials are not sent: the connection is not encrypted", extra={"server": config.server})
+            _log.warning(
+                "sending no credentials, because the connection is not encrypted", extra={"server": config.server}
+            )
         self._encoding = "gzip" if config.compression else "identity"
         self._reuse = Reuse()
         self._closed = False
@@ -304,7 +298,7 @@ class HttpTransport:
                 if renewed is not None:
                     if stands:
                         connection.finish()
-                    _log.info("credentials were refused and have been renewed", extra={"server": self._address})
+                    _log.info("renewed credentials after the server rejected them", extra={"server": self._address})
                     credential = renewed
                     continue
             if streams is not None:
@@ -328,7 +322,6 @@ class HttpTransport:
         return msgspec.structs.replace(response, body=b"".join(pieces))
 
     def _head(self, request: HttpRequest, encoding: str, credential: Credential) -> bytes:
-        """Return the head of a request without its length and end."""
         if credential is not self._heads_show:
             self._heads, self._heads_show = {}, credential
         key = request.method, encoding, tuple(request.headers.items()), tuple(request.query.items())
@@ -416,7 +409,6 @@ class HttpTransport:
         return self._clock()
 
     def _look_by(self, at: float) -> None:
-        """Set the timer to a time."""
         if self._timer is not None:
             self._timer.cancel()
         self._look_at = at
@@ -506,7 +498,7 @@ class HttpTransport:
         answer = await connection.ask("CONNECT", head, pool=None, whole=True, until=math.inf, limit=0)
         if answer is None:
             error = connection.error
-            reason = str(error) or "it closed the connection"
+            reason = str(error) or "the proxy closed the connection"
             if isinstance(error, OSError):
                 raise error
         elif 200 <= answer.status < 300 and not answer.body:
@@ -560,7 +552,7 @@ class _Body:
                 if data and not connection.reader.encoding:
                     self._size += len(data)
                     if self._limit is not None and self._size > self._limit:
-                        raise TooLargeError(f"the answer has more than {self._limit} bytes")
+                        raise TooLargeError(f"the response has more than {self._limit} bytes")
                     return data
                 if self._unpacker is None:
                     self._unpacker = Unpacker(connection.reader.encoding, limit=self._limit)
@@ -577,15 +569,13 @@ class _Body:
         raise failure
 
     def close(self) -> None:
-        """End the stream, and return its connection if it can be reused."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.finish()
 
 
 def late(request: HttpRequest, address: str, *, sent: bool) -> RequestTimeoutError:
-    """Return the error for a request whose deadline has passed."""
-    what = "answer" if sent else "connection"
+    what = "response" if sent else "connection"
     return RequestTimeoutError(
         f"{request.method} {request.path}: no {what} from {address} within {request.timeout:g} s",
         method=request.method,
@@ -597,7 +587,6 @@ def late(request: HttpRequest, address: str, *, sent: bool) -> RequestTimeoutErr
 def failed(
     request: HttpRequest, how: ConnectionFailure, description: str, *, sent: bool, cause: OSError | None = None
 ) -> TransportError:
-    """Return the error for a request without a response."""
     failure = TransportError(
         f"{request.method} {request.path}: {description}",
         method=request.method,
@@ -611,15 +600,13 @@ def failed(
 
 
 def broke_off(request: HttpRequest, description: str) -> StreamEndedError:
-    """Return the error for a stream whose connection broke."""
     method, path = request.method, request.path
-    return StreamEndedError(f"{method} {path}: the stream broke off: {description}", method=method, path=path)
+    return StreamEndedError(f"{method} {path}: the stream broke: {description}", method=method, path=path)
 
 
 def unusable(error: UnpackingError, request: HttpRequest) -> TransportError:
-    """Return the error for a response that is too large or cannot be decompressed."""
     kind = ResponseTooLargeError if isinstance(error, TooLargeError) else TransportError
-    cure = "; ask for less, or raise ClientConfig.max_response_bytes" if kind is ResponseTooLargeError else ""
+    cure = ". Request less data, or increase ClientConfig.max_response_bytes." if kind is ResponseTooLargeError else ""
     why = f"{request.method} {request.path}: {error}{cure}"
     return kind(why, method=request.method, path=request.path)
 
@@ -657,9 +644,7 @@ def make_socket(family: int, kind: int, protocol: int) -> socket.socket:
 async def _socket_to(loop: asyncio.AbstractEventLoop, host: str, port: int, *, times: int) -> socket.socket:
     """Connect a socket to the address of a host that accepts the connection first.
 
-    Raises:
-        ConnectingError: If the name cannot be resolved.
-        OSError: If all addresses fail. A refused connection is only raised if all addresses refuse.
+    Raises ConnectingError for an unknown name, and OSError if all addresses fail.
     """
     addresses = _literal(host, port)
     if addresses is None:

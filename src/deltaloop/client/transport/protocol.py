@@ -1,8 +1,7 @@
 """Interface of a transport, with methods for requests and for streams.
 
-Tests can implement ``Transport`` as a fake, and programs can use a different HTTP client. A transport adds the
-credentials and repeats the request once after a 401 if they could be renewed. It converts connection failures to
-``TransportError``, which reports whether the server may have executed the request.
+A transport adds the credentials and repeats the request once after a 401 if they could be renewed. It converts
+connection failures to ``TransportError``, which reports whether the server may have executed the request.
 """
 
 from __future__ import annotations

@@ -38,9 +38,7 @@ _DEFAULTS: Final = ClientOptions()
 class Sink(Protocol):
     """Consumer of a response body that arrives in chunks."""
 
-    def feed(self, chunk: bytes) -> None:
-        """Process the next chunk."""
-        ...
+    def feed(self, chunk: bytes) -> None: ...
 
 
 S = TypeVar("S", bound=Sink)
@@ -81,12 +79,8 @@ class RequestSender:
     ) -> HttpResponse:
         """Send a request, retry it if ``RetryDecision`` permits it, and return the successful response.
 
-        ``timeout`` covers all attempts and delays. ``write_check`` runs before each attempt of a write, and can raise
-        an exception.
-
-        Raises:
-            ApiError: If the server rejects the request.
-            TransportError: If no response arrives.
+        ``timeout`` covers all attempts and delays. ``write_check`` runs before each attempt of a write, and can raise.
+        Raises ApiError or TransportError.
         """
         if self._on_request is not None:
             self._announce(method, path, query or {}, "" if body is None else content_type)
@@ -136,12 +130,7 @@ class RequestSender:
         pool: Pool = Pool.REQUESTS,
         on_warning: WarningHandler | None = None,
     ) -> S:
-        """Send a GET request like ``send``, and pass the response body to a new sink for each attempt.
-
-        Raises:
-            ApiError: If the server rejects the request.
-            TransportError: If no response arrives, or the connection breaks.
-        """
+        """Send a GET request like ``send``, and pass the response body to a new sink for each attempt."""
         self._announce("GET", path, query, "")
         started_at = self._clock()
         deadline_at = started_at + (self._default_timeout if timeout is None else timeout)
@@ -187,7 +176,7 @@ class RequestSender:
             except TimeoutError:
                 if not limit.expired():
                     raise
-                raise _late(request, f"the answer did not end within {request.timeout:g} s") from None
+                raise _late(request, f"the response did not end within {request.timeout:g} s") from None
             return taken
 
     @asynccontextmanager
@@ -202,11 +191,8 @@ class RequestSender:
     ) -> AsyncGenerator[StreamResponse, None]:
         """Open a GET stream without retries, and close its connection when the context exits.
 
-        ``timeout`` applies until the response headers arrive. Reading has no time limit.
-
-        Raises:
-            ApiError: If the server rejects the request.
-            TransportError: If no response arrives.
+        ``timeout`` applies until the response headers arrive. Reading has no time limit. Raises ApiError or
+        TransportError.
         """
         self._announce("GET", path, query, "")
         started_at = self._clock()
@@ -232,7 +218,6 @@ class RequestSender:
             _log.debug("stream closed", extra={"method": "GET", "path": path, "duration": self._clock() - started_at})
 
     async def close(self) -> None:
-        """Close the transport."""
         await self._transport.close()
 
     def _first_time(self) -> float:
@@ -249,7 +234,7 @@ class RequestSender:
             raise error
         self._measure(partial(self._metrics.request_retried, code=code, verb=method, host=self._host))
         _log.warning(
-            "request is sent again",
+            "retrying request",
             extra={"method": method, "path": path, "wait": wait, "error_type": type(error).__name__},
         )
         await asyncio.sleep(wait)
@@ -266,15 +251,18 @@ class RequestSender:
         if now + wait > deadline_at:
             bucket.refund(turn, now)
             raise RequestTimeoutError(
-                f"{method} {path}: the client's own limit of {bucket.rate:g} requests a second would delay it "
-                f"by {wait:.1f} s, beyond its time limit; raise ClientOptions.qps, or ask less often",
+                f"{method} {path}: the client-side limit of {bucket.rate:g} requests per second would delay it "
+                f"by {wait:.1f} s, longer than its timeout. Increase ClientOptions.qps, or send fewer requests.",
                 method=method,
                 path=path,
                 sent=False,
             )
         if wait > 0:
             log = _log.warning if wait > _LONG_WAIT else _log.debug
-            log("request waits for the client's own limit", extra={"method": method, "path": path, "wait": wait})
+            log(
+                "delaying request because of the client-side limit",
+                extra={"method": method, "path": path, "wait": wait},
+            )
             try:
                 await asyncio.sleep(wait)
             except asyncio.CancelledError:

@@ -1,17 +1,13 @@
 """TLS contexts of a client, recreated when certificates are replaced.
 
-Python's ``ssl`` only reads client keys from files. Keys that are given as data are therefore written to a file (mode
-0600, in a directory of mode 0700), loaded, and deleted immediately. This is repeated only when a certificate was
-replaced, not per connection.
+Python's ``ssl`` only reads client keys from files. Keys that are given as data are therefore written to a private file,
+loaded, and deleted immediately.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import ssl
-import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, final
 
@@ -28,12 +24,8 @@ _log = logging.getLogger("deltaloop.client")
 class TlsContexts:
     """TLS context for new connections. Existing connections keep their context.
 
-    Files are read on the event loop, because they are local and small. Times are event loop times.
-
-    Attributes:
-        files: State of the files.
-        current: Most recent context.
-        shown: Client certificate that replaces the configured certificate.
+    Files are read on the event loop, because they are local and small. Times are event loop times. ``shown`` is a
+    client certificate that replaces the configured one.
     """
 
     def __init__(self, config: ClientConfig) -> None:
@@ -55,8 +47,7 @@ class TlsContexts:
     def context(self, certificate: ClientCertificate | None, *, now: float) -> ssl.SSLContext:
         """Return the context for a new connection.
 
-        Raises:
-            ConfigError: If ``certificate``, which replaces the configured certificate, is not usable.
+        Raises ConfigError if the replacing ``certificate`` is not usable.
         """
         if self.files.is_due(now):
             self.reload(now)
@@ -75,10 +66,10 @@ class TlsContexts:
         try:
             self.current = self._make(self.shown)
         except ConfigError as error:
-            _log.warning("certificate files changed and cannot be used", extra={"reason": str(error)})
+            _log.warning("cannot use changed certificate files", extra={"reason": str(error)})
             return False
         self.files.took(fingerprint)
-        _log.info("certificate files were read again", extra={"files": [str(path) for path in self._files]})
+        _log.info("reloaded certificate files", extra={"files": [str(path) for path in self._files]})
         return True
 
     def suspect(self) -> None:
@@ -88,31 +79,28 @@ class TlsContexts:
     def _make(self, certificate: ClientCertificate | None) -> ssl.SSLContext:
         if certificate is None:
             return make_ssl_context(self._config)
-        tls = replace(
-            self._config.tls,
+        tls = self._config.tls.replace(
             client_certificate_data=certificate.certificate,
             client_key_data=certificate.key,
         )
-        return make_ssl_context(self._config.replace(tls=tls, source="what the exec plugin gave"))
+        return make_ssl_context(self._config.replace(tls=tls, source="exec plugin"))
 
     def _fingerprint(self) -> bytes | None:
+        import hashlib
+
         digest = hashlib.sha256()
         for path in self._files:
             try:
                 data = read_file(path)
             except OSError as error:
-                _log.warning("certificate file cannot be read", extra={"file": str(path), "reason": error.strerror})
+                _log.warning("cannot read certificate file", extra={"file": str(path), "reason": error.strerror})
                 return None
             digest.update(len(data).to_bytes(8, "big") + data)
         return digest.digest()
 
 
 def make_ssl_context(config: ClientConfig) -> ssl.SSLContext:
-    """Create the TLS context that all connections of a client share.
-
-    Raises:
-        ConfigError: If a certificate or key is not readable, or they do not match.
-    """
+    """Create the TLS context that all connections of a client share, or raise ConfigError."""
     # Do not use ssl.create_default_context: since Python 3.13, it rejects CAs without all RFC 5280 extensions, which
     # are common in clusters. Go accepts them.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -120,7 +108,7 @@ def make_ssl_context(config: ClientConfig) -> ssl.SSLContext:
     tls = config.tls
     if tls.insecure_skip_verify:
         _log.warning(
-            "the server's certificate is not checked (insecure-skip-tls-verify)", extra={"server": config.server}
+            "not verifying the certificate of the server (insecure-skip-tls-verify)", extra={"server": config.server}
         )
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -131,8 +119,9 @@ def make_ssl_context(config: ClientConfig) -> ssl.SSLContext:
     return context
 
 
-def _where(config: ClientConfig) -> str:
-    return f"{config.source}: " if config.source else ""
+def _fault(config: ClientConfig, argument: str, problem: str) -> ConfigError:
+    error = ConfigError(problem, argument=argument)
+    return error.at(config.source) if config.source else error
 
 
 def _load_ca(context: ssl.SSLContext, config: ClientConfig) -> None:
@@ -148,19 +137,14 @@ def _load_ca(context: ssl.SSLContext, config: ClientConfig) -> None:
         context.load_verify_locations(cadata=data.decode("ascii", "replace").replace("\ufffd", "?"))
     except (ssl.SSLError, ValueError):
         where = "certificate-authority-data" if tls.ca_data is not None else f"CA file {tls.ca_file}"
-        raise ConfigError(
-            f"{_where(config)}{where} holds no PEM certificate; put the one of the cluster's CA there"
-        ) from None
+        raise _fault(config, where, "must contain the PEM certificate of the cluster's CA.") from None
 
 
 def _load_client_certificate(context: ssl.SSLContext, config: ClientConfig) -> None:
     tls = config.tls
 
     def refuse_to_ask() -> NoReturn:
-        raise ConfigError(
-            f"{_where(config)}the client key is encrypted, and nobody can be asked for its password here; "
-            "write client-key[-data] without a password (openssl pkey)"
-        )
+        raise _fault(config, "client-key[-data]", "must not be encrypted. Remove the password with openssl pkey.")
 
     try:
         if tls.client_certificate_data is None and tls.client_key_data is None:
@@ -171,13 +155,13 @@ def _load_client_certificate(context: ssl.SSLContext, config: ClientConfig) -> N
         else:
             _load_from_data(context, config, refuse_to_ask)
     except OSError as error:  # includes ssl.SSLError, whose text contains no data
-        raise ConfigError(
-            f"{_where(config)}the client certificate and key cannot be used: {_reason(error)}; "
-            "correct client-certificate[-data] and client-key[-data]"
-        ) from None
+        problem = f"or client-key[-data] is not usable: {_reason(error)}. Correct them."
+        raise _fault(config, "client-certificate[-data]", problem) from None
 
 
 def _load_from_data(context: ssl.SSLContext, config: ClientConfig, password: object) -> None:
+    import tempfile
+
     certificate, key = _certificate(config.tls, config), _key(config.tls, config)
     with tempfile.TemporaryDirectory(prefix="deltaloop-") as directory:
         path = Path(directory) / "client.pem"
@@ -203,9 +187,8 @@ def _read(path: Path | None, config: ClientConfig) -> bytes:
     try:
         return read_file(path)
     except OSError as error:
-        raise ConfigError(
-            f"{_where(config)}{path} cannot be read: {error.strerror}; correct the path, or the file's permissions"
-        ) from None
+        problem = f"must be readable: {error.strerror}. Correct the path or its permissions."
+        raise _fault(config, str(path), problem) from None
 
 
 def _reason(error: OSError) -> str:

@@ -51,5 +51,5 @@ class LogStream:
             return self._framer.take()
         except LineTooLongError:
             self._framer, self._ended = LineFramer(), True
-            why = f"a line has more than {self._max_line_bytes} bytes; read its chunks instead"
+            why = f"a line has more than {self._max_line_bytes} bytes. Read chunks instead."
             raise ResponseTooLargeError(f"GET {self._path}: {why}", method="GET", path=self._path) from None

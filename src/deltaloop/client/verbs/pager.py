@@ -18,18 +18,14 @@ T = TypeVar("T")
 
 
 async def fetch_all(fetch: Callable[[ListOptions], Awaitable[ResourceList[T]]], pager: Pager[T]) -> ResourceList[T]:
-    """Fetch all pages of a list. Canceling drops the fetched pages.
-
-    Raises:
-        DeltaloopError: If ``fetch`` raises an error from which the pager cannot recover.
-    """
+    """Fetch all pages of a list; errors from which the pager cannot recover are raised."""
     while (options := pager.next_request) is not None:
         try:
             page = await fetch(options)
         except DeltaloopError as error:
             if not pager.failed(error):
                 raise
-            _log.info("a continue token expired; the whole list is asked for at once")
+            _log.info("continue token expired, requesting the whole list")
         else:
             pager.saw(page)
     return pager.result()
@@ -40,11 +36,8 @@ async def each_item(
 ) -> AsyncGenerator[T, None]:
     """Yield the items of a list, and fetch up to ``page_buffer`` pages ahead in a background task.
 
-    Errors are raised after the items of the previous pages. Leaving the loop, or canceling, ends the task and drops the
-    pages that were read ahead. If ``page_buffer`` is 0, each page is fetched after the previous page is consumed.
-
-    Raises:
-        DeltaloopError: If ``fetch`` raises it.
+    Errors are raised after the items of the previous pages. Leaving the loop ends the task and drops pages. If
+    ``page_buffer`` is 0, each page is fetched after the previous page is consumed.
     """
     pages: asyncio.Queue[ResourceList[T] | None] = asyncio.Queue()
     room = asyncio.Semaphore(max(1, page_buffer))

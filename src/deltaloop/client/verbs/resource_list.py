@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar, final, overload
+
+import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
 
 T_co = TypeVar("T_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceList(Sequence[T_co]):
+class _SequenceMeta(msgspec.StructMeta, ABCMeta):
+    pass
+
+
+class ResourceList(msgspec.Struct, Sequence[T_co], frozen=True, metaclass=_SequenceMeta):
     """Sequence of the objects in a list response.
 
     Attributes:
@@ -20,6 +25,7 @@ class ResourceList(Sequence[T_co]):
         resource_version: Resource version of the list, from which you can start a watch.
         continue_: Token of the next page, or "" on the last page.
         remaining_item_count: Number of remaining objects, or None if the server does not report it.
+        shard_selector: Shard selector that the server applied, or "". Servers do not report it for custom resources.
         unreadable: Errors of invalid items. Empty, except in ``UnreadableItemsError.page``.
     """
 
@@ -28,6 +34,7 @@ class ResourceList(Sequence[T_co]):
     continue_: str = ""
     remaining_item_count: int | None = None
     unreadable: tuple[UnreadableItemError, ...] = ()
+    shard_selector: str = ""
 
     def __iter__(self) -> Iterator[T_co]:
         return iter(self.items)
@@ -67,5 +74,5 @@ class UnreadableItemsError(MalformedObjectError):
     def __init__(self, page: ResourceList[Any]) -> None:
         """Create the error with the message of the first invalid item and the number of further items."""
         others = len(page.unreadable) - 1
-        super().__init__(f"{page.unreadable[0]}" + (f" (and {others} more such items)" if others else ""))
+        super().__init__(f"{page.unreadable[0]}" + (f" (and {others} more items)" if others else ""))
         self.page = page

@@ -1,8 +1,4 @@
-"""Interface between the verbs and their backend, and the backend that sends requests to a server.
-
-The verbs build requests, and a ``Way`` executes them. A client that reads from caches, or records its writes, has a
-different ``Way`` and shares all verbs.
-"""
+"""Interface between the verbs and their backend (``Way``), and the backend that sends requests to a server."""
 
 from __future__ import annotations
 
@@ -48,17 +44,11 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Write request, with all data that a client needs to send and record it.
 
     Attributes:
-        verb: Verb of the write.
-        kind: Kind of the object.
         name: Name of the object. Empty for generated names and collections.
         namespace: Namespace of the object, or None for cluster-scoped kinds.
-        query: Query parameters.
         options: Dry run and preconditions. For deletions, they are the request body.
         subresource: Subresource, such as ``status``. None for the object itself.
-        body: Request body.
-        content_type: Content type of the body.
         version: Required resource version of an update or patch, or empty.
-        generate_name: Prefix for a generated name.
         timeout: Timeout in seconds for the complete call. None means the client's timeout.
     """
 
@@ -85,9 +75,7 @@ class Way(Protocol):
         ...
 
     @property
-    def why_no_home(self) -> str:
-        """Reason why the default namespace is empty."""
-        ...
+    def why_no_home(self) -> str: ...
 
     @property
     def server(self) -> Server:
@@ -140,13 +128,11 @@ class Server:
 
     @property
     def server(self) -> Self:
-        """This server."""
         return self
 
     async def read(
         self, known: BoundKind, name: str, *, must_exist: bool = True, timeout: float | None = None, **asked: Any
     ) -> Resource | None:
-        """Read one object (see ``Way.read``)."""
         try:
             try:
                 return await self._read(known, name, timeout, **asked)
@@ -174,7 +160,6 @@ class Server:
         return Resource.from_json(answer.body, known.untyped)
 
     async def list(self, known: BoundKind, *, timeout: float | None = None, **asked: Any) -> ResourceList[Any]:
-        """Read objects in one request (see ``Way.list``)."""
         try:
             return await self._list(known, timeout, **asked)
         except NotFoundError as error:
@@ -214,7 +199,6 @@ class Server:
         return metadata_of_list(page) if metadata_only else page
 
     async def write(self, request: WriteRequest) -> Any:
-        """Send a write (see ``Way.write``)."""
         moved = False
         while True:
             known, verb, body = request.kind, request.verb, request.body
@@ -264,9 +248,7 @@ class Server:
     async def moved(self, known: BoundKind, error: NotFoundError, timeout: float | None) -> BoundKind:
         """Return the current resource of a kind if a 404 shows that its path is no longer served.
 
-        Raises:
-            NotFoundError: If the 404 is about an object, or the server does not serve the kind at another path.
-            UnknownResourceError: If the kind was found by a name that no longer exists.
+        Raises NotFoundError if the 404 is about an object, and UnknownResourceError for a name that no longer exists.
         """
         found = await self.discovery.moved(known.type, timeout=timeout) if is_unserved_path(error) else None
         if found is None:
@@ -299,33 +281,24 @@ def _answer(request: WriteRequest, body: bytes) -> Any:
 
 
 def place_of(way: Way, known: BoundKind, namespace: str | None) -> str | None:
-    """Return the namespace for a request about one object, or None for cluster-scoped kinds.
-
-    Raises:
-        InvalidArgumentError: If the namespace of a namespaced kind is missing, or a cluster-scoped kind has one.
-    """
+    """Return the namespace for a request about one object, None if cluster-scoped, or raise InvalidArgumentError."""
     if not known.namespaced:
         if namespace:
             refuse_namespace(known.type, way.server.usable(known.type, namespace))
         return None
     place = namespace or way.home
     if not place:
-        raise InvalidArgumentError(f"{known.type} needs a namespace, and {way.why_no_home}. Specify namespace=...")
+        raise InvalidArgumentError(f"must be set for {known.type}, because {way.why_no_home}.", argument="namespace")
     return place
 
 
 def refuse_namespace(known: ResourceType[Any], namespace: str | None) -> None:
-    """Reject a namespace for a cluster-scoped kind, because a cache would silently find no object there.
-
-    Raises:
-        InvalidArgumentError: If ``known`` is cluster-scoped and a namespace is given.
-    """
+    """Reject a namespace for a cluster-scoped kind, in which a cache would find no object, by InvalidArgumentError."""
     if namespace and not known.namespaced:
-        raise InvalidArgumentError(f"{known} has no namespaces, but namespace {namespace!r} was given")
+        raise InvalidArgumentError(f"must be None for {known}, got {namespace!r}.", argument="namespace")
 
 
 def both_checks(earlier: WriteCheck | None, check: WriteCheck) -> WriteCheck:
-    """Return a check that calls the earlier check, if any, and then ``check``."""
     if earlier is None:
         return check
 
@@ -337,16 +310,13 @@ def both_checks(earlier: WriteCheck | None, check: WriteCheck) -> WriteCheck:
 
 
 def selected(options: ListOptions, selector: str | LabelSelector | None) -> ListOptions:
-    """Return the options with a label selector.
-
-    Raises:
-        InvalidArgumentError: If the options already have a label selector.
-        InvalidSelectorError: If the selector cannot be parsed.
-    """
+    """Return the options with a selector, or raise InvalidArgumentError if they have one, or InvalidSelectorError."""
     if selector is None:
         return options
     if options.label_selector:
-        raise InvalidArgumentError("a list has one label selector: give `selector` or `options.label_selector`")
+        raise InvalidArgumentError(
+            "and options.label_selector cannot be combined. Use one of them.", argument="selector"
+        )
     parsed = LabelSelector.parse(selector) if isinstance(selector, str) else selector
     return options.replace(label_selector=str(parsed))
 

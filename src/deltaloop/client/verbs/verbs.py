@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, Unpac
 
 from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
-from deltaloop.api.json_values import type_of
-from deltaloop.api.json_writing import json_for_yaml, plain_fields, plain_json, sorted_json, write_json
+from deltaloop.api.json_writing import json_for_yaml, plain_fields, sorted_json, write_json
 from deltaloop.api.keys import join_key
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource, typed
@@ -28,7 +27,7 @@ from deltaloop.api.set_fields import set_fields
 from deltaloop.api.status import ConflictError, NotFoundError
 from deltaloop.api.watch_event import WatchEvent
 from deltaloop.client.core.edited_objects import edit_patch, refuse_what_no_edit_changes
-from deltaloop.client.core.object_encoding import encode_object
+from deltaloop.client.core.object_encoding import OutgoingObject, encode_object
 from deltaloop.client.core.pager import DEFAULT_PAGE_BUFFER, DEFAULT_PAGE_SIZE, Pager
 from deltaloop.client.options import LogOptions, PatchType, WriteOptions
 from deltaloop.client.verbs.logs import LogStream
@@ -60,6 +59,7 @@ W = TypeVar("W")
 
 Change: TypeAlias = Callable[[dict[str, Any]], object]
 Patch: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+_StoreVerb: TypeAlias = Literal["create", "update", "apply"]
 
 _APPLY: Final = "application/apply-patch+yaml"
 _CONFLICT_TRIES: Final = 5
@@ -75,11 +75,7 @@ class OperationResult(Enum):
 
 
 class Verbs:
-    """Verbs of the API.
-
-    ``timeout`` is in seconds and applies to a complete call with its retries. None means the client's timeout (30 s by
-    default).
-    """
+    """Verbs of the API; ``timeout`` is in seconds for a call with its retries, and None means the client's."""
 
     def __init__(self, way: Way, kinds: dict[int, BoundKind]) -> None:
         """Create the verbs of a backend. ``kinds`` maps the ``id`` of each known kind or name to its resource."""
@@ -115,24 +111,42 @@ class Verbs:
     async def get(self, kind: TypedKind[T], name: str, **keywords: Unpack[GetKeywords]) -> T: ...
     @overload
     async def get(self, kind: str, name: str, **keywords: Unpack[GetKeywords]) -> Resource: ...
-    async def get(self, kind: Kind, name: str, **keywords: Unpack[GetKeywords]) -> Any:
+    async def get(
+        self,
+        kind: Kind,
+        name: str,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        timeout: float | None = None,
+    ) -> Any:
         """Read one object, or a subresource that has the object's own type, such as ``status``.
 
         Raises:
             NotFoundError: If the object does not exist.
         """
-        known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
-        found = await self._way.read(known, name, **keywords)
+        known = self._kinds.get(id(kind)) or await self._bind(kind, timeout)
+        found = await self._way.read(known, name, namespace=namespace, subresource=subresource, timeout=timeout)
         return found if known.decode is None or found is None else known.decode(found)
 
     @overload
     async def find(self, kind: TypedKind[T], name: str, **keywords: Unpack[GetKeywords]) -> T | None: ...
     @overload
     async def find(self, kind: str, name: str, **keywords: Unpack[GetKeywords]) -> Resource | None: ...
-    async def find(self, kind: Kind, name: str, **keywords: Unpack[GetKeywords]) -> Any:
+    async def find(
+        self,
+        kind: Kind,
+        name: str,
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+        timeout: float | None = None,
+    ) -> Any:
         """Read one object like ``get``, but return None if it does not exist."""
-        known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
-        found = await self._way.read(known, name, must_exist=False, **keywords)
+        known = self._kinds.get(id(kind)) or await self._bind(kind, timeout)
+        found = await self._way.read(
+            known, name, must_exist=False, namespace=namespace, subresource=subresource, timeout=timeout
+        )
         return found if known.decode is None or found is None else known.decode(found)
 
     @overload
@@ -221,7 +235,7 @@ class Verbs:
         Source: client-go tools/pager, ``ListPager.EachListItem``.
         """
         if page_buffer < 0:
-            raise ValueError(f"page_buffer is {page_buffer}; 0 (no reading ahead) or more is needed")
+            raise InvalidArgumentError(f"must be >= 0, got {page_buffer}.", argument="page_buffer")
         from deltaloop.client.verbs.pager import each_item
 
         pager = Pager[Any](_asked(keywords), page_size=page_size, collect=False)
@@ -487,7 +501,8 @@ class Verbs:
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
         if isinstance(patch, Mapping) == (type is PatchType.JSON):
             wanted = "a list of operations" if type is PatchType.JSON else "a mapping"
-            raise InvalidArgumentError(f"{known.text} {name!r}: a patch of type {type.name} is {wanted}")
+            problem = f"of type {type.name} for {known.text} {name!r} must be {wanted}."
+            raise InvalidArgumentError(problem, argument="patch")
         return await self._patch(known, name, patch, type, **keywords)
 
     @overload
@@ -536,7 +551,7 @@ class Verbs:
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
         if known.namespaced and not keywords.get("namespace"):
-            raise InvalidArgumentError(f"delete_collection of {known.text} needs a namespace: it takes no default")
+            raise InvalidArgumentError(f"must be set to delete a collection of {known.text}.", argument="namespace")
         query = selected(selection, selector).to_query()
         return await self._way.write(self._request("delete_collection", known, "", query=query, **keywords))
 
@@ -585,28 +600,22 @@ class Verbs:
         known = self._kinds.get(id(kind)) or await self._bind(kind, timeout)
         present = await self._way.read(known, name, must_exist=False, namespace=namespace, timeout=timeout)
         if present is None:
-            namespace = place_of(self._way, known, namespace)
-            fields: dict[str, Any] = _blank(known.type, name, namespace)
-            before, names = b"", (name, namespace or "")
+            place = place_of(self._way, known, namespace) or ""
+            fields: dict[str, Any] = _blank(known.type, name, place)
+            before = b""
         else:
-            fields = present.edit()
-            before, names = sorted_json(fields), (present.name, present.namespace)
+            fields, name, place = present.edit(), present.name, present.namespace
+            before = sorted_json(fields)
         change(fields)
-        metadata: Mapping[str, Any] | None = fields.get("metadata")
-        # If the metadata is not a mapping, encode_object raises an error.
-        named = type_of(metadata) is dict or isinstance(metadata, Mapping)
-        if metadata is not None and named and (metadata.get("name") or "", metadata.get("namespace") or "") != names:
-            raise InvalidArgumentError(
-                f"create_or_update of {known.text} {name!r}: the change must not change its names"
-            )
-        if present is None:
-            made = await self._store("create", known, fields, namespace=namespace, options=options, timeout=timeout)
-            return OperationResult.CREATED, made
-        now = plain_json(fields, sorted_json)  # None if the encoder cannot represent all values
-        if now == before or (now is None and Resource.from_dict(fields, present.resource_type) == present):
+        outgoing = encode_object(known.type, fields, sorted_json)
+        if outgoing.name != name or outgoing.namespace != place:
+            problem = f"must not change name or namespace of {known.text} {name!r}."
+            raise InvalidArgumentError(problem, argument="change")
+        if present is not None and outgoing.body == before:
             return OperationResult.UNCHANGED, present if known.decode is None else known.decode(present)
-        made = await self._store("update", known, fields, namespace=namespace, options=options, timeout=timeout)
-        return OperationResult.UPDATED, made
+        verb: _StoreVerb = "update" if before else "create"
+        made = await self._store(verb, known, fields, outgoing, namespace=namespace, options=options, timeout=timeout)
+        return OperationResult.UPDATED if before else OperationResult.CREATED, made
 
     async def edit(
         self,
@@ -641,9 +650,8 @@ class Verbs:
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, timeout)
         if known.type.model in (None, Resource, dict, bytes):
-            raise InvalidArgumentError(
-                f"{known.text} has no class that could be edited: use patch, or create_or_update"
-            )
+            problem = f"must be a kind with a class, got {known.text}. Use patch, or create_or_update."
+            raise InvalidArgumentError(problem, argument="kind")
         present: Resource = await self._way.read(known, name, namespace=namespace, timeout=timeout)
         obj: T = typed(known.type, present)
         before = plain_fields(obj)
@@ -824,7 +832,7 @@ class Verbs:
         name, uid, place = present.name, present.uid, namespace or present.namespace or None
         if not name:
             raise MalformedObjectError(
-                f"the {known.text} object has no metadata.name, which its finalizers need", given=True
+                f"the {known.text} object must have metadata.name, got none.", path="metadata.name", given=True
             )
 
         async def asked(way: Way) -> Resource:
@@ -859,38 +867,41 @@ class Verbs:
 
     async def _store(
         self,
-        verb: Literal["create", "update", "apply"],
+        verb: _StoreVerb,
         known: BoundKind,
         obj: object,
+        outgoing: OutgoingObject | None = None,
         *,
         force: bool = False,
         namespace: str | None = None,
+        subresource: str | None = None,
         options: WriteOptions | None = None,
         timeout: float | None = None,
-        **more: Any,
     ) -> Any:
-        outgoing = encode_object(known.type, obj)
+        outgoing = outgoing or encode_object(known.type, obj)
         if not outgoing.name and verb != "create":
-            raise MalformedObjectError(f"the {known.text} object has no metadata.name, which {verb} needs", given=True)
+            raise MalformedObjectError(
+                f"{verb} requires metadata.name of the {known.text} object.", path="metadata.name", given=True
+            )
         query, body = self._query(options), outgoing.body
         if verb == "apply":
             # Apply requires a manager. The server derives the same name from the user agent for other writes.
             manager = self._way.server.config.user_agent.partition("/")[0] or "deltaloop"
             query = {**({"force": "true"} if force else {}), "fieldManager": manager, **query}
             body = json_for_yaml(body)
-        request = self._request(
-            verb,
-            known,
-            outgoing.name,
-            namespace=namespace or outgoing.namespace,
+        request = WriteRequest(
+            verb=verb,
+            kind=known,
+            name=outgoing.name,
+            namespace=place_of(self._way, known, namespace or outgoing.namespace),
             query=query,
             options=options,
+            subresource=subresource,
             body=body,
             content_type=_APPLY if verb == "apply" else "application/json",
             version=outgoing.version,
             generate_name=outgoing.generate_name,
             timeout=timeout,
-            **more,
         )
         try:
             stored = await self._way.write(request)
@@ -898,8 +909,16 @@ class Verbs:
             current = await self._bind(known.given, timeout)
             if current.type.api_version == known.type.api_version:
                 raise
-            asked: dict[str, Any] = {**more, "namespace": namespace, "options": options, "timeout": timeout}
-            return await self._store(verb, current, obj, force=force, **asked)
+            return await self._store(
+                verb,
+                current,
+                obj,
+                force=force,
+                namespace=namespace,
+                subresource=subresource,
+                options=options,
+                timeout=timeout,
+            )
         return stored if known.decode is None else known.decode(stored)
 
     async def _patch(

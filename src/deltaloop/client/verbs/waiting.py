@@ -32,18 +32,8 @@ async def wait_until(
 ) -> Resource | None:
     """Send the requests of ``waiting`` until it is done. Canceling closes the watch.
 
-    Args:
-        waiting: State of the wait.
-        ask: Function that lists with options and a timeout in seconds.
-        watch: Function that opens a watch with options and a timeout in seconds.
-        field_selector: Field selector of the object.
-        what: Name of the object in error messages.
-        until: Deadline on the event loop's clock.
-        limit: Timeout in seconds for the error message.
-
-    Raises:
-        WaitTimeoutError: If the deadline expires.
-        DeltaloopError: If a request fails permanently.
+    ``ask`` lists and ``watch`` opens a watch, both with options and a timeout in seconds. ``until`` is on the event
+    loop's clock. Raises WaitTimeoutError after the deadline, and permanent errors of requests.
     """
     deadline = asyncio.timeout_at(until)
     try:
@@ -93,5 +83,5 @@ async def _turn(waiting: Waiting, ask: _Ask, watch: _Watch, field_selector: str,
         if wait is None:
             raise
         level = logging.WARNING if wait > _LONG_WAIT else logging.DEBUG
-        _log.log(level, "waiting goes on after a failure", extra={"error_type": type(error).__name__, "wait": wait})
+        _log.log(level, "wait failed, continuing", extra={"error_type": type(error).__name__, "wait": wait})
         return wait

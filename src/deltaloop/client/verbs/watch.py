@@ -47,12 +47,8 @@ async def open_watch(
 ) -> AsyncGenerator[WatchStream, None]:
     """Open a watch. Leaving the context closes its connection.
 
-    ``timeout`` applies until the response headers arrive. ``timeout_seconds`` is the duration that was requested from
-    the server. If the server does not support ``drop_managed_fields``, the client removes the fields.
-
-    Raises:
-        ApiError: If the server rejects the request.
-        TransportError: If no response arrives.
+    ``timeout`` applies until the response headers arrive, and ``timeout_seconds`` is the requested duration. The client
+    removes managed fields if the server does not. Raises ApiError or TransportError.
     """
     started_at = asyncio.get_running_loop().time()
     asked = {**query, "watch": "true"}
@@ -77,11 +73,7 @@ async def open_watch(
 
 @final
 class _ReadLimit:
-    """Deadline of the reads of one stream, which uses one timer for many reads.
-
-    Attributes:
-        task: Task that reads, or None between two reads.
-    """
+    """Deadline of the reads of one stream, which uses one timer for many reads."""
 
     __slots__ = ("_canceling", "_ends_at", "_expired", "_timer", "task")
 
@@ -164,10 +156,7 @@ class WatchStream:
 
     @property
     def last_byte_at(self) -> float:
-        """Time of the last received byte on the event loop's clock.
-
-        Bytes are only received while the stream is read.
-        """
+        """Event loop time of the last byte received by a read."""
         return self._limits.last_byte_at
 
     @property
@@ -190,9 +179,9 @@ class WatchStream:
         return events[0]
 
     async def batch(self) -> list[WatchEvent]:
-        """Wait for the next event, and return it with up to 99 further received events. The list is empty at the end.
+        """Wait for the next event, and return it with up to 99 further received events, or no events at the end.
 
-        It raises the same errors as iteration, after earlier events. You can mix batches and single reads.
+        It raises the same errors as iteration, after earlier events.
         """
         while not (events := self._decoded(_LARGEST_BATCH)):
             if self._ended:
@@ -268,11 +257,11 @@ class WatchStream:
         try:
             decode_watch_event(tail, self._resource_type)
         except MalformedEventError:
-            raise self._broken(f"the stream ended in the middle of an event, after {len(tail)} bytes of it") from None
+            raise self._broken(f"the stream ended in the middle of an event, after {len(tail)} bytes") from None
         self._framer.push(tail + b"\n")
 
     def _oversized(self) -> ResponseTooLargeError:
-        why = f"an event has more than {self._max_event_bytes} bytes; raise ClientConfig.max_event_bytes"
+        why = f"an event has more than {self._max_event_bytes} bytes. Increase ClientConfig.max_event_bytes."
         return ResponseTooLargeError(f"GET {self._path}: {why}", method="GET", path=self._path)
 
     def _broken(self, why: str) -> StreamEndedError:

@@ -25,7 +25,7 @@ from deltaloop.crds.rules.compiled import (
     rules_of,
 )
 from deltaloop.crds.rules.evaluation import wrong_default
-from deltaloop.schemas.field_errors import SchemaError, forbidden_field, internal, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, internal, invalid_text, invalid_value
 
 _MOST_NAMED: Final = 4
 _GREATEST_FACTOR: Final = 100
@@ -113,12 +113,12 @@ class _Walk:
         cost = min(self._cost(rule.test) * times, UNLIMITED)
         yield from self._count(cost, f"{path}.rule", "estimated rule cost")
         if fault := self._fault(rule.test):
-            yield invalid_value(f"{path}.rule", _shown(rule), fault)
+            yield invalid_text(f"{path}.rule", _shown(rule), fault)
             return
         if rule.own_message is None:
             return
         if fault := self._fault(rule.own_message):
-            yield invalid_value(f"{path}.messageExpression", _shown(rule), fault)
+            yield invalid_text(f"{path}.messageExpression", _shown(rule), fault)
         else:
             cost = self._cost(rule.own_message)
             yield from self._count(cost, f"{path}.messageExpression", "estimated messageExpression cost")
@@ -152,10 +152,9 @@ def _comparing_errors(rule: CompiledRule, path: str, apart: str) -> Iterator[Sch
         if apart:
             shown = msgspec.json.encode(rule.test.source).decode()
             words = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {apart}"
-            yield invalid_value(f"{path}.rule", shown, words)
+            yield invalid_text(f"{path}.rule", shown, words)
     elif isinstance(optional := rule.source.get("optionalOldSelf"), bool):
-        words = "may not be set if oldSelf is not used in rule"
-        yield invalid_value(f"{path}.optionalOldSelf", "true" if optional else "false", words)
+        yield invalid_value(f"{path}.optionalOldSelf", optional, "may not be set if oldSelf is not used in rule")
 
 
 def _is_at_or_below(where: str, path: str) -> bool:

@@ -19,7 +19,14 @@ from deltaloop.cel.faults import CostLimitError
 from deltaloop.cel.kubernetes import OBJECT_BUDGET, PER_CALL_LIMIT
 from deltaloop.cel.values import NO_VALUE
 from deltaloop.crds.rules.compiled import OLD_SELF, SELF, CompiledRule, RuleNode, RuleScope, rules_below
-from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, required
+from deltaloop.schemas.field_errors import (
+    SchemaError,
+    duplicate_text,
+    forbidden_field,
+    invalid_text,
+    invalid_value,
+    required,
+)
 from deltaloop.schemas.types import TypeNode
 from deltaloop.schemas.validating import is_same, keyed_items, keys_of, shown
 
@@ -210,7 +217,7 @@ class _Evaluation:
             source = msgspec.json.encode(rule.own_message.source).decode()
             words = f"{_NO_MORE} due to call cost exceeds limit for messageExpression: {source}"
         if words:
-            self._tell(rule, former, invalid_value(where, shown(_kind(node)), words))
+            self._tell(rule, former, invalid_value(where, _kind(node), words))
             raise _BudgetSpentError
         self._budget -= found.cost
         message = found.value.strip() if isinstance(found.value, str) else ""
@@ -224,7 +231,7 @@ class _Evaluation:
     def _add(self, node: RuleNode, path: str, words: str) -> None:
         if len(self.errors) * (_ERROR_BYTES + len(path) + len(words)) > _MOST_TEXT:
             return
-        self.errors.append(invalid_value(path or "<nil>", shown(_kind(node)), words))
+        self.errors.append(invalid_value(path or "<nil>", _kind(node), words))
 
     def _stop(self, node: RuleNode, path: str, words: str) -> None:
         self._add(node, path, words)
@@ -242,7 +249,7 @@ def _refusal(rule: CompiledRule, where: str, value: str, words: str) -> SchemaEr
     if rule.reason == "FieldValueRequired":
         return required(where, words)
     if rule.reason == "FieldValueDuplicate":
-        return duplicate(where, value) if value else SchemaError(where, rule.reason, "Duplicate value")
+        return duplicate_text(where, value) if value else SchemaError(where, rule.reason, "Duplicate value")
     if value:
-        return invalid_value(where, value, words)
+        return invalid_text(where, value, words)
     return SchemaError(where, "FieldValueInvalid", f"Invalid value: {words}")

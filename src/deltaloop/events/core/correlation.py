@@ -1,15 +1,12 @@
 """Decide whether to create a core/v1 event, count it into an existing one, or drop it.
 
-Every event passes three steps. Each step keeps at most ``cache_size`` keys, 4096 by default.
-
-1. **Aggregate.** Similar events differ only in their messages, for example in a time or an address. From the tenth
-   different message on, they become one event, ``(combined from similar events): <message>``. The messages are
-   forgotten after ten minutes without a similar event.
+1. **Aggregate.** Similar events differ only in their messages. From the tenth different message on, they become one
+   event, ``(combined from similar events): <message>``. The messages are forgotten after ten minutes without one.
 2. **Count.** An event that was seen before becomes an update with a new count, last time and message.
 3. **Spam filter.** For each source, object and type, the burst is 25 events, and one more is allowed every five
    minutes. Normal events therefore do not use up the limit for Warnings.
 
-As in client-go, the count also includes events that the filter drops.
+As in client-go, the count also includes events that the filter drops. Each step keeps at most ``cache_size`` keys.
 
 Source: client-go tools/record/events_cache.go.
 """
@@ -106,12 +103,7 @@ class EventCorrelator:
         self._buckets: Recent[Key, TokenBucket] = Recent(size)
 
     def correlate(self, event: EventDraft, now: float) -> Correlated | None:
-        """Return the event to send, or None to drop it.
-
-        Args:
-            event: Recorded event. Its count is 1, or more if it comes from a series.
-            now: Monotonic time in seconds.
-        """
+        """Return the event to send, or None to drop it; ``now`` is in monotonic seconds."""
         combined, key = self._aggregate(event, now)
         counted = self._count(combined, key)
         return counted if self._bucket(event).try_take(now) else None

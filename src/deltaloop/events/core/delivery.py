@@ -4,13 +4,11 @@
       └─────┬─────────┘            no response ──▶ wait, then repeat the request, 12 attempts by default
             └──▶ end: sent
 
-Waits have a random part, so that the components of a cluster do not all retry at the same time. For core/v1, the first
-wait is a random part of the delay. For events.k8s.io, each wait is up to a quarter longer. While the recorder is
-closing, there is one attempt and no wait.
+Waits have a random part. While the recorder is closing, there is one attempt and no wait.
 
 Two errors have a special meaning for events.k8s.io. If a create that follows a patch returns AlreadyExists, an earlier
 create succeeded but its response was lost, so the patch is repeated. If a create returns a 404 that names no object,
-the server does not serve the API. If it names an object, the namespace is missing.
+the server does not serve the API.
 
 Source: client-go tools/record/event.go and tools/events/event_broadcaster.go (``recordToSink``, ``attemptRecording``,
 ``recordEvent``).
@@ -62,8 +60,6 @@ Effect: TypeAlias = EventWrite | Sleep | Outcome
 
 @final
 class Delivery:
-    """Delivery of one event."""
-
     def __init__(
         self, *, is_update: bool, max_tries: int, retry_delay: float, api: EventApi = EventApi.CORE_V1
     ) -> None:
@@ -77,11 +73,9 @@ class Delivery:
         self.tries: int = 0
 
     def ask(self) -> Effect:
-        """Return the next effect."""
         return self._effect
 
     def waited(self) -> None:
-        """Process the end of a wait."""
         match self._effect:
             case Sleep():
                 self._effect = self._after_wait
@@ -89,18 +83,11 @@ class Delivery:
                 raise RuntimeError("waited() without a wait")
 
     def sent(self) -> None:
-        """Process a successful request."""
         self._request()
         self._effect = Outcome.SENT
 
     def failed(self, error: Exception, *, random: float, closing: bool) -> None:
-        """Process a failed request.
-
-        Args:
-            error: Exception of the client.
-            random: Random number in [0, 1).
-            closing: Whether the recorder is closing.
-        """
+        """Process a failed request; ``random`` is in [0, 1)."""
         step = self._request()
         if isinstance(error, NotFoundError) and step is EventWrite.PATCH:
             self._effect = EventWrite.CREATE  # the event expired on the server, or was never created

@@ -64,11 +64,7 @@ class EventDraft:
 
 @dataclass(frozen=True, slots=True)
 class Correlated:
-    """Event to send.
-
-    Attributes:
-        is_update: Whether the Event exists on the server, so that it must be patched.
-    """
+    """Event to send, by a patch if it exists on the server."""
 
     event: EventDraft
     is_update: bool

@@ -34,17 +34,12 @@ _SUBDOMAIN_LIMIT: Final = 253
 
 
 def check_event_type(event_type: str) -> None:
-    """Check the type of an event."""
     if event_type not in EVENT_TYPES:
         raise InvalidArgumentError(f"{event_type!r} is not a type of events; 'Normal' or 'Warning' is")
 
 
 def check_words(api: EventApi, *, reason: str, action: str) -> None:
-    """Check words by the rules of events.k8s.io. core/v1 has no rules.
-
-    Raises:
-        InvalidArgumentError: If the reason is empty, or the reason or the action is longer than 128 bytes.
-    """
+    """Check words by the rules of events.k8s.io (at most 128 bytes), or raise InvalidArgumentError."""
     if api is EventApi.CORE_V1:
         return
     if not reason:
@@ -54,22 +49,14 @@ def check_words(api: EventApi, *, reason: str, action: str) -> None:
 
 
 def check_instance(api: EventApi, instance: str) -> None:
-    """Check the instance. Only events.k8s.io limits its length.
-
-    Raises:
-        InvalidArgumentError: If it is longer than 128 bytes or contains lone surrogates.
-    """
+    """Check the instance, which events.k8s.io limits to 128 bytes, or raise InvalidArgumentError."""
     _check_unicode("instance", instance)
     if api is EventApi.EVENTS_V1:
         _check_size("instance", instance)
 
 
 def check_annotations(annotations: Mapping[str, str]) -> None:
-    """Check annotations by the rules of the server.
-
-    Raises:
-        InvalidArgumentError: If a key is not a qualified name, or the total size exceeds 256 KiB.
-    """
+    """Check annotations by the rules of the server (qualified names, 256 KiB), or raise InvalidArgumentError."""
     for key in annotations:
         problems = label_key_problems(key.lower())
         if problems:
@@ -98,11 +85,7 @@ def _size(text: str) -> int:
 
 
 def check_component(api: EventApi, component: str) -> None:
-    """Check the reporting component.
-
-    Raises:
-        InvalidArgumentError: If it is empty or, for events.k8s.io, not a qualified name such as ``example.com/foo``.
-    """
+    """Check the reporting component, or raise InvalidArgumentError; events.k8s.io requires a qualified name."""
     if not component:
         raise InvalidArgumentError("EventRecorder needs a component that is not empty: it is who the events come from")
     _check_unicode("component", component)
@@ -116,10 +99,7 @@ def check_component(api: EventApi, component: str) -> None:
 
 
 def default_instance(api: EventApi, component: str, host: str) -> str:
-    """Return the default instance. events.k8s.io requires one, core/v1 does not.
-
-    Source: client-go tools/events/event_broadcaster.go (``NewRecorder``).
-    """
+    """Return the default instance. events.k8s.io requires one, core/v1 does not."""
     return cut(f"{component}-{host}", WORD_LIMIT) if api is EventApi.EVENTS_V1 else ""
 
 
@@ -131,12 +111,7 @@ def event_name(about: str, nanoseconds: int, *, fallback: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EventBodies:
-    """Request bodies for one event.
-
-    Attributes:
-        created: Complete object for a create.
-        patch: Merge patch that updates the count.
-    """
+    """Request bodies for one event: the complete object, and the merge patch that updates the count."""
 
     resource_type: ResourceType[Resource]
     created: dict[str, Any]
@@ -151,7 +126,6 @@ def event_bodies(api: EventApi, event: EventDraft) -> EventBodies:
 
 
 def event_object(event: EventDraft) -> dict[str, Any]:
-    """Return the core/v1 Event to create."""
     fields: dict[str, Any] = {
         "apiVersion": EVENT.api_version,
         "kind": EVENT.kind,
@@ -175,7 +149,6 @@ def event_object(event: EventDraft) -> dict[str, Any]:
 
 
 def count_patch(event: EventDraft) -> dict[str, Any]:
-    """Return the merge patch that updates the count of a core/v1 Event."""
     return {"count": event.count, "lastTimestamp": format_time(event.last_at), "message": event.message}
 
 
@@ -240,12 +213,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def reference_of(obj: object) -> ObjectReference:
-    """Return the reference to the object of an event.
-
-    Raises:
-        InvalidArgumentError: If the object has an unsupported type.
-        MalformedObjectError: If the object has no name.
-    """
+    """Return the reference to the object of an event, or raise InvalidArgumentError or MalformedObjectError."""
     reference = _any_reference(obj)
     if not reference.name:
         raise MalformedObjectError("an event needs an object with a name")

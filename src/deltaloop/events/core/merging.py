@@ -1,7 +1,4 @@
-"""Merge events by the rules of their API, with a fallback to core/v1.
-
-If a response shows that the server does not serve events.k8s.io, the recorder uses core/v1 from then on. The current
-event and the counts that were not written yet become core/v1 events.
+"""Merge events by the rules of their API, and use core/v1 if the server does not serve events.k8s.io.
 
 Source: client-go tools/events/event_broadcaster.go (``NewEventBroadcasterAdapter``, which uses discovery at the start).
 """
@@ -26,12 +23,7 @@ class EventMerger:
         self._series = EventSeriesCache(series)
 
     def record(self, event: EventDraft, now: float) -> list[Correlated]:
-        """Return the events to send, in order. The list is empty if the event was only counted or was dropped.
-
-        Args:
-            event: Recorded event.
-            now: Monotonic time of the event in seconds.
-        """
+        """Return the events to send, in order, possibly none; ``now`` is the monotonic time of the event."""
         if self.api is EventApi.EVENTS_V1:
             return self._series.record(event, now)
         correlated = self._correlator.correlate(event, now)
@@ -42,7 +34,6 @@ class EventMerger:
         return self._series.due(now)
 
     def next_due(self) -> float | None:
-        """Return the time of the next ``due`` event, or None."""
         return self._series.next_due()
 
     def take_unwritten(self, now: float) -> Correlated | None:
@@ -51,19 +42,10 @@ class EventMerger:
 
     @property
     def unwritten(self) -> int:
-        """Number of counts that are not on the server."""
         return self._series.unwritten
 
     def fall_back(self, events: Iterable[Correlated], now: float) -> list[Correlated]:
-        """Switch to core/v1.
-
-        Args:
-            events: Events that could not be sent.
-            now: Seconds on the clock of ``record``.
-
-        Returns:
-            Events to send for ``events`` and for the counts that were not written yet.
-        """
+        """Switch to core/v1, and return the events to send for ``events`` and for counts that were not written yet."""
         self.api = EventApi.CORE_V1
         left = [each.event for each in events]
         while (unwritten := self._series.take_unwritten(now)) is not None:

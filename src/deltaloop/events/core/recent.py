@@ -10,14 +10,11 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """Mapping that keeps the last ``size`` keys that were read or written."""
-
     def __init__(self, size: int) -> None:
         self._size = size
         self._entries: OrderedDict[K, V] = OrderedDict()
 
     def get(self, key: K) -> V | None:
-        """Return the value and mark it as used, or return None."""
         if key not in self._entries:
             return None
         self._entries.move_to_end(key)

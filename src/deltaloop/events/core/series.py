@@ -10,13 +10,10 @@ locally:
                                          │ 6 minutes without a repeat            ──▶ PATCH series{n}, removed
                                          │ flush, or cache full                  ──▶ PATCH series{n}, if n is unwritten
 
-An event without a repeat for 6 minutes is removed without a request. A later repeat is a new event.
-
-Events are processed by their own times: ``record`` first handles the writes that were due before the event. Therefore,
-a queue that was blocked during a server outage does not end a series whose repeats are still in the queue.
-
-Differences from upstream: each series has its own times, while upstream checks all series every 6 and 30 minutes, which
-writes them all at once. The version of an object is not part of the key.
+An event without a repeat for 6 minutes is removed without a request. Events are processed by their own times:
+``record`` first handles the writes that were due before the event, so a server outage does not end a series whose
+repeats are still in the queue. Unlike upstream, each series has its own times, and the version of an object is not part
+of the key.
 
 Source: client-go tools/events/event_broadcaster.go; KEP-383.
 """
@@ -89,12 +86,7 @@ class EventSeriesCache:
         self._unwritten: OrderedDict[SeriesKey, None] = OrderedDict()  # series whose count is not on the server
 
     def record(self, event: EventDraft, now: float) -> list[Correlated]:
-        """Return the events to send, in order.
-
-        Args:
-            event: Recorded event with count 1.
-            now: Monotonic time of the event in seconds.
-        """
+        """Return the events to send, in order; ``now`` is the monotonic time of the event."""
         return [*self.due(now), *self._record(event, now)]
 
     def due(self, now: float) -> list[Correlated]:
@@ -108,7 +100,6 @@ class EventSeriesCache:
         return writes
 
     def next_due(self) -> float | None:
-        """Return the time of the next ``due`` event, or None."""
         if not self._entries:
             return None
         at = next(iter(self._entries.values())).observed_at + self._options.finish_after

@@ -1,7 +1,6 @@
 """Records in an annotation of a ConfigMap or Endpoints object, as JSON that is identical to the output of Go.
 
-Go's encoder keeps the order of the fields, writes no spaces, and escapes ``<``, ``>``, ``&``, U+2028 and U+2029. Times
-have whole seconds, and a missing time is null. Candidates compare bytes, so a different format would count as a change.
+Candidates compare bytes, so a different format would count as a change.
 
 Source: client-go v0.26 tools/leaderelection/resourcelock/{interface,configmaplock,endpointslock}.go; Go's
 encoding/json; apimachinery pkg/apis/meta/v1/time.go.
@@ -60,7 +59,6 @@ def record_from_annotations(annotations: Mapping[str, str]) -> tuple[LeaderElect
 def object_with_record(
     fields: Mapping[str, Any], record: LeaderElectionRecord, *, labels: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return a copy of an object with the record and the additional labels."""
     changed: dict[str, Any] = copy.deepcopy(dict(fields))
     metadata: dict[str, Any] = dict(changed.get("metadata") or {})
     metadata["annotations"] = {**(metadata.get("annotations") or {}), LEADER_ANNOTATION: encode_record(record)}

@@ -1,13 +1,10 @@
 """Combined state of two locks, to migrate candidates from one kind of lock to another.
 
-The holder of the combined lock holds both locks, so it excludes candidates that know only one lock. A migration has
-three steps: all candidates use the old kind, then all use both, then all use the new kind.
+The holder of the combined lock holds both locks. A migration has three steps: all candidates use the old kind, then all
+use both, then all use the new kind. If the two locks name different holders, the leader is unknown. Then all candidates
+wait until neither lock has changed for the longer of the two lease durations, and take both.
 
-If the two locks name different holders, the leader is unknown. Then all candidates wait until neither lock has changed
-for the longer of the two lease durations, and take both.
-
-The combined version consists of both versions, and an update must match both. A missing lock has an empty version, and
-an update creates it.
+The combined version consists of both versions. A missing lock has an empty version, and an update creates it.
 
 Source: client-go tools/leaderelection/resourcelock/multilock.go. Differences (see docs/reference/differences.md): the
 holder of the secondary is known even if the primary is missing, and the longer lease duration applies.
@@ -43,11 +40,7 @@ def combined_state(primary: LockState | None, secondary: LockState | None) -> Lo
 
 
 def split_version(version: str) -> tuple[str, str]:
-    """Return the versions of the primary and the secondary. A missing lock has an empty version.
-
-    Raises:
-        ValueError: If it is not a combined version, which is a bug of the caller.
-    """
+    """Return the versions of the primary and the secondary (empty if missing); raises ValueError."""
     primary, separator, secondary = version.partition(_SEPARATOR)
     if not separator or _SEPARATOR in secondary:
         raise ValueError(f"{version!r} is not a version of two locks")

@@ -54,12 +54,7 @@ Effect: TypeAlias = Request | Wait | StepDown | Left
 
 @dataclass(frozen=True, slots=True)
 class BecameLeader:
-    """The candidate won the lock.
-
-    Attributes:
-        token: Fencing token from the winning write. It increases from leader to leader.
-        transitions: Number of leader changes, including this one.
-    """
+    """The candidate won the lock, with a fencing token that increases from leader to leader."""
 
     token: str
     transitions: int

@@ -124,7 +124,7 @@ class Election:
         """Lease duration in seconds of another candidate if it is suspiciously long, otherwise 0.
 
         Anyone who can write the Lease can block all other candidates for up to 68 years, because the recorded duration
-        applies, as in client-go. A long lease can be intentional, so it only causes a warning.
+        applies, as in client-go. So it causes a warning.
         """
         record = self._observed.record if self._observed is not None else None
         if record is None or record.holder_identity in ("", self.identity):
@@ -152,14 +152,10 @@ class Election:
         self._next_at = max(now, self._attempt_at + self.timing.retry_period)
 
     def release(self, now: float, *, give_up: bool = True) -> None:
-        """Stop leading, and release the lock if this candidate may hold it.
+        """Stop leading, and release the lock if this candidate may hold it and ``give_up``; otherwise the lock expires.
 
         A pending request is dropped. If it was a write, the candidate reads the lock before it releases it. Releasing
         ends after the renew deadline, or earlier if the lease has expired.
-
-        Args:
-            now: Time in seconds on the caller's clock.
-            give_up: Whether to release the lock. If False, the lock expires.
         """
         if self._pending is not None:
             self._forget_request(now)
@@ -195,10 +191,7 @@ class Election:
         return self._loss
 
     def lose(self, because: LossReason, now: float) -> LossReason:
-        """End leadership immediately for a reason that only the caller knows, and return the reason of the loss.
-
-        A pending request is dropped. If leadership was lost before, the method returns that reason.
-        """
+        """End leadership immediately for a reason that only the caller knows, and return the reason of the loss."""
         due = self.step_down_if_due(now)
         if due is not None:
             return due
@@ -324,14 +317,7 @@ class Election:
         return self._observed_at + (recorded if recorded > 0 else self.timing.lease_duration)
 
     def wrote(self, version: str, now: float, *, random: float, token: str = "") -> tuple[Fact, ...]:
-        """Process a successful ``Create`` or ``Update``.
-
-        Args:
-            version: ``resourceVersion`` of the lock after the write.
-            now: Time in seconds on the caller's clock.
-            random: Random number in [0, 1).
-            token: Fencing token of this write, if it differs from the version.
-        """
+        """Process a successful write with its ``resourceVersion`` and, if different, fencing token."""
         del random  # renewals have no jitter, but the four result methods share a signature
         request = self._take(Create, Update)
         assert not isinstance(request, Read)

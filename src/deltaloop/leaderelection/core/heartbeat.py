@@ -3,8 +3,7 @@
     idle ──interval after the last response──▶ waiting ──response──▶ idle
                                                  └──deadline──▶ silent (final)
 
-A running loop responds immediately, so the silence counts from the heartbeat, not from the last response. Without this
-check, a thread that renews the lease for a blocked loop would keep all other candidates from leading.
+Without this check, a thread that renews the lease for a blocked loop would keep all other candidates from leading.
 """
 
 from __future__ import annotations
@@ -32,16 +31,8 @@ HeartbeatEffect: TypeAlias = Beat | Silent | Wait
 
 @final
 class Heartbeat:
-    """Heartbeat of one term. It is not thread-safe."""
-
     def __init__(self, now: float, *, interval: float, deadline: float) -> None:
-        """Start the heartbeat.
-
-        Args:
-            now: Time in seconds on the caller's clock.
-            interval: Seconds between a response and the next heartbeat.
-            deadline: Seconds after a heartbeat within which the loop must respond.
-        """
+        """Start the heartbeat; ``interval`` is in seconds after a response, and ``deadline`` after a heartbeat."""
         self._interval = interval
         self._deadline = deadline
         self._next_at = now
@@ -49,7 +40,6 @@ class Heartbeat:
         self._silent: Silent | None = None
 
     def ask(self, now: float) -> HeartbeatEffect:
-        """Return the next effect."""
         if self._silent is not None:
             return self._silent
         if self._asked_at is not None:

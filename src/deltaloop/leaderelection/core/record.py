@@ -1,7 +1,7 @@
 """Leader election records, and their form in a Lease.
 
-The two times of a record are informational. Candidates never use them for decisions, because they come from the clock
-of another machine. An update keeps all other contents of the Lease: labels, annotations and unknown fields of ``spec``.
+The two times of a record are informational, because they come from another machine's clock. An update keeps all other
+contents of the Lease.
 
 Source: client-go tools/leaderelection/resourcelock/{interface,leaselock}.go; API doc coordination.k8s.io/v1 ``Lease``.
 """
@@ -90,14 +90,8 @@ def record_from_fields(
 ) -> tuple[LeaderElectionRecord, tuple[str, ...]]:
     """Read a record leniently, and return it with the names of unreadable fields.
 
-    No content of a record may keep all candidates out.
-
-    An unreadable holder is an unknown holder, which keeps the lock as long as the record changes. An unreadable
-    duration is 0, so each candidate uses its own setting.
-
-    Args:
-        fields: Fields of the record.
-        transitions: Name of the field that counts leader changes.
+    No content of a record may keep all candidates out: an unreadable holder keeps the lock as long as the record
+    changes, and an unreadable duration is 0, so each candidate uses its own setting.
     """
     unreadable: list[str] = []
 
@@ -140,7 +134,6 @@ def record_from_fields(
 def lease_with_record(
     lease: Mapping[str, Any], record: LeaderElectionRecord, *, labels: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return a copy of a Lease with the record and the additional labels."""
     fields: dict[str, Any] = copy.deepcopy(dict(lease))
     old: object = fields.get("spec")
     spec: dict[str, Any] = dict(cast("Mapping[str, Any]", old)) if isinstance(old, Mapping) else {}
@@ -163,7 +156,6 @@ def lease_with_record(
 def new_lease(
     record: LeaderElectionRecord, *, namespace: str, name: str, labels: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return a new Lease with the record."""
     empty = {
         "apiVersion": LEASE.api_version,
         "kind": LEASE.kind,

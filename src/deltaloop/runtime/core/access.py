@@ -1,7 +1,6 @@
-"""RBAC rules derived from the kinds that controllers watch and write.
+"""RBAC rules derived from the kinds that controllers watch and write, for roles and for the preflight.
 
-The rules are used for roles (``deltaloop generate rbac``) and for the preflight, which reports missing verbs. Without
-it, a cache would never sync.
+Without the preflight, a cache would never sync if a verb is missing.
 
 Source: controller-runtime issue 1653; k8s.io/api authorization/v1 ``ResourceAttributes``; apiserver
 plugin/pkg/admission/gc ``gcPermissionsEnforcement``.
@@ -10,11 +9,11 @@ plugin/pkg/admission/gc ``gcPermissionsEnforcement``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, final
 
 import msgspec
 
+from deltaloop._internal.option_types import Options
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import BUILT_IN, parse_resource_type
@@ -31,9 +30,12 @@ _KNOWN: Final = (*_ORDER, "*", "approve", "attest", "bind", "escalate", "imperso
 """Verbs allowed in roles: request verbs, the wildcard, and special verbs of Kubernetes."""
 
 
+class _Permitted(Options, frozen=True):
+    resource: TypedKind[Any] | str
+
+
 @final
-@dataclass(frozen=True, slots=True)
-class Permission:
+class Permission(_Permitted, frozen=True, kw_only=True):
     """Permission for requests other than watching, for example ``Permission("v1/Secret", verbs=("create",))``.
 
     Attributes:
@@ -45,8 +47,6 @@ class Permission:
             (``resourceNames``), but the check during development ignores them.
     """
 
-    resource: TypedKind[Any] | str
-    _: KW_ONLY
     verbs: tuple[str, ...] = WRITE_VERBS
     subresource: str = ""
     namespace: str = ""
@@ -59,7 +59,7 @@ class Permission:
             InvalidArgumentError: If a verb is rejected, or the class is not a kind. The message suggests a similar
                 verb.
         """
-        object.__setattr__(self, "resource", as_kind(self.resource))
+        msgspec.structs.force_setattr(self, "resource", as_kind(self.resource))
         what = f"Permission({str(self.resource)!r}, verbs=...)"
         verbs: object = self.verbs
         if isinstance(verbs, str) or not verbs:
@@ -83,7 +83,7 @@ class Permission:
 class AccessRule(msgspec.Struct, frozen=True, order=True):
     """One verb on one resource (plural, with ``/subresource`` if there is one).
 
-    An empty ``namespace`` means all namespaces or a cluster-scoped kind. An empty ``name`` means all objects.
+    An empty ``namespace`` means all or a cluster-scoped kind, and an empty ``name`` all objects.
     """
 
     group: str
@@ -95,7 +95,6 @@ class AccessRule(msgspec.Struct, frozen=True, order=True):
 
     @property
     def group_resource(self) -> str:
-        """Return ``plural.group`` as in error messages."""
         name, slash, subresource = self.resource.partition("/")
         return f"{name}.{self.group}{slash}{subresource}" if self.group else self.resource
 
@@ -113,7 +112,6 @@ def rules_for(
     subresource: str = "",
     names: tuple[str, ...] = (),
 ) -> list[AccessRule]:
-    """Return the rules for verbs on one kind."""
     resource = f"{kind.plural}/{subresource}" if subresource else kind.plural
     place = (namespace or "") if kind.namespaced else ""
     return [
@@ -126,13 +124,9 @@ def rules_for(
 def rules_of_access(
     access: Permission, *, kind: ResourceType[Any] | None = None, namespace: str | None = None
 ) -> list[AccessRule]:
-    """Return the rules of a permission.
+    """Return the rules of a permission, by default in ``namespace`` (None means all).
 
-    ``kind`` is required for kinds that are not built in. ``namespace`` is the default for ``access.namespace``; None
-    means all namespaces.
-
-    Raises:
-        UnknownResourceError: If the kind is not built in and ``kind`` is missing.
+    Raises UnknownResourceError if the kind is not built in and ``kind`` is missing.
     """
     known = kind if kind is not None else parse_resource_type(access.resource)
     place = access.namespace or namespace
@@ -148,9 +142,8 @@ def implied_rules(
 ) -> list[AccessRule]:
     """Return additional rules that declared writes may require, for roles but not for the preflight.
 
-    A controller writes the status of its own kind, unless the kind is built in or the controller declares status
-    writes. If it writes owned kinds, their owner references block the owner's deletion. With the admission plugin
-    ``OwnerReferencesPermissionEnforcement``, this requires ``update`` on the owner's ``finalizers``.
+    A controller writes the status of its own kind. With the admission plugin ``OwnerReferencesPermissionEnforcement``,
+    owner references that block deletion require ``update`` on the owner's ``finalizers``.
     """
     writes = tuple(writes)
     # Compare names, because a kind with its own class is the same kind.
@@ -165,7 +158,6 @@ def implied_rules(
 
 
 def review(rule: AccessRule) -> dict[str, Any]:
-    """Return the SelfSubjectAccessReview for a rule."""
     resource, _, subresource = rule.resource.partition("/")
     attributes = {"group": rule.group, "resource": resource, "verb": rule.verb}
     if subresource:
@@ -183,7 +175,6 @@ def review(rule: AccessRule) -> dict[str, Any]:
 
 
 def is_allowed(answer: Mapping[str, Any]) -> bool:
-    """Return whether an access review allows the request."""
     status: Mapping[str, Any] | None = answer.get("status")
     return status is not None and bool(status.get("allowed"))
 
@@ -222,9 +213,7 @@ def _rank(verb: str) -> tuple[int, str]:
 def roles(rules: Iterable[AccessRule], *, name: str, namespace: str | None = None) -> list[dict[str, Any]]:
     """Return roles that grant the rules: a ClusterRole for cluster-wide rules and one Role per namespace.
 
-    Resources of a group with the same verbs share a rule, and so do objects of a resource. The order is deterministic.
-    Rules for single objects are omitted if a rule for all objects exists. ``namespace`` is the default for rules of
-    namespaced kinds.
+    Rules for single objects are omitted if a rule for all objects exists. The order is deterministic.
     """
     places: dict[str, dict[tuple[str, str, str], set[str]]] = {}
     for rule in rules:

@@ -1,20 +1,18 @@
 """Attribution of events to the program's own writes.
 
-A write gives an object a unique version, so ``(uid, version)`` identifies the write. A deletion is identified by the
-UID. The events of own writes are labeled and never dropped, because an event can also include another writer's change.
-
-Labels are computed when a reconcile begins, not when the event arrives, because an event can arrive before the response
-to the write.
+A write gives an object a unique version, so ``(uid, version)`` identifies the write, and the UID a deletion. The events
+of own writes are labeled and never dropped. Labels are computed when a reconcile begins, because an event can arrive
+before the response to the write.
 
 An event is an *echo* for a key if reconciles of the key wrote all versions between the two that it shows. After a
-relist, one event can represent several writes, so the versions are followed back from write to write.
-
-The number of writes is limited. The oldest are forgotten first, and their events are then not labeled.
+relist, the versions are followed back from write to write. The oldest writes are forgotten first, and their events are
+then not labeled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Final, final
 
 import msgspec
@@ -36,8 +34,6 @@ class _Write(msgspec.Struct, frozen=True, gc=False):
 
 @final
 class Attribution:
-    """Latest writes of one program."""
-
     def __init__(self) -> None:
         """Create an empty record for at most ``LIMIT`` writes."""
         self._writers: dict[tuple[str, str], _Write] = {}
@@ -55,11 +51,11 @@ class Attribution:
         if not uid:
             return
         self._writers[uid, version] = _Write(controller, number, key, None if base == version else base)
-        if len(self._writers) > LIMIT:
-            del self._writers[next(iter(self._writers))]
+        if len(self._writers) > LIMIT:  # forget many at once: the search passes all places of forgotten ones
+            for oldest in [*islice(self._writers, LIMIT // 10)]:
+                del self._writers[oldest]
 
     def deleted(self, uid: str, *, controller: str, number: int, key: str = "") -> None:
-        """Record that a reconcile of a controller deleted an object."""
         self.wrote(uid, _DELETED, controller=controller, number=number, key=key)
 
     def is_echo(self, trigger: Trigger, *, controller: str, key: str, since: int) -> bool:

@@ -1,19 +1,14 @@
 """Desired children of an object, their marks, and the ownership of existing objects.
 
-A child is an object of a declared kind that ``ctx.children`` applied. Its owner reference names its owner. A label with
-the owner's UID and an annotation with the controller's name distinguish it from other objects of the owner. A child in
-another namespace, or one that the garbage collector must not delete, has an annotation with the owner's key instead of
-an owner reference. It stays until the owner's cleanup prunes it, even with foreground deletion. Another annotation has
-a hash of the applied configuration. It reveals fields that are no longer desired, because caches have no
-``managedFields``.
-
-The hash excludes values of Secrets, because readers of annotations could guess short values. Changed values are found
-by comparison with the cache.
+A child is an object of a declared kind that ``ctx.children`` applied. Its owner reference names its owner, and a label
+and an annotation distinguish it from other objects of the owner. A child in another namespace, or one that the garbage
+collector must not delete, has an annotation with the owner's key instead of an owner reference, and stays until the
+owner's cleanup prunes it. Another annotation has a hash of the applied configuration, which reveals fields that are no
+longer desired. It excludes values of Secrets, because readers of annotations could guess short values.
 """
 
 from __future__ import annotations
 
-import hashlib
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -48,12 +43,7 @@ _SERVERS: Final = ("creationTimestamp", "generation", "managedFields", "resource
 
 @final
 class ChildKind(msgspec.Struct, frozen=True):
-    """A declared kind of children.
-
-    Attributes:
-        kind: Resource type of the children.
-        namespace: The only namespace of its cache. None means all namespaces.
-    """
+    """A declared kind of children, cached in one namespace or (None) in all."""
 
     kind: ResourceType[Any]
     namespace: str | None
@@ -72,8 +62,7 @@ class Identity(NamedTuple):
 class Child(msgspec.Struct, frozen=True, kw_only=True):
     """A desired child.
 
-    ``body`` is the configuration to apply. ``fingerprint`` is its hash including Secret values, which never leaves the
-    process. ``namespace`` is empty for cluster-scoped kinds.
+    ``body`` is the configuration to apply, and its hash ``fingerprint`` never leaves the process.
     """
 
     kind: ResourceType[Any]
@@ -87,13 +76,11 @@ class Child(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reference(self) -> ObjectReference:
-        """Return the reference of the child."""
         kind = self.kind
         return ObjectReference(api_version=kind.api_version, kind=kind.kind, namespace=self.namespace, name=self.name)
 
     @property
     def identity(self) -> Identity:
-        """Return the version-independent identity of the child."""
         return Identity(self.kind.group, self.kind.kind, self.namespace, self.name)
 
 
@@ -137,7 +124,6 @@ def controlling_owner(obj: Resource) -> OwnerReference | None:
 
 
 def standing(present: Resource | None, *, owner: Resource, own: ResourceType[Any], controller: str) -> Standing:
-    """Return the relation of an existing object to the owner of a desired child."""
     if present is None:
         return Standing.MISSING
     found = controlling_owner(present)
@@ -153,7 +139,6 @@ def standing(present: Resource | None, *, owner: Resource, own: ResourceType[Any
 
 
 def identity_of(obj: Resource) -> Identity:
-    """Return the version-independent identity of an object."""
     return Identity(obj.api_version.rpartition("/")[0], obj.kind, obj.namespace, obj.name)
 
 
@@ -177,12 +162,7 @@ def desired_child(
     controller: str,
     garbage_collected: bool = True,
 ) -> Child:
-    """Return the child to apply for a desired object.
-
-    Raises:
-        InvalidChildrenError: If the object cannot be a child of the owner.
-        AlreadyOwnedError: If it names another controlling owner.
-    """
+    """Return the child to apply for a desired object; raises InvalidChildrenError or AlreadyOwnedError."""
     kind = declared.kind
     metadata = {name: value for name, value in mapping(fields.get("metadata")).items() if name not in _SERVERS}
     name = text(metadata.get("name"))
@@ -224,11 +204,7 @@ def desired_child(
 
 
 def refuse_namesakes(children: Iterable[Child]) -> None:
-    """Reject two desired children of the same kind and name.
-
-    Raises:
-        InvalidChildrenError: If there are two such children.
-    """
+    """Reject two desired children of the same kind and name by InvalidChildrenError."""
     seen: set[Identity] = set()
     for child in children:
         if child.identity in seen:
@@ -256,4 +232,6 @@ def _mark(metadata: dict[str, object], field: str, name: str, value: str, shown:
 
 
 def _hash(body: dict[str, object]) -> str:
-    return hashlib.sha256(msgspec.json.encode(body, order="deterministic")).hexdigest()[:32]
+    from hashlib import sha256
+
+    return sha256(msgspec.json.encode(body, order="deterministic")).hexdigest()[:32]

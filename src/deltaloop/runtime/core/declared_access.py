@@ -1,7 +1,4 @@
-"""Check of a controller's requests against its declared access.
-
-Only the rules that ``deltaloop generate rbac`` prints are declared, so that the role allows all requests that pass.
-Kinds that were unknown at the start are declared by name.
+"""Check of a controller's requests against its declared access, which ``deltaloop generate rbac`` prints.
 
 Source: apiserver pkg/authorization/authorizer ``Attributes``; plugin/pkg/auth/authorizer/rbac.
 """
@@ -48,7 +45,6 @@ class NeededAccess(msgspec.Struct, frozen=True):
     namespace: str = ""
 
     def remedy(self) -> str:
-        """Return the missing declaration."""
         more = f", subresource={self.subresource!r}" if self.subresource else ""
         exact = f"dl.Permission({self.kind!r}, verbs=({self.verb!r},){more})"
         if self.verb in READ_VERBS and not self.subresource:
@@ -65,8 +61,6 @@ class NeededAccess(msgspec.Struct, frozen=True):
 
 @final
 class DeclaredAccess:
-    """Declared access of one controller."""
-
     def __init__(self, rules: Iterable[AccessRule], later: Iterable[tuple[Permission, str | None]] = ()) -> None:
         """Index the rules; ``later`` has permissions for kinds that are given by name and not known yet."""
         self._places: dict[tuple[str, str, str], set[str]] = {}

@@ -1,9 +1,7 @@
 """Comparison of applied fields with the present object.
 
-Fields that were not applied do not count, because others own them. The comparison accounts for the server's changes as
-far as the type describes them (``deltaloop.schemas``): defaults, omitted zero values, quantities, times, and lists that
-are merged item by item. Without a type, mappings are compared field by field, except label selectors, and other values
-are compared as a whole.
+Fields that were not applied do not count. The comparison accounts for the server's changes as far as the type describes
+them (``deltaloop.schemas``). Without a type, mappings are compared field by field, except label selectors.
 
 Differences in the response to an apply are not drift, because a webhook or a default caused them. They are remembered,
 and only other differences count.
@@ -83,7 +81,6 @@ def _compare(
 
 
 def _identity(node: TypeNode, item: object) -> tuple[str, ...]:
-    """Return the identity of a list item."""
     fields = item if is_mapping(item) else {}
     return tuple(repr(fields.get(key)) for key in node.keys)
 
@@ -116,9 +113,7 @@ class KnownChildren:
     def __init__(self, limit: int = _LIMIT) -> None:
         """Create an empty record.
 
-        Args:
-            limit: Maximum number of children. A forgotten child is compared again, and applied again if the server
-                keeps other values.
+        A forgotten child is compared again, and applied again if the server keeps other values.
         """
         self._limit = limit
         self._known: OrderedDict[str, Known] = OrderedDict()
@@ -135,12 +130,10 @@ class KnownChildren:
         return known
 
     def remember(self, uid: str, known: Known) -> None:
-        """Record a result."""
         self._known[uid] = known
         self._known.move_to_end(uid)
         if len(self._known) > self._limit:
             self._known.popitem(last=False)
 
     def forget(self, uid: str) -> None:
-        """Forget a deleted child."""
         self._known.pop(uid, None)

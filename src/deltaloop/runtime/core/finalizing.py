@@ -8,13 +8,8 @@
                                             │    └──────────────▶ AS_IT_ENDED
                                             └── ASK (after the deadline) ──give up──▶ DROP
 
-Each reconcile starts with LOOK. LOOK also precedes each DROP and follows each conflict.
-
-The finalizer is added before the first write of a reconcile. It is removed after a successful cleanup, and only from
-the object that was cleaned up. The UID protects a successor of the same name.
-
-Nothing runs for an object that is gone. Its cleanup is complete, and a reconcile function that ignores the object would
-create its resources again.
+Each reconcile starts with LOOK. LOOK also precedes each DROP and follows each conflict. The finalizer is removed after
+a successful cleanup, and only from the object that was cleaned up. The UID protects a successor of the same name.
 
 After the deadline, ``on_deadline`` is called once per reconcile: after a cleanup that failed or is not done, or before
 the cleanup if the previous reconcile failed, because a cleanup can exceed the reconcile timeout each time. The first
@@ -61,7 +56,6 @@ class FinalizerRun:
         self._uid = self._cleaned_up = ""
 
     def seen(self, obj: Resource | None, now: float) -> FinalizerStep:
-        """Process the object's state at the start and after each write; ``now`` is in seconds since the epoch."""
         has_it = obj is not None and self._finalizer in obj.finalizers
         if self._cleaned_up:
             return (
@@ -79,10 +73,7 @@ class FinalizerRun:
         return self._ask() if self._failed_before and self.is_overdue(now) else FinalizerStep.CLEAN_UP
 
     def tried(self, ended: Returned | Raised, now: float, *, stopped: bool) -> FinalizerStep:
-        """Process the end of a cleanup, which is done if it succeeded and requested no further reconcile.
-
-        If the reconcile was told to stop, the result does not count.
-        """
+        """Process the end of a cleanup, which is done if it succeeded and requested no further reconcile."""
         self._tried = True
         if stopped:
             return FinalizerStep.AS_IT_ENDED
@@ -99,11 +90,9 @@ class FinalizerRun:
         return FinalizerStep.AS_IT_ENDED if self._tried else FinalizerStep.CLEAN_UP
 
     def is_overdue(self, now: float) -> bool:
-        """Return whether the deadline has passed."""
         return self._ask_at is not None and now >= self._ask_at
 
     def wait(self, now: float) -> float | None:
-        """Return the seconds until the deadline; None if there is none, if it has passed, or if the cleanup is done."""
         if self._ask_at is None or self._cleaned_up or self.is_overdue(now):
             return None
         return self._ask_at - now
@@ -131,15 +120,12 @@ def is_finalizer(name: str) -> bool:
 
 @final
 class BeginsDeletion(Predicate):
-    """Pass the change that marks an object with the finalizer for deletion."""
-
     __slots__ = ("finalizer",)
 
     def __init__(self, finalizer: str) -> None:
         self.finalizer: str = finalizer
 
     def allows(self, change: Change) -> bool:
-        """Return whether the deletion is new."""
         old, new = change.old, change.new
         if new is None or not self._waits(new):
             return False

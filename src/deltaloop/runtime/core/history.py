@@ -1,8 +1,8 @@
 """History of the last reconciles of each object, for ``deltaloop why``.
 
 It keeps at most ``LIMIT`` keys, and ``EACH`` reconciles per key. Keys that have been idle for longest are forgotten
-first. The output contains no object data, only names, versions, times and paths of changed fields. The paths are rarely
-needed and expensive, so the latest ``MOST_BYTES`` of objects before and after writes are kept and compared on demand.
+first. The output contains no object data. Objects of the latest ``MOST_BYTES`` are kept, and changed fields are
+compared on demand.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ _OVERHEAD: Final = 1024  # per object in addition to its JSON
 
 
 class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
-    """An ended reconcile, without object data.
+    """An ended reconcile, without object data; ``ended_at`` is in monotonic seconds.
 
-    ``ended_at`` is in seconds of the monotonic clock. ``result`` is the label of the metric. ``error`` is the type of
-    the exception (empty if there was none), because its text can contain data.
+    ``error`` is the type of the exception (empty if there was none), because its text can contain data.
     """
 
     controller: str
@@ -75,10 +74,7 @@ class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class History:
-    """Last reconciles of one program."""
-
     def __init__(self) -> None:
-        """Create an empty history."""
         self._keys: OrderedDict[tuple[str, str], tuple[Reconciled, ...]] = OrderedDict()
         self._changes: deque[tuple[OwnWrite, int]] = deque()
         self._bytes = 0
@@ -87,7 +83,6 @@ class History:
         return len(self._keys)
 
     def add(self, reconciled: Reconciled) -> None:
-        """Add a reconcile."""
         name = (reconciled.controller, reconciled.key)
         if name in self._keys:
             self._keys[name] = (*self._keys[name], reconciled)[-EACH:]  # an empty deque needs half a KiB
@@ -114,11 +109,10 @@ class History:
         return runs[-1] if runs else None
 
     def about(self, kind: str, keys: frozenset[str]) -> tuple[Reconciled, ...]:
-        """Return an object's own reconciles, and those that it triggered or that wrote it.
+        """Return an object's own reconciles, and those that it triggered or that wrote it, latest first.
 
-        ``kind`` is the name of a controller, or a kind such as ``Foo``, ``deployment`` or ``apps/v1/Deployment``. An
-        empty value means reconciled objects of any kind. ``keys`` has ``namespace/name`` or the name, or both if the
-        scope is unknown. The result has at most ``MOST_ANSWERS`` reconciles, latest first.
+        ``kind`` is the name of a controller, or a kind such as ``Foo``, ``deployment`` or ``apps/v1/Deployment``, or
+        empty for any. ``keys`` has ``namespace/name`` or the name, or both if the scope is unknown.
         """
         wanted = kind.lower()
         found = [run for runs in self._keys.values() for run in runs if _concerns(run, wanted, keys)]

@@ -11,16 +11,12 @@ A *strike* of a key against an object is a reconcile that changed the object wit
          ── either: no strike for ``reset_after`` seconds ──▶ CALM
 
 A hot key runs once per ``interval``, which starts at ``min_interval`` and doubles with each further strike, up to
-``max_interval``. It is reported when it becomes hot and when it cools down. Its reconciles are delayed, never dropped.
+``max_interval``. Its reconciles are delayed, never dropped.
 
-A reconcile with many steps and one write per step makes a few strikes and stays calm. A status that follows the changes
-of other writers also stays calm, because other programs cause those triggers and do not write the field. Objects with
-generated names count as one object with five times the threshold, because creating many of them is legitimate.
-
-Only the server's ``managedFields`` name the other writer of a fight, and only until the next own write takes over the
-field. Caches omit them by default. Therefore the object is marked at the last strike before the report, and the driver
-reads it from the server before the next reconcile that another writer triggers (``wants_to_see``, ``saw``). This costs
-one read per warning.
+Objects with generated names count as one object with five times the threshold, because creating many of them is
+legitimate. Only the server's ``managedFields`` name the other writer of a fight, and only until the next own write.
+Therefore the object is marked at the last strike before the report, and the driver reads it from the server before the
+next reconcile that another writer triggers (``wants_to_see``, ``saw``).
 
 At most ``limit`` keys and ``_OBJECTS`` objects per key are kept. Those without writes for longest are forgotten first.
 """
@@ -39,7 +35,7 @@ from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
-from deltaloop.runtime.core.own_writes import OwnWrite, PathParts, changed_paths, show_changes
+from deltaloop.runtime.core.own_writes import OwnWrite, PathParts, changed_by_both, changed_paths, show_changes
 
 _OBJECTS: Final = 20
 _GENERATED: Final = 5
@@ -114,7 +110,10 @@ class HotLoop(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Cooled(msgspec.Struct, frozen=True, kw_only=True):
-    """A key is no longer hot, after ``seconds``."""
+    """A key has become hot; ``kind`` and ``object_key`` name the object that its reconciles keep changing.
+
+    ``other`` is the other writer, if known. The key is reconciled every ``interval`` seconds from now on.
+    """
 
     key: str
     cause: Cause
@@ -159,12 +158,7 @@ class _Key(msgspec.Struct):
 
 @final
 class HotLoops:
-    """Hot-key detection for one controller.
-
-    Attributes:
-        watched: Keys that are hot or marked. Other keys need neither ``delay`` nor ``wants_to_see``, and need
-            ``observe`` only after writes.
-    """
+    """Hot-key detection for one controller; keys that are not ``watched`` need ``observe`` only after writes."""
 
     def __init__(self, options: HotLoopOptions) -> None:
         self._options = options
@@ -175,7 +169,6 @@ class HotLoops:
         return len(self._keys)
 
     def is_hot(self, key: str) -> bool:
-        """Return whether a key is hot."""
         known = self._keys.get(key)
         return known is not None and known.hot is not None
 
@@ -187,11 +180,7 @@ class HotLoops:
         return max(0.0, known.hot.next_at - now)
 
     def wants_to_see(self, key: str, *, triggers: Sequence[Trigger]) -> tuple[str, str] | None:
-        """Return kind and key of an object to read from the server before a reconcile; None for no object.
-
-        The object is requested once. Pass it to ``saw``. A trigger without an origin and with a version other than the
-        last own write shows that the other writer has written again, so ``managedFields`` contain its name.
-        """
+        """Return kind and key of an object to read from the server before a reconcile (then call ``saw``), or None."""
         known = self._keys.get(key)
         for subject, last in known.objects.items() if known is not None else ():
             if not last.marked:
@@ -301,8 +290,7 @@ class HotLoops:
     def _contested(self, last: _Written, write: OwnWrite, *, own: bool, now: float) -> tuple[PathParts, ...]:
         """Return the fields that another writer changed after the last write, and this write changed again.
 
-        Comparing fields is expensive. A single write after another writer's change is only stored, and compared if a
-        second one follows.
+        A single write after another writer's change is only stored, and compared if a second one follows.
         """
         if write.before is None:
             # This key created the object earlier and another program deleted it, for example the garbage collector.
@@ -316,19 +304,12 @@ class HotLoops:
             if not own and not last.strikes and not recent and self._options.threshold > _LOOKS_FROM:
                 last.suspected = (now, states)
                 return ()
-            contested = _changed_by_both(states)
+            contested = changed_by_both(*states)
         if (own or contested) and last.suspected is not None:
             (at, states), last.suspected = last.suspected, None
-            if _changed_by_both(states):
+            if changed_by_both(*states):
                 last.strikes.insert(0, at)
         return contested
-
-
-def _changed_by_both(states: _States) -> tuple[PathParts, ...]:
-    """Return the fields that changed before a write and by the write."""
-    after_last, before, after = states
-    theirs = frozenset(changed_paths(after_last, before))
-    return tuple(path for path in changed_paths(before, after) if path in theirs) if theirs else ()
 
 
 def _other(
@@ -341,8 +322,7 @@ def _other(
 ) -> str:
     """Return the other writer: another controller of this program, or the field manager that owns the fields.
 
-    Without ``seen`` and without ``managedFields`` in the cache, only the responses to own writes remain. The second of
-    two responses contains the writer, unless this write took over all of its fields. Then the result is empty.
+    Without ``seen`` and ``managedFields``, only responses to own writes remain, and the result may be empty.
     """
     for trigger in reversed(triggers):
         of_object = trigger.reference is not None and trigger.reference.uid == write.uid

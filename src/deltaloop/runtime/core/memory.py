@@ -1,9 +1,6 @@
 """In-memory data of a controller about its objects, one dict per object.
 
-    no memory ──first use──▶ kept ──object deleted, replaced by a successor, or the term ends──▶ no memory
-
-A memory belongs to one object, identified by its UID. It is kept while the object is in the cache, and dropped by the
-event that removes the object. There are never more memories than objects.
+no memory ──first use──▶ kept ──object deleted, replaced by a successor, or the term ends──▶ no memory
 """
 
 from __future__ import annotations
@@ -13,10 +10,7 @@ from typing import Any, final
 
 @final
 class Memories:
-    """Memories of one controller's objects."""
-
     def __init__(self) -> None:
-        """Create an empty store."""
         self._kept: dict[str, tuple[str, dict[str, Any]]] = {}
 
     def __len__(self) -> int:

@@ -1,8 +1,7 @@
 """Table of decisions about a key after its reconcile.
 
 ``ROWS`` specifies for each ``Case`` what happens to the key, whether its failures are forgotten, and the ``result``
-label of the metric. A Python function either returns or raises, so upstream's combination of result and error cannot
-occur.
+label of the metric.
 
 Source: controller-runtime pkg/internal/controller/controller.go ``reconcileHandler``, pkg/reconcile/reconcile.go.
 """
@@ -11,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, cast, final
 
 import msgspec
 
+from deltaloop._internal.option_types import Options
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import (
     InvalidArgumentError,
@@ -30,8 +29,7 @@ from deltaloop.workqueue.errors import TerminalError, is_terminal
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(Options, frozen=True, kw_only=True):
     """Request of a successful reconcile for another reconcile; returning ``None`` requests nothing.
 
     Attributes:
@@ -119,8 +117,6 @@ class ReconcileTimeoutError(DeltaloopError, TimeoutError):
 
 @final
 class Returned(msgspec.Struct, frozen=True):
-    """The reconcile function returned a value; ``where`` is the function's location if the value is invalid."""
-
     value: object
     not_awaited: tuple[str, ...] = ()
     where: str = ""
@@ -128,8 +124,6 @@ class Returned(msgspec.Struct, frozen=True):
 
 @final
 class Raised(msgspec.Struct, frozen=True):
-    """The reconcile function raised an exception."""
-
     error: Exception
 
 
@@ -248,17 +242,14 @@ class KeyDecision(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def action(self) -> Action:
-        """Return the action for the key."""
         return self.row.action
 
     @property
     def terminal(self) -> bool:
-        """Return whether the key is parked."""
         return self.action is Action.PARK
 
     @property
     def timed_out(self) -> bool:
-        """Return whether the reconcile exceeded its timeout."""
         return self.case is Case.TIMEOUT
 
 
@@ -267,9 +258,9 @@ NOTHING: Final = KeyDecision(case=Case.NOTHING, row=ROWS[Case.NOTHING])
 
 
 def decide(ended: Ended, *, declared: Iterable[str] = ()) -> KeyDecision:
-    """Return the decision about a key after its reconcile.
+    """Return the decision about a key.
 
-    Errors about the controller's ``declared`` kinds are retried, because the server can serve them later.
+    Errors about the ``declared`` kinds are retried, because they can be served later.
     """
     match ended:
         case Stopped():

@@ -6,16 +6,13 @@ Each key has at most one entry:
     Gone(uid, version)      tombstone that hides the object with the UID; ``version`` is its newest known version
 
 An entry is dropped when the cache has caught up: its stream has reached the version, or it has the object at that
-version or a later one. Later writes of others are therefore never hidden, and older cached states never reappear.
-
-Versions are compared as numbers (KEP-5504). If that is impossible, an entry is dropped when the cache shows the same
-version, or after ``UNCOMPARABLE_AGE`` seconds. All entries are dropped after ``MAX_AGE`` seconds, or when the cache's
-version decreases, because the server was then restored from a backup without the writes.
+version or a later one. Versions are compared as numbers (KEP-5504). If that is impossible, an entry is dropped when the
+cache shows the same version, or after ``UNCOMPARABLE_AGE`` seconds. All entries are dropped after ``MAX_AGE`` seconds,
+or when the cache's version decreases, because the server was then restored from a backup.
 
 A write has an unknown outcome if no response arrived. It makes its key *uncertain*: the object must be read from the
 server until the read proves that the write was carried out or can no longer be. For a create, the proof is that the
-object exists, which neglects that another writer may have created it and may delete it before the pending create
-arrives. Uncertainty ends in any case after ``UNCERTAIN_FOR`` seconds, the longest time that a server works on a
+object exists. Uncertainty ends in any case after ``UNCERTAIN_FOR`` seconds, the longest time that a server works on a
 request. For a create with a generated name, all keys with its prefix are uncertain for that long.
 
 The overlay reads the cache and receives no events from it. Unread entries stay in memory until ``prune``.
@@ -91,7 +88,6 @@ class Overlay:
     """
 
     def __init__(self) -> None:
-        """Create an empty overlay."""
         self.entries: dict[str, Entry] = {}
         """Entries by key. ``show`` can differ from the cache only for these keys."""
         self.has_unknown: bool = False
@@ -104,7 +100,6 @@ class Overlay:
         return len(self.entries)
 
     def uid_of_gone(self, key: str) -> str:
-        """Return the UID of the object that an own deletion hides; empty if there is none."""
         entry = self.entries.get(key)
         return entry.uid if isinstance(entry, Gone) else ""
 
@@ -137,10 +132,7 @@ class Overlay:
             del self._unknown[key]  # it was for the deleted object
 
     def lost_sight(self, key: str, kind: WriteKind, *, uid: str = "", version: str = "", now: float) -> None:
-        """Record a write without a response that may have been carried out.
-
-        ``version`` is the version on which the write was based. ``uid`` and ``version`` are empty if unknown.
-        """
+        """Record a write without a response that may have been carried out; unknown values are empty."""
         present = self._unknown.get(key)
         if present is not None and now < present.until:  # for two writes at once, only time proves that both are over
             kind, version = WriteKind.PATCH, ""
@@ -148,10 +140,7 @@ class Overlay:
         self.has_unknown = True
 
     def lost_sight_of_generated(self, beginning: str, *, now: float) -> None:
-        """Record a create with a generated name and without a response.
-
-        ``beginning`` is the prefix of the unknown key: ``namespace/`` and the ``generateName``.
-        """
+        """Record a create without a response, whose key starts with ``namespace/`` and the ``generateName``."""
         self._unknown_names[beginning] = now + UNCERTAIN_FOR
         self.has_unknown = True
 
@@ -176,7 +165,6 @@ class Overlay:
         return False
 
     def uncertain(self, *, now: float) -> tuple[str, ...]:
-        """Return the keys that must be read from the server."""
         return tuple(key for key in [*self._unknown] if self.is_uncertain(key, now=now))
 
     def settle(
@@ -184,9 +172,9 @@ class Overlay:
     ) -> bool:
         """Record the server's state of an uncertain key, and return whether it is an unknown successor.
 
-        For an unknown successor, only the deletion of the known object is recorded. The successor is shown when the
-        cache delivers it together with other changes. A program that still sees the causes of a deletion would
-        otherwise delete the successor as well.
+        For a successor, only the deletion of the known object is recorded, and the cache delivers the successor
+        together with other changes. A program that still sees the causes of a deletion would otherwise delete it as
+        well.
         """
         unknown = self._unknown.get(key)
         if unknown is not None and _is_over(unknown, live):
@@ -206,7 +194,6 @@ class Overlay:
         return not is_known
 
     def _known(self, key: str, cached: Resource | None) -> list[tuple[str, str]]:
-        """Return UIDs and versions of the known objects of a key."""
         found = [] if cached is None else [(cached.uid, cached.resource_version)]
         match self.entries.get(key):
             case StoredWrite(obj):

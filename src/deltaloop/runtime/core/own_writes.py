@@ -1,8 +1,7 @@
 """Own writes of reconciles and the fields that they changed.
 
-A path names a field, for example ``spec.replicas``. Lists of the same length are compared item by item
-(``spec.containers[0].image``), other lists as one value. Changes that each write causes (version, generation,
-``managedFields``) are ignored.
+Lists of the same length are compared item by item (``spec.containers[0].image``), other lists as one value. Changes
+that each write causes (version, generation, ``managedFields``) are ignored.
 """
 
 from __future__ import annotations
@@ -19,20 +18,16 @@ MOST_PATHS: Final = 20
 _VALUE_LENGTH: Final = 60
 _DEEPEST: Final = 50
 _PATHS: Final = 5
-_BY_ITSELF: Final = frozenset(
-    {("metadata", "resourceVersion"), ("metadata", "generation"), ("metadata", "managedFields")}
-)
+_BY_ITSELF: Final = ("resourceVersion", "generation", "managedFields")
 _MISSING: Final = object()
 
 PathParts: TypeAlias = tuple[str | int, ...]
 
 
 class OwnWrite(msgspec.Struct, kw_only=True):
-    """A successful write.
+    """A successful write; ``version`` is empty if the object is gone.
 
-    ``version`` is the new version, and empty if the object is gone. ``before`` is the object as this program knew it
-    (None if unknown), and ``after`` the stored object (None if it is gone). ``forgotten`` is whether both were dropped
-    to save memory.
+    ``before`` is None if unknown, ``after`` if the object is gone. Both are ``forgotten`` to save memory.
     """
 
     verb: str
@@ -65,7 +60,6 @@ class OwnWrite(msgspec.Struct, kw_only=True):
 
     @property
     def subject(self) -> tuple[str, str]:
-        """Return kind and key of the object; objects with generated names count as one."""
         if self.verb == "create" and self.after is not None and b'"generateName"' in self.after.raw:
             metadata: Mapping[str, Any] = self.after.get("metadata") or {}
             prefix = metadata.get("generateName")
@@ -78,8 +72,42 @@ def changed_paths(before: Resource | None, after: Resource | None, *, limit: int
     """Return the paths of differing fields, at most ``limit``; empty if an object is missing."""
     if before is None or after is None:
         return ()
+    return _changed(_fields(before), _fields(after), limit)
+
+
+def changed_by_both(after_last: Resource | None, before: Resource, after: Resource | None) -> tuple[PathParts, ...]:
+    """Return the paths of fields that changed before a write and by the write; empty if an object is missing."""
+    if after_last is None or after is None:
+        return ()
+    first, second, third = _fields(after_last), _fields(before), _fields(after)
+    for path, value in tuple(second.items()):
+        if value in (first.get(path), third.get(path)):  # most writers change different fields
+            del second[path]
+            first.pop(path, None)
+            third.pop(path, None)
+    theirs = _changed(first, second, MOST_PATHS)
+    return tuple(path for path in _changed(second, third, MOST_PATHS) if path in theirs) if theirs else ()
+
+
+def _fields(obj: Resource) -> dict[PathParts, object]:
+    """Return the top-level fields and those of the metadata, except fields that each write changes."""
+    fields: dict[PathParts, object] = {}
+    for name, value in obj.to_dict().items():
+        if name != "metadata":
+            fields[(name,)] = value
+            continue
+        for inner, item in value.items():
+            if inner not in _BY_ITSELF:
+                fields[name, inner] = item
+    return fields
+
+
+def _changed(
+    before: Mapping[PathParts, object], after: Mapping[PathParts, object], limit: int
+) -> tuple[PathParts, ...]:
     found: list[PathParts] = []
-    _compare(before.to_dict(), after.to_dict(), (), found, limit)
+    for path in dict.fromkeys((*before, *after)):
+        _compare(before.get(path, _MISSING), after.get(path, _MISSING), path, found, limit)
     return tuple(found)
 
 
@@ -111,7 +139,7 @@ def _is_secret(obj: Resource) -> bool:
 
 
 def _compare(before: object, after: object, path: PathParts, found: list[PathParts], limit: int) -> None:
-    if len(found) >= limit or before == after or path in _BY_ITSELF:
+    if len(found) >= limit or before == after:
         return
     if len(path) < _DEEPEST and isinstance(before, Mapping) and isinstance(after, Mapping):
         old, new = cast("Mapping[str, object]", before), cast("Mapping[str, object]", after)

@@ -1,8 +1,7 @@
-"""Comparison of the results of a polling function.
+"""Comparison of the results of a polling function: keys, each with a value such as a version or a hash.
 
-The function returns keys, each with a value to compare: a version, an etag, a hash, or the whole object. All keys of
-the first result are new, because earlier changes are unknown. Invalid results are ignored, so the next result is
-compared with the last valid one.
+All keys of the first result are new. Invalid results are ignored, so the next result is compared with the last valid
+one.
 """
 
 from __future__ import annotations
@@ -25,12 +24,7 @@ class Polled:
     def changes(self, answer: object) -> list[tuple[str, str]]:
         """Store a result, and return the keys that differ from the last one as ``new``, ``changed`` or ``gone``.
 
-        Args:
-            answer: Mapping from keys or requests to values, which are compared with ``==``.
-
-        Raises:
-            InvalidArgumentError: If it is not such a mapping.
-            InvalidKeyError: If a string in it is not a key.
+        Raises InvalidArgumentError if it is not a mapping, and InvalidKeyError if a string in it is not a key.
         """
         found = dict(_items(answer))
         changes = [

@@ -1,9 +1,7 @@
 """Predicates that filter changes before they trigger a reconcile.
 
-Predicates named ``...Changed`` filter only updates. New and deleted objects always pass, because there is nothing to
-compare. Combine predicates with ``&``, ``|`` and ``~``. ``~`` inverts the whole result, including new objects.
-
-Path predicates decode only the fields that they name.
+Predicates named ``...Changed`` filter only updates. Combine predicates with ``&``, ``|`` and ``~``, which inverts the
+whole result, including new objects. Path predicates decode only the fields that they name.
 
 Source: controller-runtime pkg/predicate.
 """

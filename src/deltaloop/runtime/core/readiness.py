@@ -1,7 +1,7 @@
 """Checks of ``/readyz``.
 
 A program is ready if all caches have synced and are fresh, and it is not shutting down. Standbys are ready because
-their caches are warm and rollouts wait for readiness. To route requests only to the leader, use ``require_leadership``.
+rollouts wait for readiness. To route requests only to the leader, use ``require_leadership``.
 
 Source: controller-runtime pkg/healthz (names of paths and the form of the verbose answer).
 """
@@ -34,13 +34,7 @@ class CacheState(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of one check.
-
-    Attributes:
-        name: Name of the check, as in ``/readyz/NAME``.
-        ok: Whether the check passed.
-        message: Details for humans, without object data.
-    """
+    """Result of one check, as in ``/readyz/NAME``; the message has details without object data."""
 
     name: str
     ok: bool

@@ -1,7 +1,6 @@
 """RBAC rules recorded from the requests of a run.
 
-The rules cover only the requests of this run. If the program watches all namespaces, its rules are widened to all
-namespaces, except the rule for its leader-election Lease.
+If the program watches all namespaces, its rules are widened to all namespaces, except for its leader-election Lease.
 
 Source: apiserver pkg/endpoints/request/requestinfo.go, for paths and verbs.
 """
@@ -60,24 +59,15 @@ def _verb(method: str, query: Mapping[str, str], *, named: bool) -> str:
 
 @final
 class RecordedAccess:
-    """Distinct rules of one run."""
-
     def __init__(self, *, namespace: str | None = None, rules: Iterable[AccessRule] = ()) -> None:
-        """Create a record.
-
-        Args:
-            namespace: The only watched namespace. None means all namespaces.
-            rules: Initial rules.
-        """
+        """Create a record for one watched namespace or (None) all, with initial rules."""
         self.namespace = namespace
         self._rules = dict.fromkeys(rules)
 
     def sent(self, method: str, path: str, query: Mapping[str, str], content_type: str) -> None:
-        """Record a request."""
         self._rules.update(dict.fromkeys(rules_of_request(method, path, query, content_type=content_type)))
 
     def rules(self) -> tuple[AccessRule, ...]:
-        """Return the rules for a role."""
         if self.namespace is not None:
             return tuple(sorted(self._rules))
         # A list of all namespaces does not show whether the kind is namespaced, but another request may.
@@ -102,11 +92,7 @@ class RecordedAccess:
 
     @classmethod
     def from_dict(cls, fields: object, *, source: str) -> RecordedAccess:
-        """Read the result of ``to_dict``.
-
-        Raises:
-            InvalidArgumentError: If the content has another form. The message names ``source``.
-        """
+        """Read the result of ``to_dict``, or raise InvalidArgumentError, which names ``source``."""
         wrong = f"{source} holds no recorded access; `deltaloop run MODULE --record-access FILE` makes such a file"
         if not isinstance(fields, dict):
             raise InvalidArgumentError(wrong)

@@ -1,10 +1,7 @@
 """Mapping of changes to keys and triggers.
 
-A mapper returns the keys for an object. For updates it is called with the old and the new object, because an object
-that changes its owner affects both owners. If the mapper raises, the change waits in ``Unmapped`` until it succeeds.
-
-A mapper that reads caches can run before the referenced object is cached. The later event of that object then triggers
-the same reconcile, if its kind is watched.
+For updates, a mapper is called with the old and the new object, because a new owner affects both owners. If the mapper
+raises, the change waits in ``Unmapped`` until it succeeds.
 """
 
 from __future__ import annotations
@@ -65,9 +62,7 @@ class ObjectOfClass(Protocol):
     """Object of a class that is decorated with ``custom_resource``."""
 
     @property
-    def metadata(self) -> Any:
-        """Return the metadata, which includes the name."""
-        ...
+    def metadata(self) -> Any: ...
 
 
 Mapped: TypeAlias = Iterable[str | Request | Resource | ObjectOfClass]
@@ -103,10 +98,7 @@ def own_key(obj: Resource) -> Mapped:
 
 
 def owner_key(owner: TypedKind[Any], *, controller_only: bool = True) -> Mapper:
-    """Return a mapper from an object to the keys of its owners of one kind.
-
-    Owners are compared by group and kind but not by version, like upstream. A namespaced owner is in the object's
-    namespace.
+    """Return a mapper from an object to the keys of its owners of one group and kind, in any version.
 
     Source: controller-runtime pkg/handler/enqueue_owner.go.
     """
@@ -127,11 +119,7 @@ def owner_key(owner: TypedKind[Any], *, controller_only: bool = True) -> Mapper:
 
 
 def keys_by_index(obj: Resource, lookup: Callable[[str], Iterable[Resource]]) -> list[str]:
-    """Return the keys of the objects whose index contains an object's name.
-
-    The index contains ``namespace/name`` or the bare name. A bare name matches only in the same namespace, if both
-    kinds are namespaced.
-    """
+    """Return the keys of the objects whose index contains an object's key, or its name in the same namespace."""
     keys = [found.key for found in lookup(obj.key)]
     if obj.namespace:
         keys += [found.key for found in lookup(obj.name) if found.namespace in ("", obj.namespace)]
@@ -143,10 +131,8 @@ def requests_for(
 ) -> tuple[Iterable[str], Trigger]:
     """Return the distinct keys that a change affects, and their common trigger.
 
-    ``old`` is None for new objects, and ``new`` for deleted ones. ``now`` is in monotonic seconds.
-
-    Raises:
-        InvalidRequestsError: If the mapper returns an invalid value.
+    ``old`` is None for new objects, and ``new`` for deleted ones. ``now`` is in monotonic seconds. Raises
+    InvalidRequestsError if the mapper returns an invalid value.
     """
     subject = old if new is None else new
     assert subject is not None
@@ -175,11 +161,7 @@ def requests_for(
 
 
 def keys_of(mapped: Any) -> Iterable[str]:
-    """Return the keys in a mapper's result.
-
-    Raises:
-        InvalidRequestsError: If the result is invalid.
-    """
+    """Return the keys in a mapper's result, or raise InvalidRequestsError."""
     values: Iterable[Any] = mapped
     if type(mapped) not in (list, tuple) and (
         isinstance(mapped, str | Request | Resource) or not isinstance(mapped, Iterable)
@@ -208,7 +190,6 @@ class Unmapped:
         self.changes: dict[str, deque[Change]] = {}
 
     def add(self, key: str, change: Change) -> None:
-        """Add a change of an object."""
         changes = self.changes.setdefault(key, deque())
         changes.append(change)
         if len(changes) > self._bound:

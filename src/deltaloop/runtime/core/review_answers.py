@@ -1,7 +1,4 @@
-"""Cache of token reviews for a few seconds, by token digest.
-
-The oldest of more than ``LIMIT`` entries are dropped, so that invented tokens cannot exhaust memory.
-"""
+"""Cache of at most ``LIMIT`` token reviews for a few seconds, by token digest."""
 
 from __future__ import annotations
 
@@ -14,10 +11,7 @@ LIMIT: Final = 1000
 
 @final
 class ReviewAnswers:
-    """Review results by token digest and path."""
-
     def __init__(self) -> None:
-        """Create an empty cache."""
         self._answers: OrderedDict[tuple[bytes, str], tuple[bool, float]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -34,7 +28,6 @@ class ReviewAnswers:
         return found[0]
 
     def keep(self, name: tuple[bytes, str], allowed: bool, now: float) -> None:
-        """Store a result."""
         self._answers.pop(name, None)
         self._answers[name] = (allowed, now + KEPT_FOR)
         while len(self._answers) > LIMIT:

@@ -9,7 +9,7 @@
              ABANDONED ──▶ ended         the program no longer waits for it, but it keeps its key
 
 A stopped reconcile can continue, because threads cannot be canceled and a coroutine can suppress its cancellation.
-Therefore worker and key become free only when the reconcile has ended.
+Worker and key become free only when the reconcile has ended.
 
 Invariants: each key has at most one run. There are never more runs than workers. Each run is told to stop at most once.
 An interrupted run stays interrupted even if its timeout has passed before.
@@ -37,8 +37,8 @@ class StopReason(Enum):
 class Running(msgspec.Struct, eq=False):
     """One running reconcile, which a driver can extend.
 
-    Numbers start at 1 for each controller. ``reason`` and ``warn_at`` are None before it is told to stop. ``warn_at``
-    is the time of the next warning that it does not stop.
+    Numbers start at 1 for each controller. ``reason`` is None before it is told to stop, and ``warn_at``, the time of
+    the next warning that it does not stop.
     """
 
     key: str
@@ -55,8 +55,6 @@ R = TypeVar("R", bound=Running)
 
 @final
 class Runs(Generic[R]):
-    """Runs of one controller."""
-
     def __init__(
         self, make: Callable[[str, int, float, float | None], R], *, slots: int, timeout: float | None
     ) -> None:
@@ -71,11 +69,7 @@ class Runs(Generic[R]):
         return len(self._runs)
 
     def begin(self, key: str, now: float) -> R:
-        """Start a run for a key.
-
-        Raises:
-            RuntimeError: If the key already runs, or no worker is free. This is a bug of the driver.
-        """
+        """Start a run for a key; raises RuntimeError, a bug of the driver, without a free key or worker."""
         if key in self._runs:
             raise RuntimeError(f"{key!r} is being reconciled already")
         if len(self._runs) >= self.slots:
@@ -110,7 +104,6 @@ class Runs(Generic[R]):
             run.reason = StopReason.INTERRUPTED
 
     def abandon(self) -> tuple[R, ...]:
-        """Abandon all runs, and return those that were not abandoned before."""
         left = tuple(run for run in self._runs.values() if not run.abandoned)
         for run in left:
             run.reason = StopReason.INTERRUPTED
@@ -118,17 +111,12 @@ class Runs(Generic[R]):
         return left
 
     def ended(self, run: R) -> None:
-        """Remove a run that has ended.
-
-        Raises:
-            RuntimeError: If it was removed before.
-        """
+        """Remove a run that has ended, or raise RuntimeError if it was removed before."""
         if self._runs.get(run.key) is not run:
             raise RuntimeError(f"the run of {run.key!r} has ended before")
         del self._runs[run.key]
 
     def present(self) -> tuple[R, ...]:
-        """Return the runs, oldest first."""
         return tuple(self._runs.values())
 
     def lingering(self) -> tuple[R, ...]:

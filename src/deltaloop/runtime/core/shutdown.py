@@ -11,12 +11,10 @@ after ``drain_timeout``, and abandoned when ``timeout`` has passed since the fir
 immediately.
 
 A program that serves webhooks lingers until ``grace`` seconds have passed since the first stop. It releases leadership
-and serves reviews until the endpoints of its Service have changed. Reconciles and grace period overlap, and ``timeout``
-limits both. A second stop ends the grace period.
+and serves reviews until the endpoints of its Service have changed. A second stop ends the grace period.
 
-One request can arrive twice. For example, ``timeout`` signals its child and then the child's group, and a terminal and
-a wrapper both forward Ctrl-C. Therefore a stop from the same source within ``duplicate_signal_window`` seconds of the
-first one is ignored. The window does not move, so later stops count.
+One request can arrive twice, for example if a terminal and a wrapper both forward Ctrl-C. Therefore a stop from the
+same source within ``duplicate_signal_window`` seconds of the first one is ignored.
 
 The lock can be released only if no reconcile runs. An abandoned reconcile can still act, so its lease must expire. The
 program ends when no reconcile runs, or after ``Abandon``, which tells the holder of the lock to keep it.
@@ -98,8 +96,6 @@ class Heard(Enum):
 
 @final
 class Shutdown:
-    """Shutdown of one program."""
-
     def __init__(
         self,
         *,
@@ -121,10 +117,7 @@ class Shutdown:
         self.phase: Phase = Phase.RUNNING
 
     def stop(self, now: float, *, source: str = "") -> Heard:
-        """Begin the shutdown; a second call ends it immediately.
-
-        Stops without a source are never duplicates.
-        """
+        """Begin the shutdown; a second call ends it immediately. Stops without a source are never duplicates."""
         if self.phase is Phase.RUNNING:
             self.phase = Phase.DRAINING
             self._began_at = now
@@ -142,16 +135,10 @@ class Shutdown:
 
     @property
     def stopping(self) -> bool:
-        """Return whether the shutdown has begun."""
         return self.phase is not Phase.RUNNING
 
     def ask(self, now: float, *, running: int) -> Effect:
-        """Return the next effect.
-
-        Args:
-            now: Monotonic time in seconds.
-            running: Number of running reconciles, including those that were told to stop.
-        """
+        """Return the next effect, given the number of running reconciles, including those that were told to stop."""
         if self.phase is Phase.RUNNING:
             return Continue()
         if not running and self.phase is not Phase.ENDED:

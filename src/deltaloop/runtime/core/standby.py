@@ -1,8 +1,5 @@
 """Selection of queued keys that a standby drops because their objects are gone.
 
-A standby does not empty its queue. The queue needs a key for each existing object, which the next leader must
-reconcile. Without this limit it would also keep the keys of all deleted objects.
-
 A key is dropped if its object is not cached and a trigger shows that the key names an object: an event of the object or
 of an object that it owned. Keys from sources and custom mappings stay. The latest keys also stay, because a crashed
 leader may not have seen those deletions.

@@ -1,14 +1,13 @@
 """Merge patches for status changes of a reconcile.
 
-Fields are set as a whole, conditions one by one. Other fields, other conditions, and unknown fields of a condition stay
-unchanged. A patch is sent only if it changes something. Two kinds of differences are included in patches but do not
-cause one, because they would cause one each time:
+Fields are set as a whole, conditions one by one. A patch is sent only if it changes something. Two kinds of differences
+are included in patches but do not cause one, because they would cause one each time:
 
 * values that the server dropped or restored after an earlier write, as its schema requires (``Kept``);
 * an ``observedGeneration`` where there was none, because the schema may lack it.
 
 Results for a generation older than the one in the present status are not written. A program that was shown an old
-object would otherwise revert the status, possibly permanently, for example if the object is deleted.
+object would otherwise revert the status.
 
 Invariants: after the patch, the status contains all changes. A second patch for the same changes is empty.
 ``lastTransitionTime`` changes exactly when a condition's status changes.
@@ -111,7 +110,6 @@ class Kept:
         return (patch, due) if patch else None
 
     def difference_of_field(self, value: object, present: Fields, path: FieldPath) -> tuple[object, bool] | None:
-        """Return the patch for the last field of ``path`` and whether it must be sent; a None value removes it."""
         name = path[-1]
         if value is None:
             return (None, path not in self._filled) if name in present else None
@@ -122,20 +120,12 @@ class Kept:
 
 @final
 class StatusChange:
-    """Status changes of a reconcile for one object.
-
-    Attributes:
-        conditions: Changed conditions by type; None removes one. If it is empty, ``patch`` needs no time.
-    """
+    """Status changes of a reconcile for one object; a condition of None is removed."""
 
     __slots__ = ("_fields", "_generation", "conditions")
 
     def __init__(self, generation: int) -> None:
-        """Start without changes.
-
-        Args:
-            generation: Generation of the object that was read; 0 for kinds without generations.
-        """
+        """Start without changes for a generation; 0 for kinds without generations."""
         self._generation = generation
         self._fields: Fields = {}
         self.conditions: dict[str, Fields | None] = {}
@@ -143,9 +133,8 @@ class StatusChange:
     def set_field(self, name: str, value: Any) -> None:
         """Set a field, replacing its whole value; None removes it.
 
-        Raises:
-            InvalidArgumentError: If the field must be set in another way.
-            MalformedObjectError: If JSON cannot represent the value.
+        Raises InvalidArgumentError if it must be set in another way, and MalformedObjectError if JSON cannot represent
+        it.
         """
         if name in _OURS:
             raise InvalidArgumentError(f"status.{name} cannot be set: {_OURS[name]}")
@@ -156,27 +145,18 @@ class StatusChange:
             self._fields[name] = _without_nulls(msgspec.json.decode(write_json(value, f"status.{name}")))
 
     def set_condition(self, type_name: str, status: str | bool, *, reason: str, message: str) -> None:
-        """Set a condition.
-
-        Raises:
-            InvalidArgumentError: If Kubernetes does not allow the condition.
-        """
+        """Set a condition, or raise InvalidArgumentError if Kubernetes does not allow it."""
         said = str(status) if isinstance(status, bool) else status
         check_condition(type_name, said, reason=reason, message=message)
         entry: Fields = {"type": type_name, "status": said, "reason": reason, "message": message}
         self.conditions[type_name] = entry | ({_OBSERVED: self._generation} if self._generation else {})
 
     def remove_condition(self, type_name: str) -> None:
-        """Remove a condition.
-
-        Raises:
-            InvalidArgumentError: If the condition type is invalid.
-        """
+        """Remove a condition, or raise InvalidArgumentError if its type is invalid."""
         check_condition_type(type_name)
         self.conditions[type_name] = None
 
     def of_error(self, type_name: str, error: Exception) -> StatusChange:
-        """Return a change that contains only the condition for an error."""
         reason, message = describe_error(error)
         change = StatusChange(self._generation)
         change.set_condition(type_name, "False", reason=reason, message=message)
@@ -197,7 +177,7 @@ class StatusChange:
     def is_outdated(self, present: Fields, *, generation: int, observing: bool) -> bool:
         """Return whether the present status already reports the same for a newer generation.
 
-        Generations in the status that are higher than the object's are ignored, because they can come from a backup.
+        Generations higher than the object's are ignored, because they can come from a backup.
         """
         if not 0 < self._generation < generation:
             return False
@@ -209,7 +189,7 @@ class StatusChange:
     def patch(self, present: Fields, *, kept: Kept, now: str, observing: bool) -> Fields | None:
         """Return the status part of a merge patch; None if nothing changes.
 
-        ``now`` is the time for conditions whose status changes. ``observing`` is whether ``status.observedGeneration``
+        ``now`` is the time for conditions whose status changes. ``observing`` means that ``status.observedGeneration``
         belongs to this controller.
         """
         wanted = dict(self._fields)
@@ -258,7 +238,7 @@ def _merged(present: Fields, wanted: Fields, now: str) -> Fields:
 def describe_error(error: Exception) -> tuple[str, str]:
     """Return reason and message of a condition for an error: its type, and its redacted and shortened text.
 
-    A group with one error is replaced by that error. For other groups, the message contains all errors.
+    For groups, the message contains all errors.
     """
     errors = _leaves(error)
     first = errors[0] if len(errors) == 1 else error

@@ -3,13 +3,10 @@
     not tracked ──a reconcile tracks it──▶ tracked ──the last key releases it──▶ not tracked, its watch ends
 
 A successful reconcile releases the objects that it did not track again, and a key without its own object releases all.
-A failed reconcile releases nothing, because it may have ended before it tracked its objects. If the key's own object
-disappears during a reconcile, the release happens at its end, so that no watch ends while a reconcile waits for it.
+A failed reconcile releases nothing, because it may have ended before it tracked its objects.
 
 Each object has its own watch until ``shared_from`` objects of one kind and namespace are tracked. Objects that are
-tracked afterwards share a watch of the namespace. Existing watches continue until their objects are released, so no
-change is missed. The shared watch continues until nothing is tracked in the namespace, so that it does not start and
-stop repeatedly.
+tracked afterwards share a watch of the namespace, which continues until nothing is tracked there.
 """
 
 from __future__ import annotations
@@ -38,10 +35,7 @@ class Tracked(msgspec.Struct, frozen=True):
 
 @final
 class Tracking:
-    """Tracked objects of one controller's keys."""
-
     def __init__(self, shared_from: int = SHARED_FROM) -> None:
-        """Start without tracked objects."""
         self._shared_from = shared_from
         self._held: dict[str, set[Tracked]] = {}
         self._latest: dict[str, set[Tracked]] = {}
@@ -72,7 +66,6 @@ class Tracking:
         return place if place in self._shared else tracked
 
     def keys_of(self, tracked: Tracked) -> tuple[str, ...]:
-        """Return the keys that a change of an object affects."""
         return tuple(self._keys.get(tracked, ()))
 
     def ended(self, key: str, *, succeeded: bool, exists: bool) -> tuple[Tracked, ...]:

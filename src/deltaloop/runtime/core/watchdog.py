@@ -6,11 +6,8 @@
                                   and every ``AGAIN`` seconds until the response arrives
 
 This finds all blocks longer than the limit, and none shorter than three quarters of it. A loop also does not respond
-while the whole process is stopped, throttled or suspended. In this case the watchdog itself is late, and the loop has
-used no processor time. That is not a block, and the watchdog starts again. A loop that holds Python's global lock also
-delays the watchdog, but it uses processor time.
-
-Source: none upstream; Go's scheduler needs no such thing.
+while the whole process is stopped. In this case the watchdog itself is late, and the loop has used no processor time,
+so the watchdog starts again.
 """
 
 from __future__ import annotations
@@ -33,11 +30,7 @@ class Ping(msgspec.Struct, frozen=True):
 
 @final
 class Blocked(msgspec.Struct, frozen=True):
-    """The loop is blocked.
-
-    Attributes:
-        seconds: Time in seconds since the ping.
-    """
+    """The loop is blocked, for ``seconds`` since the ping."""
 
     seconds: float
 
@@ -47,15 +40,8 @@ WatchdogEffect: TypeAlias = Ping | Blocked | Wait
 
 @final
 class Watchdog:
-    """Decisions about one event loop, not thread-safe."""
-
     def __init__(self, now: float, *, limit: float) -> None:
-        """Start to watch.
-
-        Args:
-            now: Monotonic time in seconds.
-            limit: Time in seconds for which the loop can block; greater than 0.
-        """
+        """Start to watch, with a limit in seconds for which the loop can block."""
         self._interval = limit * _ASKING_PART
         self._patience = limit - self._interval
         self._due_at = now + self._interval
@@ -64,12 +50,7 @@ class Watchdog:
         self._said = False
 
     def ask(self, now: float, used: float) -> WatchdogEffect:
-        """Return the next effect.
-
-        Args:
-            now: Monotonic time in seconds.
-            used: Processor time in seconds that the loop's thread has used.
-        """
+        """Return the next effect; ``used`` is the processor time in seconds that the loop's thread has used."""
         if now < self._due_at:
             return Wait(self._due_at)
         if self._asked_at is None:
@@ -84,11 +65,7 @@ class Watchdog:
         return Blocked(silent)
 
     def answered(self, now: float) -> float | None:
-        """Record the loop's response, and return the duration of a reported block in seconds; None otherwise.
-
-        Args:
-            now: Time of the response in seconds.
-        """
+        """Record the loop's response, and return the duration of a reported block in seconds; None otherwise."""
         if self._asked_at is None:
             return None
         seconds = now - self._asked_at if self._said else None

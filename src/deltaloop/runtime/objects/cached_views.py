@@ -1,7 +1,6 @@
-"""Views of a program's caches with its own writes.
+"""Views of a program's caches with its own writes, for one informer without selectors.
 
-A view belongs to one informer without selectors. Use it only on the event loop. Each method is one synchronous step, so
-cache and overlay are consistent.
+Use it only on the event loop. Each method is one synchronous step, so cache and overlay are consistent.
 """
 
 from __future__ import annotations
@@ -78,7 +77,6 @@ class CacheView:
         return self._lookup(key) if key not in self.overlay.entries else self.get(key)
 
     def get(self, key: str) -> Resource | None:
-        """Return one object; None if it does not exist."""
         cached, entries = self._lookup(key), self.overlay.entries
         entry = entries.get(key)
         if entry is None:
@@ -111,25 +109,16 @@ class CacheView:
         return self._merge(cached, matches)
 
     def by_index(self, name: str, value: str) -> builtins.list[Resource]:
-        """Return the objects under an index value.
-
-        Raises:
-            UnknownIndexError: If the cache has no such index.
-        """
+        """Return the objects under an index value, or raise UnknownIndexError."""
         cached = self.informer.indexer.by_index(name, value)
         values_of = self.informer.indexer.get_indexers()[name]
         return self._merge(cached, lambda obj: value in values_of(obj))
 
     def has_index(self, name: str) -> bool:
-        """Return whether the cache has an index of this name."""
         return name in self.informer.indexer.get_indexers()
 
     def index_values(self, name: str, obj: Resource) -> tuple[str, ...]:
-        """Return the values of an object in an index.
-
-        Raises:
-            UnknownIndexError: If the cache has no such index.
-        """
+        """Return the values of an object in an index, or raise UnknownIndexError."""
         self.informer.indexer.index_keys(name, "")  # raises UnknownIndexError
         return tuple(self.informer.indexer.get_indexers()[name](obj))
 
@@ -143,7 +132,6 @@ class CacheView:
         self.overlay.prune(self._lookup, reached=reached, now=now)
 
     def deleted(self, key: str, *, uid: str, version: str) -> None:
-        """Record a successful deletion."""
         now = self._clock()
         self.overlay.deleted(key, uid=uid, version=version, reached=self.informer.resource_version, now=now)
 
@@ -186,7 +174,6 @@ class KindViews:
     """Views of one kind.
 
     Attributes:
-        views: Views for reads, in declaration order.
         whole: The first view, if it has all namespaces.
         tracked: Views of temporary watches. They receive own writes, and only their tracker reads them.
     """
@@ -194,7 +181,6 @@ class KindViews:
     __slots__ = ("tracked", "views", "whole")
 
     def __init__(self) -> None:
-        """Create an empty set of views."""
         self.views: builtins.list[CacheView] = []
         self.whole: CacheView | None = None
         self.tracked: builtins.list[CacheView] = []
@@ -231,12 +217,10 @@ class Views:
     """Views of a program by kind."""
 
     def __init__(self) -> None:
-        """Create an empty registry."""
         self._kinds: dict[ResourceType[Any], KindViews] = {}
         self.bound: dict[BoundKind, KindViews] = _BoundViews(self.of)
 
     def of(self, kind: ResourceType[Any]) -> KindViews:
-        """Return the views of a kind."""
         return self._kinds.setdefault(kind, KindViews())
 
     def add(self, resource_type: ResourceType[Any], view: CacheView) -> CacheView:

@@ -1,7 +1,7 @@
-"""Caches of one controller for its mappings.
+"""Caches of one controller for its mappings, which never read from the server.
 
-Mappings are plain functions on the event loop and must not wait, so these caches never read from the server. After a
-write with an unknown outcome, they show the object's previous state. If the write succeeded, its event is mapped later.
+After a write with an unknown outcome, they show the object's previous state. If it succeeded, its event is mapped
+later.
 """
 
 from __future__ import annotations
@@ -32,11 +32,7 @@ class Caches:
     """
 
     def __init__(self, controller: str) -> None:
-        """Create an empty registry.
-
-        Args:
-            controller: Name of the controller, for errors.
-        """
+        """Create an empty registry; ``controller`` is a name for errors."""
         self._controller = controller
         self._kinds: dict[str, ResourceType[Any]] = {}
         self._views: dict[str, builtins.list[CacheView]] = {}
@@ -72,7 +68,7 @@ class Caches:
         """
         known, views = self._of(kind)
         if known.namespaced and not namespace:
-            raise InvalidArgumentError(f"{known} lives in namespaces: give one for {name!r}")
+            raise InvalidArgumentError(f"must be set for {known} {name!r}.", argument="namespace")
         place = namespace if known.namespaced else None
         view = next((view for view in views if view.namespace in (None, place)), None)
         obj = None if view is None else view.get(join_key(place, name))

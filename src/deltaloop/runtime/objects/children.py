@@ -50,7 +50,7 @@ _VERSION_OF_NONE: Final = "1"
 """Resource version for applies that must create the object.
 
 With a version, an apply creates a missing object, and conflicts if the object has another version. No object has this
-version, because etcd's first write has revision 2. The API has no other way to request "create or fail".
+version, because etcd's first write has revision 2.
 """
 
 
@@ -317,7 +317,7 @@ class Children:
         """Check with the server, once per call, that the owner still exists.
 
         Caches can be stale after a restart. The garbage collector deletes children of a missing owner, and that
-        deletion would trigger the next reconcile, which would create them again until the caches are current.
+        deletion would trigger reconciles that create them again.
         """
         if not run.asked:
             await self._owner(uid=run.owner.uid, live=True)

@@ -1,7 +1,4 @@
-"""Owner references of objects that you are about to write.
-
-The functions change a mutable object and send nothing. It can be the result of ``Resource.edit()``, a dict, or an
-object of a class whose ``metadata`` is an ``ObjectMeta``.
+"""Owner references of objects that you are about to write; the functions change a mutable object and send nothing.
 
 Source: controller-runtime pkg/controller/controllerutil/controllerutil.go.
 """

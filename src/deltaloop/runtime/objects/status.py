@@ -1,8 +1,7 @@
 """Status writes of a reconcile, sent once and only if they change something.
 
-The patch is computed from the newest known state and is valid only for its version. The version also protects a
-successor of the same name, because no version belongs to two objects. The API server does not compare the UID in a
-status patch of a custom resource. After a conflict, the object is read from the server.
+The patch is valid only for the version of the newest known state, which also protects a successor of the same name.
+After a conflict, the object is read from the server.
 """
 
 from __future__ import annotations
@@ -293,7 +292,8 @@ def _as_resource(obj: object, own: ResourceType[Any] | str) -> tuple[ResourceTyp
 def _status_of(obj: Resource) -> Fields:
     found: Fields | None
     try:
-        found = _decode(obj.stored if type(obj.stored) is bytes else obj.raw).status
+        fields = obj._fields  # most reconciles have read a field
+        found = _decode(obj.raw).status if fields is None else fields.get("status")
     except DECODE_ERRORS:
         found = _STATUS.get(obj)  # raises an error that explains the problem
     return found if type(found) is dict else {}

@@ -1,8 +1,7 @@
 """Temporary watches of single objects for ``ctx.track``.
 
-Each watch is an informer with its own cache. It ends with the last key that tracks its object, or with the term of the
-workers. Own writes overlay this cache like others, but earlier writes are unknown to it, so the object's first state is
-read from the server.
+Each watch is an informer with its own cache. Own writes overlay this cache like others, but earlier writes are unknown
+to it, so the object's first state is read from the server.
 """
 
 from __future__ import annotations
@@ -65,9 +64,8 @@ class Tracker:
     ) -> None:
         """Create a tracker without watches.
 
-        ``namespace`` is the only one in which objects can be tracked; None means all. ``sync_timeout`` limits the first
-        list of a watch, in seconds. Metrics are disabled, because each tracked object would add labels. ``transform``
-        includes the removal of managed fields.
+        ``namespace`` is the only one in which objects can be tracked; None means all. ``sync_timeout`` is in seconds.
+        Metrics are disabled, because each tracked object would add labels.
         """
         self._controller = controller
         self._kinds = kinds
@@ -89,7 +87,6 @@ class Tracker:
 
     @property
     def informers(self) -> tuple[Informer[Any], ...]:
-        """Return the informers of the running watches."""
         return tuple(watch.informer for watch in self._watches.values())
 
     async def track(
@@ -97,13 +94,9 @@ class Tracker:
     ) -> Any:
         """Track an object for a key, and return its current state; None if it does not exist.
 
-        ``check`` is called with a description of the action, and raises if the reconcile must stop.
-
-        Raises:
-            InvalidControllerError: If the controller does not declare the kind, or is limited to another namespace.
-            InvalidArgumentError: If the name is empty, or the namespace of a namespaced kind is missing.
-            CacheSyncError: If the first list takes too long or is rejected.
-            ApiError, TransportError: If the object's first state cannot be read.
+        ``check`` is called with a description of the action, and raises if the reconcile must stop. Raises
+        InvalidControllerError for an undeclared kind or another namespace, InvalidArgumentError for a missing name or
+        namespace, CacheSyncError, ApiError and TransportError.
         """
         kind = as_kind(kind)
         tracked = self._tracked(kind, name, namespace)
@@ -129,7 +122,6 @@ class Tracker:
         self._stop(self._tracking.ended(key, succeeded=succeeded, exists=exists))
 
     def gone(self, key: str) -> None:
-        """Record that the key's own object is gone or replaced."""
         self._stop(self._tracking.gone(key))
 
     async def close(self) -> None:
@@ -158,7 +150,7 @@ class Tracker:
         if not known.namespaced:
             return Tracked(str(known), "", name)
         if not namespace:
-            raise InvalidArgumentError(f"{known} lives in namespaces: give one for {name!r}")
+            raise InvalidArgumentError(f"must be set for {known} {name!r}.", argument="namespace")
         if self._namespace not in (None, namespace):
             problem = f"it tracks {known} {name!r} in namespace {namespace}, and works in {self._namespace} only"
             raise InvalidControllerError(self._controller, problem)

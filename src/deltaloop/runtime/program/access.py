@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, final
 
 from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
@@ -59,11 +59,7 @@ class Program:
     reads: tuple[ResourceType[Any], ...] = ()
 
     def rules(self, *, cluster_kinds: bool) -> list[AccessRule]:
-        """Return the rules that the program needs.
-
-        Args:
-            cluster_kinds: Whether cluster-scoped kinds are reconciled. Their Events are in ``default``.
-        """
+        """Return the rules that the program needs; Events of ``cluster_kinds`` are in ``default``."""
         places = {"default", self.namespace} if self.namespace and cluster_kinds else {self.namespace or ""}
         needed = event_access(self.event_api, namespaces=tuple(sorted(places)))
         needed += program_access(lease_namespace=self.lease_namespace, token_review=self.token_review)
@@ -89,10 +85,7 @@ def rules_of(controllers: Sequence[Controller], *, program: Program) -> tuple[li
 
 
 def guess(name: str) -> ResourceType[Any]:
-    """Guess a resource type from a name such as ``example.com/v1/Widget`` with the rules of Kubernetes' tools.
-
-    Raises:
-        UnknownResourceError: If the name has another form.
+    """Guess a resource type from a name such as ``example.com/v1/Widget``, or raise UnknownResourceError.
 
     Source: apimachinery pkg/api/meta/restmapper.go ``UnsafeGuessKindToResource``.
     """
@@ -131,11 +124,7 @@ def event_access(api: EventApi, *, namespaces: tuple[str, ...] = ("",)) -> tuple
 
 
 def certificate_access(*, namespace: str, secret: str, targets: Iterable[WebhookTarget]) -> tuple[Permission, ...]:
-    """Return the permissions for managed webhook certificates: one Secret, and the configurations by name.
-
-    The permission to create Secrets is not included because it cannot be limited to a name. The Secret must already
-    exist, and can be empty.
-    """
+    """Return the permissions for managed webhook certificates: one existing Secret, and the configurations by name."""
     needed = [Permission(SECRET, verbs=(*READ_VERBS, "update"), namespace=namespace, names=(secret,))]
     names: dict[TargetKind, list[str]] = {}
     for target in targets:
@@ -148,14 +137,10 @@ def certificate_access(*, namespace: str, secret: str, targets: Iterable[Webhook
 
 
 async def restricted(client: Client, rules: Iterable[AccessRule], *, name: str) -> ClientConfig:
-    """Grant rules to a separate user, and return the configuration to connect as that user.
+    """Grant rules to a separate user, whom the client impersonates, and return its configuration.
 
-    The client must be allowed to write roles and bindings. It impersonates the user, so there is no token. User, roles
-    and bindings are called ``deltaloop:NAME``. Missing namespaces are created, and existing roles and bindings are
-    replaced.
-
-    Raises:
-        InvalidArgumentError: If the server allows everything, so that roles have no effect.
+    User, roles and bindings are called ``deltaloop:NAME``. Missing namespaces are created, and existing roles and
+    bindings are replaced. Raises InvalidArgumentError if the server allows everything.
     """
     user = _user(name)
     subjects = [{"kind": "User", "name": user, "apiGroup": _GROUP}]
@@ -168,7 +153,7 @@ async def restricted(client: Client, rules: Iterable[AccessRule], *, name: str) 
         binding = {"metadata": {"name": user}, "subjects": subjects, "roleRef": reference}
         await client.apply(_of_rbac(kind), role, namespace=namespace, force=True)
         await client.apply(_of_rbac(f"{kind}Binding"), binding, namespace=namespace, force=True)
-    config = replace(client.config, impersonate=Impersonation(user=user))
+    config = client.config.replace(impersonate=Impersonation(user=user))
     async with Client(config, options=client.options) as as_user:
         answer = await as_user.create(_SELF_REVIEW, review(_NOBODYS))
     if is_allowed(answer.to_dict()):
@@ -185,7 +170,6 @@ def _user(name: str) -> str:
 
 
 def granting(rules: Iterable[AccessRule], *, name: str) -> list[tuple[ResourceType[Resource], str, str]]:
-    """Return kind, name and namespace (can be empty) of the objects that ``restricted`` writes."""
     made: list[tuple[ResourceType[Resource], str, str]] = []
     for role in roles(rules, name=_user(name)):
         namespace = str(role["metadata"].get("namespace", ""))

@@ -11,11 +11,7 @@ from deltaloop.runtime.program.private_file import write_whole
 
 
 def save_access(path: Path, recorded: RecordedAccess) -> None:
-    """Write recorded requests to a file that only its owner can read. A symbolic link is replaced.
-
-    Raises:
-        InvalidArgumentError: If the file cannot be written.
-    """
+    """Write recorded requests to a file that only its owner can read, or raise InvalidArgumentError."""
     try:
         write_whole(path, json.dumps(recorded.to_dict(), indent=1) + "\n")
     except OSError as error:
@@ -23,11 +19,7 @@ def save_access(path: Path, recorded: RecordedAccess) -> None:
 
 
 def read_access(path: Path) -> RecordedAccess:
-    """Read recorded requests.
-
-    Raises:
-        InvalidArgumentError: If the file cannot be read or has other content.
-    """
+    """Read recorded requests, or raise InvalidArgumentError."""
     try:
         fields = json.loads(path.read_text())
     except OSError as error:

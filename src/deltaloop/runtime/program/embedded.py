@@ -77,11 +77,7 @@ def split(manifests: Sequence[Manifest], *, served: bool) -> tuple[list[Manifest
 
 
 async def create_all(client: Client, manifests: Sequence[Manifest]) -> None:
-    """Create objects, or merge manifests into objects that exist.
-
-    Raises:
-        ManifestError: If the server or a webhook rejects an object. The error names its file and document.
-    """
+    """Create objects, or merge manifests into objects that exist; raises ManifestError with file and document."""
     for manifest in manifests:
         fields = manifest.fields
         kind, name = f"{fields['apiVersion']}/{fields['kind']}", text(at(fields, "metadata", "name"))

@@ -45,8 +45,7 @@ def metrics_page(render: Callable[[], tuple[bytes, str]]) -> Route:
 def explanation(history: History, *, clock: Callable[[], float], standby_of: Callable[[], str | None]) -> Route:
     """Make the route of ``deltaloop why``, which returns the last reconciles of an object as JSON without object data.
 
-    The query has ``name``, ``namespace`` and, optionally, ``kind``. ``standby_of`` returns the leader ("" if unknown)
-    while this replica is a standby, and None otherwise.
+    The query has ``name``, ``namespace`` and, optionally, ``kind``. ``standby_of`` returns the leader of a standby.
     """
 
     async def route(rest: str, query: Mapping[str, list[str]]) -> HttpPage:

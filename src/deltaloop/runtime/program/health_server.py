@@ -1,15 +1,11 @@
 """HTTP server for health, readiness, metrics and explanations.
 
-By default it listens on loopback. With a certificate it uses TLS. With ``token_review`` it serves only clients whose
-bearer token the API server accepts and authorizes for the path, like controller-runtime's metrics filter.
+By default it listens on loopback. With ``token_review`` it serves only clients whose bearer token the API server
+accepts and authorizes for the path.
 
-Anyone who can reach the port can send requests, so resources are limited. The server accepts GET and HEAD of known
-paths, ignores bodies, limits headers, and returns no object data. It keeps at most 100 connections. A new connection
-replaces the one that has been idle for longest, so idle connections cannot block probes. A connection is closed after
-10 s without a first request, 60 s between requests, or 30 s without reading its response. The responses in progress
-have at most 16 MiB together.
-
-Only this module of the package can import aiohttp. The manager imports it only if it listens.
+Anyone who can reach the port can send requests, so resources are limited: GET and HEAD of known paths, no bodies, at
+most 100 connections (a new connection replaces the one that has been idle for longest), 10 s until the first request,
+60 s between requests, 30 s for reading a response, and 16 MiB of responses in progress.
 
 Source: controller-runtime pkg/healthz, pkg/metrics/server, pkg/metrics/filters.
 """
@@ -58,11 +54,7 @@ class HealthServer:
 
     @property
     def url(self) -> str:
-        """Return the URL of the running server, such as ``http://127.0.0.1:8080``.
-
-        Raises:
-            RuntimeError: If the server is not running.
-        """
+        """URL of the running server, such as ``http://127.0.0.1:8080``, or RuntimeError."""
         if self._listener is None:
             raise RuntimeError("the server has no address before it is entered")
         host = self._listen.host or "0.0.0.0"  # noqa: S104 - shown, not listened on
@@ -70,11 +62,7 @@ class HealthServer:
         return f"{'http' if self._listen.certificate is None else 'https'}://{shown}:{self._port}"
 
     async def __aenter__(self) -> Self:
-        """Start to listen.
-
-        Raises:
-            HealthServerError: If the address cannot be used or the certificate cannot be read.
-        """
+        """Start to listen, or raise HealthServerError for an unusable address or certificate."""
         listen = self._listen
         context = self._tls()
         server = BoundedServer(
@@ -98,7 +86,6 @@ class HealthServer:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop."""
         listener, self._listener = self._listener, None
         if listener is not None and self._server is not None:
             listener.close()

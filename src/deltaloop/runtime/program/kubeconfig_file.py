@@ -21,11 +21,7 @@ class KubeconfigExistsError(DeltaloopError):
 
 
 def check_may_write(path: Path) -> None:
-    """Check that no other program's file exists at a path.
-
-    Raises:
-        KubeconfigExistsError: If deltaloop did not write the file.
-    """
+    """Raise KubeconfigExistsError if another program's file exists at a path."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             first = file.readline()
@@ -40,12 +36,7 @@ def check_may_write(path: Path) -> None:
 
 
 def write_kubeconfig(path: Path, config: Mapping[str, Any]) -> None:
-    """Write a kubeconfig atomically with mode 0600.
-
-    Raises:
-        KubeconfigExistsError: If a file exists that deltaloop did not write.
-        DeltaloopError: If the file cannot be written.
-    """
+    """Write a kubeconfig atomically with mode 0600, or raise KubeconfigExistsError or DeltaloopError."""
     check_may_write(path)
     try:
         write_whole(path, _MARK + write_yaml([dict(config)]))

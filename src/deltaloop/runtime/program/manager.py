@@ -39,7 +39,6 @@ from deltaloop.runtime.program.manager_options import ManagerOptions
 from deltaloop.runtime.program.pages import only_local
 from deltaloop.runtime.program.preflight import check_access
 from deltaloop.runtime.program.served_webhooks import ServedWebhooks
-from deltaloop.runtime.program.token_reviews import review_tokens
 from deltaloop.runtime.program.watchdog import LoopWatchdog
 from deltaloop.runtime.program.wiring import CACHE_VERBS, connect_caches, connect_tracker, look_up, wires_of
 from deltaloop.runtime.reconcile.access_guard import AccessGuard
@@ -400,12 +399,14 @@ class Manager:
         return leader if leader != self._elector.identity else ""
 
     async def _start_servers(self, stack: AsyncExitStack) -> None:
-        options, may_get = self.options, review_tokens(self._client)
+        options = self.options
         if options.health is None and options.metrics is None:
             return
         from deltaloop.runtime.program.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
         from deltaloop.runtime.program.health_server import HealthServer
+        from deltaloop.runtime.program.token_reviews import review_tokens
 
+        may_get = review_tokens(self._client)
         if options.health is not None:
             routes = {
                 "/healthz": probe(self.health),
@@ -422,8 +423,7 @@ class Manager:
     async def _start_caches(self, stack: AsyncExitStack) -> None:
         """Create the caches and wait until they are filled.
 
-        A lost lease can cancel this method at any await. Caches that exist by then are kept and continue to fill. A
-        call in the next term continues from there.
+        A lost lease can cancel this method at any await; a call in the next term continues with the existing caches.
         """
         if self._factory is None:
             await self._make_caches(stack)

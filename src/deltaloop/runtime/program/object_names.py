@@ -14,12 +14,10 @@ WEBHOOK_URL_RULE: Final = "https://HOST:PORT"
 
 
 def is_namespace(name: str) -> bool:
-    """Return whether a namespace can have this name."""
     return not numbered_label_problems(name)
 
 
 def is_name(name: str) -> bool:
-    """Return whether an object can have this name."""
     return not subdomain_problems(name)
 
 
@@ -30,20 +28,12 @@ def is_webhook_url(url: str) -> bool:
 
 
 def check_namespace(option: str, name: str) -> None:
-    """Reject names that are invalid for namespaces. An empty name is valid.
-
-    Raises:
-        InvalidArgumentError: If the name is invalid. The message names the option.
-    """
+    """Reject names that are invalid for namespaces by InvalidArgumentError. An empty name is valid."""
     if name and not is_namespace(name):
         raise InvalidArgumentError(f"{option} must be {NAMESPACE_RULE}, got {name!r}.")
 
 
 def check_name(option: str, name: str) -> None:
-    """Reject names that are invalid for objects.
-
-    Raises:
-        InvalidArgumentError: If the name is invalid. The message names the option.
-    """
+    """Reject names that are invalid for objects by InvalidArgumentError."""
     if not is_name(name):
         raise InvalidArgumentError(f"{option} must be {NAME_RULE}, got {name!r}.")

@@ -63,8 +63,6 @@ class BindAddress(Options, frozen=True, kw_only=True):
 
 @final
 class HttpPage(msgspec.Struct, frozen=True):
-    """Response of a page."""
-
     body: bytes
     content_type: str = _TEXT
     status: int = 200
@@ -77,15 +75,13 @@ Route = Callable[[str, Mapping[str, list[str]]], Awaitable[HttpPage]]
 class MayGet(Protocol):
     """Function that returns whether the bearer of a token may get a path."""
 
-    async def __call__(self, token: str, path: str) -> bool:
-        """Return whether access is allowed; False for an unknown token."""
-        ...
+    async def __call__(self, token: str, path: str) -> bool: ...
 
 
 def only_local(route: Route) -> Route:
     """Restrict a route to clients on this machine, even if the server listens on other addresses.
 
-    The Host header must also name loopback. This protects against DNS rebinding from a page in a browser.
+    The Host header must also name loopback, against DNS rebinding.
     """
     return LocalRoute(route)
 
@@ -97,5 +93,4 @@ class LocalRoute(msgspec.Struct, frozen=True):
     route: Route
 
     async def __call__(self, rest: str, query: Mapping[str, list[str]]) -> HttpPage:
-        """Call the route."""
         return await self.route(rest, query)

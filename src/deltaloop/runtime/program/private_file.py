@@ -13,21 +13,14 @@ _DEVICES: Final = Path("/dev")
 def open_to_append(path: Path) -> int:
     """Open a file for appending and return its descriptor. A new file is readable only by its owner.
 
-    Devices such as ``/dev/stderr`` are links by nature and are followed.
-
-    Raises:
-        OSError: If the file cannot be opened. ELOOP means that it is a symbolic link, which could lead to another file.
+    Devices such as ``/dev/stderr`` are followed. Raises OSError; ELOOP means that it is a symbolic link.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
     return os.open(path, flags if path.parent == _DEVICES else flags | os.O_NOFOLLOW, 0o600)
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file atomically with mode 0600. A symbolic link is replaced, not followed.
-
-    Raises:
-        OSError: If the file cannot be written.
-    """
+    """Write a file atomically with mode 0600, or raise OSError. A symbolic link is replaced, not followed."""
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         os.fchmod(descriptor, 0o600)

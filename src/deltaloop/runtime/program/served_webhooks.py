@@ -32,9 +32,7 @@ _logger: Final = logging.getLogger("deltaloop.runtime")
 class ServedWebhooks:
     """Webhooks that one manager serves.
 
-    Attributes:
-        reads: Kinds whose caches the webhooks read.
-        server: Running server; None otherwise.
+    ``reads`` are kinds whose caches they read, and ``server`` None if not running.
     """
 
     def __init__(
@@ -47,9 +45,7 @@ class ServedWebhooks:
     ) -> None:
         """Combine webhooks without starting a server; without options, they are not served.
 
-        Raises:
-            InvalidWebhookError: If the webhooks do not fit together.
-            InvalidArgumentError: If they are served and there is no certificate.
+        Raises InvalidWebhookError if they do not fit together, and InvalidArgumentError without a certificate.
         """
         self.reads: tuple[ResourceType[Any], ...] = ()
         self.server: WebhookServer | None = None
@@ -82,11 +78,7 @@ class ServedWebhooks:
         return (Check(name="webhooks", ok=not why, message=why),)
 
     async def start(self, stack: AsyncExitStack) -> None:
-        """Serve webhooks until the stack is closed.
-
-        Raises:
-            WebhookServerError: If the address cannot be used.
-        """
+        """Serve webhooks until the stack is closed, or raise WebhookServerError."""
         if self._set is None:
             return
         if self._options is None or self._certificates is None:

@@ -43,14 +43,7 @@ class SettingsError(DeltaloopError, ValueError):
 @final
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One field of the settings of a program.
-
-    Attributes:
-        name: Name of the field in JSON.
-        variable: Environment variable that sets it.
-        schema: JSON schema of its value, with default and description.
-        required: Whether it has no default.
-    """
+    """One field of the settings of a program: its name in JSON, environment variable, and JSON schema."""
 
     name: str
     variable: str
@@ -111,11 +104,7 @@ def read_settings(model: type[T], environ: Mapping[str, str] | None = None) -> T
 
 
 def settings_of(model: type) -> list[Setting]:
-    """Return the fields of a class that is decorated with ``settings``.
-
-    Raises:
-        InvalidArgumentError: If the class is not decorated.
-    """
+    """Return the fields of a class that is decorated with ``settings``, or raise InvalidArgumentError."""
     prefix = vars(model).get(_PREFIX)
     if not isinstance(prefix, str):
         raise InvalidArgumentError(f"class {model.__name__} must be decorated with @dl.settings(...)")
@@ -128,11 +117,7 @@ def settings_of(model: type) -> list[Setting]:
 
 
 def declared_settings(module: ModuleType) -> list[Setting]:
-    """Return the settings that a module declares.
-
-    Raises:
-        InvalidArgumentError: If two fields have the same name.
-    """
+    """Return the settings that a module declares, or raise InvalidArgumentError for duplicate names."""
     classes = [value for value in vars(module).values() if isinstance(value, type) and _PREFIX in vars(value)]
     found: dict[str, Setting] = {}
     for setting in (each for cls in dict.fromkeys(classes) for each in settings_of(cls)):
@@ -148,11 +133,7 @@ def _upper(name: str) -> str:
 
 
 def _checked(setting: Setting, text: str) -> Any:
-    """Return the value of a variable.
-
-    Raises:
-        SettingsError: If the value does not fit the field.
-    """
+    """Return the value of a variable, or raise SettingsError if it does not fit the field."""
     value: Any = text
     if setting.schema.get("type") != "string":
         with suppress(msgspec.DecodeError):  # the schema reports a wrong type

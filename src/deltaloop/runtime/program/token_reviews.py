@@ -6,7 +6,7 @@ Source: controller-runtime pkg/metrics/filters.
 from __future__ import annotations
 
 import asyncio
-import hashlib
+from hashlib import sha256
 from typing import Any, Final
 
 from deltaloop.api.resource import Resource
@@ -26,13 +26,13 @@ SUBJECT_ACCESS_REVIEW: Final = ResourceType[Resource](
 def review_tokens(client: Client) -> MayGet:
     """Return a check that uses TokenReview, then SubjectAccessReview for ``get`` of the path.
 
-    Results are cached for ten seconds to save two requests per scrape. A revoked token can be accepted for that long.
+    Results are cached for ten seconds; a revoked token can be accepted for that long.
     """
     answers = ReviewAnswers()
 
     async def may_get(token: str, path: str) -> bool:
         now = asyncio.get_running_loop().time()
-        name = (hashlib.sha256(token.encode()).digest(), path)
+        name = (sha256(token.encode()).digest(), path)
         known = answers.get(name, now)
         if known is None:
             known = await ask(token, path)

@@ -27,8 +27,7 @@ _SAME_CLOCK: Final = 5.0
 class LoopWatchdog:
     """Log a warning with the stack while the running loop is blocked for longer than a limit.
 
-    Use it as ``async with LoopWatchdog(1.0): ...``. The loop wakes up four times per limit. A loop with virtual time is
-    not watched, because its clock does not measure blocking.
+    The loop wakes up four times per limit. A loop with virtual time is not watched.
     """
 
     def __init__(self, limit: float | None) -> None:
@@ -52,7 +51,6 @@ class LoopWatchdog:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End the thread."""
         self._ended = True
         self._changed.set()
         if self._thread is not None:

@@ -1,7 +1,7 @@
 """Addresses, certificates and registrations of a program's webhooks.
 
-In a cluster, the configurations are installed with the program, which keeps their certificates. The embedded server
-stops with the program, so the program registers the webhooks there itself, by URL and with its own authority.
+In a cluster, the configurations are installed with the program, which keeps their certificates. On an embedded server,
+the program registers the webhooks itself, by URL and with its own authority.
 """
 
 from __future__ import annotations
@@ -54,13 +54,7 @@ class ProgramWebhooks:
 
     @classmethod
     def of(cls, webhooks: Sequence[Webhook], options: RunOptions, *, name: str) -> ProgramWebhooks:
-        """Return the webhooks of a program.
-
-        Raises:
-            InvalidWebhookError: If the webhooks do not fit together.
-            MissingExtraError: If an embedded server is used and the extra ``server`` is not installed.
-            RunOptionError: If an embedded server cannot call the webhooks with these options.
-        """
+        """Return the webhooks of a program; raises InvalidWebhookError, MissingExtraError or RunOptionError."""
         WebhookSet(webhooks)
         listen = webhook_server_options(options) if webhooks else None
         found = cls(name=name, webhooks=webhooks, options=options, listen=listen)
@@ -94,12 +88,7 @@ class ProgramWebhooks:
         )
 
     def certificates(self, client: Client) -> CertificateSource | None:
-        """Return the source of the certificate; None if no webhooks are served.
-
-        Raises:
-            MissingExtraError: If the extra ``webhooks`` is not installed.
-            InvalidArgumentError: If the folder or a name cannot be used.
-        """
+        """Return the source of the certificate; None if no webhooks are served; raises MissingExtraError."""
         if self.listen is None or self.certificate is not None:
             return self.certificate
         if self.options.webhook_cert_dir is not None:
@@ -119,11 +108,7 @@ class ProgramWebhooks:
         return targets_in(self._registrations(WebhookAddress(namespace="any", service="any")))  # only names are needed
 
     async def register(self, client: Client) -> None:
-        """Register the webhooks on an embedded server.
-
-        Raises:
-            InvalidArgumentError: If the definition of a converted kind is missing.
-        """
+        """Register the webhooks on an embedded server, or raise InvalidArgumentError without a definition."""
         if self.address is not None:
             await register(client, self._registrations(self.address))
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, final
 
 import msgspec
+from msgspec.structs import replace
 
 from deltaloop._internal.tracebacks import error_text
 from deltaloop.api.errors import UnknownResourceError
@@ -34,7 +34,6 @@ from deltaloop.runtime.errors import InvalidControllerError
 from deltaloop.runtime.mapping import CachedMapper, mapping_by_index, with_caches
 from deltaloop.runtime.objects.cached_views import CacheView, Views
 from deltaloop.runtime.objects.caches import Caches
-from deltaloop.runtime.objects.tracking import Tracker
 from deltaloop.runtime.reconcile.finalizing import FinalizedRuns
 from deltaloop.runtime.reconcile.loop import ReconcileLoop
 from deltaloop.runtime.reconcile.remedies import note_unknown_kind
@@ -68,12 +67,7 @@ class Wires(msgspec.Struct, frozen=True, kw_only=True):
     writes: tuple[tuple[ResourceType[Any], Permission], ...]
 
     def rules(self, namespace: str | None, *, read_verbs: Sequence[str] = READ_VERBS) -> list[AccessRule]:
-        """Return the rules that the controller needs.
-
-        Args:
-            namespace: Namespace of the manager. None means all namespaces.
-            read_verbs: Verbs for watched kinds.
-        """
+        """Return the rules that the controller needs, in one namespace or all (None)."""
         rules: list[AccessRule] = []
         for wire in self.wires:
             rules.extend(rules_for(wire.kind, read_verbs, namespace=wire.watch.namespace or namespace))
@@ -171,11 +165,7 @@ def kinds_named(controller: Controller, *, writes: bool) -> set[str]:
 
 
 async def look_up(client: Client, controllers: Collection[Controller]) -> dict[str, ResourceType[Any]]:
-    """Look up the kinds that are given by name. Built-in kinds need no request.
-
-    Raises:
-        UnknownResourceError: If the server does not know a watched kind.
-    """
+    """Look up the kinds that are given by name, or raise UnknownResourceError."""
     watched = {name for controller in controllers for name in kinds_named(controller, writes=False)}
     written = {name for controller in controllers for name in kinds_named(controller, writes=True)} - watched
     known: dict[str, ResourceType[Any]] = {}
@@ -223,8 +213,7 @@ def connect_caches(
 ) -> list[Informer[Any]]:
     """Connect a controller's kinds to its queue, make their caches readable, and return the informers.
 
-    Raises:
-        InvalidControllerError: If two controllers that share a cache have different indexes of the same name.
+    Raises InvalidControllerError for different indexes of the same name.
     """
     informers: list[Informer[Any]] = []
     controller = wires.controller.name
@@ -292,6 +281,8 @@ def connect_tracker(
     """Let a controller's reconciles track objects of its declared kinds."""
     if not wires.tracked:
         return
+    from deltaloop.runtime.objects.tracking import Tracker
+
     declared = zip(map(str, wires.controller.tracks), wires.tracked, strict=True)
     kinds = {**dict(declared), **{str(kind): kind for kind in wires.tracked}}
     loop.shared.tracker = Tracker(

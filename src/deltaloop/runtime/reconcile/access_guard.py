@@ -17,18 +17,13 @@ class AccessGuard:
     """Check the requests of one controller's reconciles; a ``deltaloop.client.AccessCheck``."""
 
     def __init__(self, controller: str, declared: DeclaredAccess, undeclared_access: UndeclaredAccess) -> None:
-        """Create a guard."""
         self._controller = controller
         self._declared = declared
         self._refuses = undeclared_access is UndeclaredAccess.REJECT
         self._told: set[tuple[str, str, str]] = set()
 
     def __call__(self, verb: str, kind: ResourceType[Any], namespace: str | None, subresource: str) -> None:
-        """Allow a request, warn about it once, or reject it.
-
-        Raises:
-            UndeclaredAccessError: If it is not declared, and undeclared requests are rejected.
-        """
+        """Allow a request, warn about it once, or reject it by UndeclaredAccessError."""
         needed = self._declared.undeclared(verb, kind, namespace, subresource)
         if needed is None:
             return

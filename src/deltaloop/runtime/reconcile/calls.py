@@ -1,7 +1,7 @@
 """Detection of coroutine calls that a reconcile forgot to await.
 
-Python also warns about such calls, but only once per line of code and without the reconcile. Calls stay plain
-coroutines, so awaiting them costs nothing extra. Each call is recorded with its caller and checked after the reconcile.
+Calls stay plain coroutines, so awaiting them costs nothing extra. Each call is recorded with its caller and checked
+after the reconcile.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ _TIDIED_EVERY: Final = 256
 
 
 def names_calls(name: str) -> Callable[[type[T]], type[T]]:
-    """Decorate a class so that its coroutine functions record their calls in ``not_awaited`` of the object.
+    """Decorate a class so that its coroutine functions record their calls.
 
-    Args:
-        name: Name of such an object in user code, for example ``ctx.client``.
+    ``name`` is for messages (``ctx.client``).
     """
 
     def decorate(cls: type[T]) -> type[T]:

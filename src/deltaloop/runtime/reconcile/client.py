@@ -116,7 +116,6 @@ class CachedWay:
         subresource: str | None = None,
         timeout: float | None = None,
     ) -> Resource | None:
-        """Read one object, like ``Way.read``."""
         place = namespace or self.home if known.namespaced else namespace
         views = self._views.bound[known]
         if subresource is None and self.max_staleness is None and bool(place) is known.namespaced:
@@ -149,7 +148,6 @@ class CachedWay:
         timeout: float | None = None,
         metadata_only: bool = False,
     ) -> ResourceList[Any]:
-        """Read objects, like ``Way.list``."""
         if namespace:
             refuse_namespace(known.type, namespace)
         by_label = options.label_selector
@@ -186,7 +184,6 @@ class CachedWay:
     # -- writes
 
     async def write(self, request: WriteRequest) -> Any:
-        """Write like ``Way.write``, and remember the write."""
         known, verb, name, namespace = request.kind, request.verb, request.name, request.namespace
         key = f"{namespace}/{name}" if namespace else name
         views = self._views.bound[known]
@@ -236,14 +233,7 @@ class CachedWay:
             self._carried_out(request, key, None if view is None else view.newest(key), answer)
 
     def _lost_sight(self, request: WriteRequest, key: str, uid: str, seen: str) -> None:
-        """Mark the objects of a write with an unknown outcome, so that they are read from the server.
-
-        Args:
-            request: Write request.
-            key: Key of the object.
-            uid: UID of the object; empty if unknown.
-            seen: Version that the program has seen; empty if none.
-        """
+        """Mark the objects of a write with an unknown outcome, so that they are read from the server."""
         kind = _UNKNOWN.get(request.verb, WriteKind.PATCH)
         if (request.subresource and kind is WriteKind.CREATE) or (kind is WriteKind.UPDATE and not request.version):
             kind = WriteKind.PATCH

@@ -21,7 +21,7 @@ from deltaloop.runtime.core.running import Running
 from deltaloop.runtime.errors import ReconcileStoppedError
 from deltaloop.runtime.reconcile.calls import forgotten, not_begun
 from deltaloop.runtime.reconcile.context import Context
-from deltaloop.workqueue import Work
+from deltaloop.workqueue.core.queue import Run
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
@@ -38,17 +38,9 @@ def running_reconcile() -> Context | None:
 
 @final
 class Execution(Running, eq=False):
-    """One running reconcile.
+    """One running reconcile; ``pool`` has the threads for plain functions."""
 
-    Attributes:
-        work: Key from the queue.
-        context: Context for the reconcile function.
-        task: Task of the reconcile.
-        pool: Threads for plain functions.
-        span: Tracing span, if there is one.
-    """
-
-    work: Work[str] = cast("Work[str]", None)  # the loop sets this field and the next two before the run begins
+    taken: Run[str] = cast("Run[str]", None)  # the loop sets this field and the next two before the run begins
     context: Context = cast("Context", None)
     task: asyncio.Task[None] = cast("asyncio.Task[None]", None)
     pool: Executor | None = None
@@ -56,19 +48,14 @@ class Execution(Running, eq=False):
     _in_thread: bool = False
 
     def check(self, action: str) -> None:
-        """Reject an action if the reconcile was told to stop.
-
-        Raises:
-            ReconcileStoppedError: If the reconcile was told to stop.
-        """
+        """Reject an action by ReconcileStoppedError if the reconcile was told to stop."""
         if self.reason is not None:
             raise ReconcileStoppedError(self.key, self.reason, action)
 
     async def call(self, function: Function) -> Returned | Raised:
         """Call a function, in a thread if it is plain, and return how it ended.
 
-        A thread that is told to stop continues, and this method waits for it; see ``Context.cancelled``. Another
-        cancellation, for example when the event loop ends, ends the wait.
+        A thread that is told to stop continues, and this method waits for it; see ``Context.cancelled``.
         """
         try:
             if is_coroutine_function(function):
@@ -94,7 +81,6 @@ class Execution(Running, eq=False):
         return Raised(error)
 
     def stop(self) -> None:
-        """Request a stop, which the reconcile can delay or ignore."""
         self.context.cancelled.set()
         if not self._in_thread:
             self.task.cancel()

@@ -32,11 +32,7 @@ class FinalizedRuns:
         wall_clock: Callable[[], datetime],
         ask_after: Callable[[str, float], object],
     ) -> None:
-        """Create the runner.
-
-        ``wall_clock`` returns aware times, because the deadline starts at the server's ``deletionTimestamp``.
-        ``ask_after`` queues a key again after a number of seconds.
-        """
+        """Create the runner; ``wall_clock`` returns aware times, and ``ask_after`` queues a key again after seconds."""
         self._controller = controller
         self._cleanup = cleanup
         self._kind = untyped(kind)
@@ -46,9 +42,7 @@ class FinalizedRuns:
     async def run(self, execution: Execution) -> Returned | Raised:
         """Run the step that the object's state requires, and return how the reconcile or the cleanup ended.
 
-        Raises:
-            ApiError: If the finalizer could not be added or removed.
-            TerminalError: If ``on_deadline`` does not return a bool, or does not await a call.
+        Raises ApiError, and TerminalError if ``on_deadline`` does not return a bool or does not await a call.
         """
         context = execution.context
         run = FinalizerRun(
@@ -131,11 +125,7 @@ class FinalizedRuns:
 
 
 def refuse_finalizers(controllers: Iterable[Controller]) -> None:
-    """Reject finalizers without a cleanup, and finalizers that two controllers of a kind share.
-
-    Raises:
-        InvalidControllerError: If a finalizer is rejected. The error names the controller and the necessary change.
-    """
+    """Reject finalizers without a cleanup, or shared by two controllers of a kind, by InvalidControllerError."""
     seen: dict[tuple[str, str, str], str] = {}
     for controller in controllers:
         if not controller.finalizer:

@@ -1,20 +1,19 @@
 """Work queue and workers of one controller.
 
-A worker is a task that takes one key, runs the reconcile function, applies the resulting decision to the key, and
-leaves the next key to a new task. A reconcile is told to stop after its timeout. All reconciles are told to stop when
-leadership is lost or the program ends. The loop then waits until they end, and requeues their keys without counting a
-failure.
+When a key is queued and a worker is free, a new task takes the key, runs the reconcile function, and applies the
+resulting decision to the key. A reconcile is told to stop after its timeout, when leadership is lost or the program
+ends. Its key is then requeued without counting a failure.
 """
 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextvars
 import logging
 import random
 import types
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, cast, final
 
 import msgspec
@@ -59,8 +58,11 @@ from deltaloop.runtime.reconcile.metrics import ControllerMetrics, GuardedContro
 from deltaloop.runtime.reconcile.observing import Observer
 from deltaloop.runtime.reconcile.remedies import note_missing_right
 from deltaloop.runtime.reconcile.tracing import Tracing
-from deltaloop.workqueue import RateLimitingQueue, Work
-from deltaloop.workqueue.errors import QueueShutDownError, TerminalError, decided
+from deltaloop.workqueue import RateLimitingQueue
+from deltaloop.workqueue.core.facts import INTERRUPTED, SUCCEEDED, Again, Ending, Failed, Interrupted
+from deltaloop.workqueue.core.queue import Run
+from deltaloop.workqueue.errors import TerminalError, decided
+from deltaloop.workqueue.slots import Slots
 
 if TYPE_CHECKING:
     from deltaloop.events import ComponentRecorder
@@ -73,9 +75,8 @@ _REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
 
 @final
 class _Worker(msgspec.Struct, eq=False):
-    """Worker, which runs at most one reconcile at a time, and its current task."""
+    """Worker, which runs one reconcile in its task."""
 
-    name: str
     task: asyncio.Task[None] = None  # type: ignore[assignment]  # set when it is started
 
 
@@ -131,7 +132,7 @@ class ReconcileLoop:
         self.finalizing: FinalizedRuns | None = None
         self._function: Callable[[Request, Context], Awaitable[object]] | None = None
         self._steps: Callable[[Execution], Awaitable[Returned | Raised]] = self._call
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: concurrent.futures.ThreadPoolExecutor | None = None
         self._errors = ErrorSummaries()
         self._at_close: list[Callable[[], object]] = []
         # State of one term of leadership.
@@ -139,8 +140,8 @@ class ReconcileLoop:
         self._outside = contextvars.Context()
         self._client: Client | None = None
         self._guarded: Client | None = None
+        self._slots: Slots[str] | None = None
         self._workers: dict[asyncio.Task[None], None] = {}
-        self._idle: dict[asyncio.Task[None], None] = {}
         self._end: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._fatal: BaseException | None = None
@@ -151,7 +152,7 @@ class ReconcileLoop:
         """Run until stopped or canceled. Afterwards all reconciles have ended or were abandoned."""
         name, workers_wanted = self.controller.name, self.controller.workers
         if self.controller.needs_threads and self._pool is None:
-            self._pool = ThreadPoolExecutor(workers_wanted, thread_name_prefix=f"{name}-")
+            self._pool = concurrent.futures.ThreadPoolExecutor(workers_wanted, thread_name_prefix=f"{name}-")
         _logger.info("the workers start", extra={"controller": name, "workers": workers_wanted})
         self.shared.loop = asyncio.get_running_loop()
         self._owner, self._outside = asyncio.current_task(), contextvars.copy_context()
@@ -163,10 +164,12 @@ class ReconcileLoop:
         self._guarded = client if self._access is None else client.with_access_check(self._access)
         self._interrupted, self._fatal = False, None
         try:
-            for number in range(1, workers_wanted + 1):
-                self._start(_Worker(f"worker {number} of {name}"))
-            await self._until_ended()
+            self._slots = Slots(self.queue, workers_wanted, start=self._start, on_end=self.stop_taking)
+            if self._stopping:
+                self._slots.close()
+            await self._until_ended(self._slots)
         finally:
+            self._slots = None
             if self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
@@ -175,10 +178,10 @@ class ReconcileLoop:
                 await self.shared.tracker.close()
             _logger.info("the workers have stopped", extra={"controller": name})
 
-    async def _until_ended(self) -> None:
+    async def _until_ended(self, slots: Slots[str]) -> None:
         """Wait until no worker is left. A cancellation stops all workers and is raised again afterwards."""
         cancelled: asyncio.CancelledError | None = None
-        while self._workers and not self._left_behind:
+        while not self._left_behind and (self._workers or not slots.closed):
             self._end = asyncio.get_running_loop().create_future()
             try:
                 await self._end
@@ -191,16 +194,13 @@ class ReconcileLoop:
             raise cancelled
 
     async def shed(self) -> None:
-        """Remove surplus keys of deleted objects from the queue of a standby.
-
-        It ends when workers start. After a cancellation, each key is either queued or removed.
-        """
+        """Remove surplus keys of deleted objects from the queue of a standby, until workers start."""
         if self.own_cache is None:
             return
         waiting, cache = len(self.queue), self.own_cache
         too_many = surplus(waiting, len(cache))
         for _ in range(waiting if too_many else 0):
-            if self._idle or len(self.runs) or not len(self.queue):
+            if self._slots is not None or not len(self.queue):
                 return
             work = await self.queue.get_work()
             if too_many and names_gone_object(work.key, work.triggers, lambda key: cache.find(key) is not None):
@@ -212,15 +212,18 @@ class ReconcileLoop:
     def stop_taking(self) -> None:
         """Let workers end before they take another key. Running reconciles continue."""
         self._stopping = True
-        for task in self._idle:
-            task.cancel()
+        if self._slots is not None:
+            self._slots.close()
+        if not self._workers:
+            _wake(self._end)
 
     def abandon(self) -> tuple[str, ...]:
         """Abandon running reconciles, start no new ones, and return the keys of those that run."""
         self.stop_taking()
         for run in self.runs.abandon():
             self._observer.ended(run, decide(Stopped()), now=self._clock())
-            run.work.put_back()
+            assert self._slots is not None
+            self._slots.give_back(run.taken, INTERRUPTED)
         self._left_behind = True
         _wake(self._end)
         return tuple(run.key for run in self.runs.present())
@@ -245,7 +248,6 @@ class ReconcileLoop:
         self._at_close.append(call)
 
     def close(self) -> None:
-        """Shut down the queue and the threads after all work has ended."""
         for call in self._at_close:
             call()
         self.queue.shut_down()
@@ -254,25 +256,32 @@ class ReconcileLoop:
 
     # -- workers
 
-    def _start(self, worker: _Worker) -> None:
-        assert self.shared.loop is not None
-        worker.task = self.shared.loop.create_task(self._work(worker), name=worker.name, context=self._outside.copy())
-        self._workers[worker.task] = None
+    def _start(self) -> None:
+        worker, loop = _Worker(), self.shared.loop
+        assert loop is not None
+        task = worker.task = loop.create_task(
+            self._work(worker), name=self.controller.name, context=self._outside.copy()
+        )
+        self._workers[task] = None
 
     async def _work(self, worker: _Worker) -> None:
         """Take a key and reconcile it in this task, which isolates changes to the task from other reconciles."""
-        task, goes_on = worker.task, False
-        self._idle[task] = None
+        slots = self._slots
+        assert slots is not None
+        taken = slots.take()
         try:
-            if self._stopping or self._interrupted:
-                return  # stopped before the first step
-            with await self.queue.get_work() as work:
-                goes_on = True
-                triggers = self._attribution.labelled(work.triggers, controller=self.controller.name)
+            if taken is None:
+                return
+            ending: Ending = INTERRUPTED
+            try:
+                triggers = self._attribution.labelled(taken.triggers.kept, controller=self.controller.name)
                 hot = self._observer.hot
-                if hot is not None and work.key in hot.watched and not await self._may_begin(work, triggers):
-                    return
-                run = self._begin(work, triggers, task)
+                if hot is not None and taken.item in hot.watched:
+                    delay = await self._before_hot(taken.item, triggers)
+                    if delay is not None:
+                        ending = Interrupted(delay)
+                        return
+                run = self._begin(taken, triggers, worker.task)
                 returned, ended = None, None
                 try:
                     try:
@@ -284,7 +293,7 @@ class ReconcileLoop:
                         ended = await run.raised(error)
                     if returned is not None or (ended is None and not_begun(run.context.not_awaited)):
                         ended = await run.returned(self.controller.function, returned)
-                    if run.context.client.way.noted:
+                    if run.context.client.way.noted and not slots.has_backlog:
                         # The echo of the last write arrives with its response and is queued two iterations of the event
                         # loop later. One reconcile then handles it together with the earlier echoes.
                         await _two_rounds()
@@ -293,19 +302,18 @@ class ReconcileLoop:
                 except BaseException as error:
                     self._free(run, error)
                     raise
-                self._finish(run, ended)
-        except (asyncio.CancelledError, QueueShutDownError):
-            goes_on = False  # canceled while waiting for a key
+                ending = self._finish(run, ended)
+            except Exception as error:  # noqa: BLE001 - the queue logs it and tries the key again
+                ending = Failed(error)
+            finally:
+                slots.end(taken, ending)
+        except asyncio.CancelledError:
+            pass  # canceled before the reconcile began
         except BaseException as error:  # noqa: BLE001 - fatal for the program, raised again in ``run``
-            goes_on = False
             self._give_up(error)
         finally:
-            if task in self._idle:
-                del self._idle[task]
-            if goes_on and not self._stopping and not self._interrupted:
-                self._start(worker)
-            del self._workers[task]
-            if not self._workers:
+            del self._workers[worker.task]
+            if slots.closed and not self._workers:
                 _wake(self._end)
 
     def _call(self, run: Execution) -> Awaitable[Returned | Raised]:
@@ -318,26 +326,22 @@ class ReconcileLoop:
             raise error
 
     def _never_began(self, task: asyncio.Task[None]) -> None:
-        """Forget a worker that was canceled before its first step."""
         if task in self._workers:
             del self._workers[task]
         if not self._workers:
             _wake(self._end)
 
-    async def _may_begin(self, work: Work[str], triggers: tuple[Trigger, ...]) -> bool:
-        """Delay a hot key, or read an object that another writer changes. Return whether the reconcile can begin."""
-        wait = self._observer.wait(work.key, now=self._clock())
+    async def _before_hot(self, key: str, triggers: tuple[Trigger, ...]) -> float | None:
+        """Read an object that another writer changes. Return the delay of a reconcile that cannot begin."""
+        wait = self._observer.wait(key, now=self._clock())
         if wait > 0:
-            work.put_back(wait)
-            return False
+            return wait
         assert self._client is not None
-        await self._observer.look(work.key, triggers=triggers, client=self._client)
-        if self._stopping:
-            work.put_back()
-        return not self._stopping
+        await self._observer.look(key, triggers=triggers, client=self._client)
+        return 0.0 if self._stopping else None
 
-    def _begin(self, work: Work[str], triggers: tuple[Trigger, ...], task: asyncio.Task[None]) -> Execution:
-        key, now, tracing = work.key, self._clock(), self._observer.tracing
+    def _begin(self, taken: Run[str], triggers: tuple[Trigger, ...], task: asyncio.Task[None]) -> Execution:
+        key, now, tracing = taken.item, self._clock(), self._observer.tracing
         namespace, _, name = key.rpartition("/")
         if not name or "/" in namespace:
             raise TerminalError(f"nothing is reconciled: {InvalidKeyError(key)}")  # the key stays invalid
@@ -346,7 +350,7 @@ class ReconcileLoop:
             self.metrics.active_workers(len(self.runs))
         try:
             assert self._guarded is not None
-            run.work, run.task, run.pool = work, task, self._pool
+            run.taken, run.task, run.pool = taken, task, self._pool
             run.context = Context(
                 Request(namespace, name),
                 self.shared,
@@ -363,8 +367,8 @@ class ReconcileLoop:
                     write_check=run.check,
                 ),
                 triggers=triggers,
-                triggers_dropped=work.triggers_dropped,
-                attempts=work.attempts,
+                triggers_dropped=taken.triggers.dropped,
+                attempts=taken.failures + 1,
                 seen=None if self.own_cache is None else self.own_cache.find(key),
                 check=run.check,
             )
@@ -374,21 +378,17 @@ class ReconcileLoop:
         except BaseException:
             self._free(run)  # otherwise the worker would be lost permanently
             raise
-        del self._idle[task]
         task.set_name(f"reconcile {self.controller.name} {key}")
         if run.deadline is not None and self._timer is None:
             self._look()
         return run
 
-    def _finish(self, run: Execution, ended: Ended | None) -> None:
-        """Record the end of a reconcile, and apply the decision to its key.
-
-        None for ``ended`` means that the function returned None and awaited all calls.
-        """
+    def _finish(self, run: Execution, ended: Ended | None) -> Ending:
+        """Record the end of a reconcile (None for the usual one), and return what becomes of its key."""
         if run.reason is not None:
             self._free(run, ended.error if isinstance(ended, Raised) else None)
             if run.abandoned:
-                return
+                return INTERRUPTED
             timed_out = run.reason is StopReason.TIMEOUT
             ended = TimedOut(self.controller.timeout or 0.0) if timed_out else Stopped()
         else:
@@ -405,9 +405,11 @@ class ReconcileLoop:
             self.shared.tracker.ended(run.key, succeeded=decision.row.action in _SUCCESSES, exists=exists)
         if self._failing or decision.row.action not in _SUCCESSES:
             self._note_failure(run, decision)
-        if decision is not NOTHING:
-            RECONCILE.set(None)  # new timers must not keep the context alive
-            self._carry_out(run.work, decision)
+        del run.context, run.task  # otherwise these objects would wait for the garbage collector
+        if decision is NOTHING:
+            return SUCCEEDED
+        RECONCILE.set(None)  # new timers must not keep the context alive
+        return self._ending(run.key, decision)
 
     def _free(self, run: Execution, error: BaseException | None = None) -> None:
         """Free the worker of an ended reconcile, and log its exception if it was told to stop before."""
@@ -437,10 +439,10 @@ class ReconcileLoop:
     def _interrupt(self) -> None:
         """Stop all workers, because leadership was lost or the program ends."""
         self._interrupted = True
+        if self._slots is not None:
+            self._slots.close()
         for task in self._workers:
             task.add_done_callback(self._never_began)
-        for task in self._idle:
-            task.cancel()
         self.runs.interrupt()
         self._look()
 
@@ -472,8 +474,7 @@ class ReconcileLoop:
     def _memory_of(self, seen: Resource | None) -> dict[str, Any]:
         """Return the memory of the object that was cached when a reconcile began. Thread-safe.
 
-        The memory is dropped by the event that removes the object from the cache. The check comes last because the
-        object can leave the cache at any time while another thread runs this method.
+        The check comes last because the object can leave the cache at any time while another thread runs this method.
         """
         if seen is None or self.own_cache is None:
             return {}
@@ -505,25 +506,25 @@ class ReconcileLoop:
         elif decision.action is not Action.PUT_BACK:
             self._failing.pop(run.key, None)
 
-    def _carry_out(self, work: Work[str], decision: KeyDecision) -> None:
-        """Apply the decision, and raise its error so that the queue counts and logs it."""
+    def _ending(self, key: str, decision: KeyDecision) -> Ending:
+        """Return the end of a run that applies the decision to its key."""
         action = decision.action
         if action is Action.REQUEUE_AFTER:
             self.metrics.triggered("requeue", "after")
             # This reconcile has handled its triggers, so the next one starts with this trigger only.
             trigger = Trigger(source="requeue", verb="after", at=self._clock())
-            delay = jitter(decision.delay, decision.jitter, random=self._random())
-            work.retry_after(delay, trigger=trigger, keep_triggers=False)
-        elif action is Action.PUT_BACK:
-            work.put_back()
-        elif action is not Action.FORGET:
-            if action is Action.RATE_LIMIT:
-                self.metrics.triggered("retry", decision.case.value)
-            if decision.error is not None:
-                raise decided(decision.error, parks=decision.terminal)
+            return Again(jitter(decision.delay, decision.jitter, random=self._random()), trigger, keep_triggers=False)
+        if action is Action.PUT_BACK:
+            return INTERRUPTED
+        if action is Action.RATE_LIMIT:
+            self.metrics.triggered("retry", decision.case.value)
+        if decision.error is not None:
+            return Failed(decided(decision.error, parks=decision.terminal))
+        if action is Action.RATE_LIMIT:
             # Without an error, the queue applies its backoff and logs nothing.
-            self.queue.add_rate_limited(work.key)
-            self.queue.done(work.key)
+            self.queue.add_rate_limited(key)
+            self.queue.done(key)
+        return SUCCEEDED
 
 
 @types.coroutine

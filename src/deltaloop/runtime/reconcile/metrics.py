@@ -86,37 +86,30 @@ class GuardedControllerMetrics:
         self._controller = controller
 
     def reconciled(self, result: str, counters: tuple[str, ...], seconds: float) -> None:
-        """Record an ended reconcile."""
         if self._hooks is not None:
             self._call(self._hooks.reconciled, self._controller, result, counters, seconds)
 
     def active_workers(self, number: int) -> None:
-        """Record the number of running reconciles."""
         if self._hooks is not None:
             self._call(self._hooks.active_workers, self._controller, number)
 
     def max_concurrent_reconciles(self, number: int) -> None:
-        """Record the maximum number of concurrent reconciles."""
         if self._hooks is not None:
             self._call(self._hooks.max_concurrent_reconciles, self._controller, number)
 
     def triggered(self, source: str, verb: str) -> None:
-        """Record a trigger."""
         if self._hooks is not None:
             self._call(self._hooks.triggered, self._controller, source, verb)
 
     def lingering(self, number: int) -> None:
-        """Record the number of reconciles that do not stop."""
         if self._hooks is not None:
             self._call(self._hooks.lingering, self._controller, number)
 
     def hot_loop(self, cause: str) -> None:
-        """Record a hot key."""
         if self._hooks is not None:
             self._call(self._hooks.hot_loop, self._controller, cause)
 
     def slowed_down(self) -> None:
-        """Record a delayed reconcile."""
         if self._hooks is not None:
             self._call(self._hooks.slowed_down, self._controller)
 

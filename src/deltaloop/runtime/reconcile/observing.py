@@ -45,7 +45,6 @@ class Observer:
         history: History,
         tracing: Tracing,
     ) -> None:
-        """Create the observer of one controller."""
         self._name = controller.name
         self._kind = str(controller.resource)
         self._metrics = metrics
@@ -63,11 +62,7 @@ class Observer:
         return seconds
 
     async def look(self, key: str, *, triggers: Sequence[Trigger], client: Client) -> None:
-        """Read an object that another writer changes, so that the coming warning can name the writer.
-
-        Each warning needs at most one request, limited to ``_LOOK_TIMEOUT`` seconds. The warning is also logged if the
-        request fails.
-        """
+        """Read an object that another writer changes, so that the coming warning can name the writer."""
         subject = None if self.hot is None else self.hot.wants_to_see(key, triggers=triggers)
         if self.hot is None or subject is None:
             return

@@ -1,7 +1,4 @@
-"""Items that failed permanently, stored until they are added, retried or discarded.
-
-Beyond ``bound`` letters, the oldest is dropped and counted, because errors keep their frames alive.
-"""
+"""Items that failed permanently; beyond ``bound``, the oldest is dropped, because errors keep their frames alive."""
 
 from __future__ import annotations
 
@@ -30,8 +27,6 @@ class ParkedItem(msgspec.Struct, Generic[K], eq=False):
 
 @final
 class DeadLetters(Generic[K]):
-    """Dead letters, oldest first."""
-
     __slots__ = ("_bound", "dropped", "letters", "total")
 
     def __init__(self, bound: int = DEFAULT_MAX_DEAD_LETTERS) -> None:
@@ -42,7 +37,6 @@ class DeadLetters(Generic[K]):
         self.dropped: int = 0
 
     def put(self, letter: ParkedItem[K]) -> None:
-        """Store a letter, and replace an earlier one of the item."""
         self.letters.pop(letter.item, None)
         self.letters[letter.item] = letter
         self.total += 1
@@ -51,15 +45,12 @@ class DeadLetters(Generic[K]):
             self.dropped += 1
 
     def get(self, item: K) -> ParkedItem[K] | None:
-        """Return the letter of an item, or None."""
         return self.letters.get(item)
 
     def remove(self, item: K) -> ParkedItem[K] | None:
-        """Remove and return the letter of an item, or None."""
         return self.letters.pop(item, None)
 
     def in_order(self) -> list[ParkedItem[K]]:
-        """Return all letters, oldest first."""
         return list(self.letters.values())
 
     def __contains__(self, item: K) -> bool:

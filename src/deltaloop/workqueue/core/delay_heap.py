@@ -1,8 +1,7 @@
 """Heap of delayed items with at most one valid entry per item.
 
-Invalid entries stay in the heap until they reach the top (lazy deletion), so the top entry is always valid. The heap is
-rebuilt when invalid entries outnumber valid ones, so its length stays below ``2 * items + SPARE``. Items with the same
-due time keep their insertion order.
+Invalid entries stay in the heap until they reach the top, and the heap is rebuilt when they outnumber valid ones. Items
+with the same due time keep their insertion order.
 
 Source: client-go util/workqueue/delaying_queue.go (``waitForPriorityQueue``, ``insert``), which moves entries in place.
 """
@@ -24,10 +23,11 @@ SPARE: Final = 64
 
 @final
 class WaitingItem(msgspec.Struct, Generic[K], eq=False):
-    """A delayed item. ``order`` sorts equal due times; it is 0 after the removal from the heap.
+    """A delayed item.
 
     Attributes:
         due_at: Due time in seconds on the queue's clock.
+        order: Order of equal due times; 0 after the removal from the heap.
         paid: Whether the delay comes from a rate limiter, which may get its token back.
     """
 
@@ -40,8 +40,6 @@ class WaitingItem(msgspec.Struct, Generic[K], eq=False):
 
 @final
 class DelayHeap(Generic[K]):
-    """Heap of delayed items, ordered by due time."""
-
     __slots__ = ("_heap", "_order", "_waiting")
 
     def __init__(self) -> None:
@@ -50,11 +48,9 @@ class DelayHeap(Generic[K]):
         self._order = 0
 
     def get(self, item: K) -> WaitingItem[K] | None:
-        """Return the delay of an item, or None."""
         return self._waiting.get(item)
 
     def put(self, delay: WaitingItem[K]) -> None:
-        """Insert a delay, and replace an earlier one of the item."""
         replaced = self._waiting.get(delay.item)
         order = self._order = delay.order = self._order + 1
         self._waiting[delay.item] = delay
@@ -64,7 +60,6 @@ class DelayHeap(Generic[K]):
             self._tidy()
 
     def remove(self, item: K) -> WaitingItem[K] | None:
-        """Remove and return the delay of an item, or None."""
         found = self._waiting.pop(item, None)
         if found is not None:
             found.order = 0
@@ -72,7 +67,6 @@ class DelayHeap(Generic[K]):
         return found
 
     def next_due_at(self) -> float | None:
-        """Return the earliest due time, or None."""
         return self._heap[0][0] if self._heap else None
 
     def pop_due(self, until: float) -> list[WaitingItem[K]]:
@@ -88,14 +82,12 @@ class DelayHeap(Generic[K]):
         return due
 
     def clear(self) -> int:
-        """Remove all items, and return their number."""
         count = len(self._waiting)
         self._waiting.clear()
         self._heap.clear()
         return count
 
     def in_order(self) -> list[WaitingItem[K]]:
-        """Return all delayed items in order of their due times."""
         return sorted(self._waiting.values(), key=lambda delay: (delay.due_at, delay.order))
 
     def __len__(self) -> int:

@@ -1,8 +1,7 @@
 """Delayed additions of items to a queue. The earlier time wins.
 
-An item can be delayed and at the same time be queued or processed: a plain add does not cancel a delay, and a delay
-does not hold back a plain add. When a delay ends, the item is added with the delay's triggers. A shutdown drops delayed
-items.
+A plain add does not cancel a delay, and a delay does not hold back a plain add. When a delay ends, the item is added
+with the delay's triggers. A shutdown drops delayed items.
 
 Source: client-go util/workqueue/delaying_queue.go.
 """
@@ -28,19 +27,13 @@ TIMER_SLACK: Final = 0.001
 
 
 def check_delay(delay: float) -> float:
-    """Check that a delay is finite.
-
-    Raises:
-        ValueError: If the delay is NaN or infinite.
-    """
+    """Return a delay, or raise ValueError if it is NaN or infinite."""
     if not math.isfinite(delay):
         raise ValueError(f"a delay of {delay!r} seconds is not possible; a finite number is needed")
     return delay
 
 
 class DelayingCore(QueueCore[K]):
-    """State machine of a queue with delays."""
-
     can_delay: ClassVar[bool] = True
 
     def __init__(
@@ -51,18 +44,13 @@ class DelayingCore(QueueCore[K]):
         order: QueueOrder[K] | None = None,
         merge_triggers: MergeTriggers | None = None,
     ) -> None:
-        """Create an empty queue with the arguments of ``QueueCore``."""
         super().__init__(max_triggers=max_triggers, observed=observed, order=order, merge_triggers=merge_triggers)
         self._delays: DelayHeap[K] = DelayHeap()
 
     def add_after(
         self, item: K, now: float, delay: float, *, trigger: object | None = None, priority: int = 0
     ) -> AddOutcome:
-        """Add an item after ``delay`` seconds, or immediately if the delay is not positive.
-
-        Raises:
-            ValueError: If the delay is not finite. The queue does not change.
-        """
+        """Add an item after ``delay`` seconds, immediately if not positive; raises ValueError if it is not finite."""
         if not -math.inf < delay < math.inf:
             check_delay(delay)
         return self._add_after(item, now, delay, self._log(trigger, priority=priority))
@@ -111,7 +99,6 @@ class DelayingCore(QueueCore[K]):
         """Handle an unused delay of a rate limiter. Subclasses override this."""
 
     def next_due_at(self) -> float | None:
-        """Return the time at which to call ``promote``, or None without delayed items."""
         return self._delays.next_due_at()
 
     def delayed(self) -> list[WaitingItem[K]]:
@@ -148,7 +135,6 @@ class DelayingCore(QueueCore[K]):
         return Finished(fate=fate, delay=max(0.0, ending.delay))
 
     def statistics(self, now: float) -> QueueStatistics:
-        """Return the statistics."""
         due_at = self.next_due_at()
         return msgspec.structs.replace(
             super().statistics(now),

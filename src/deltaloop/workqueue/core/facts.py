@@ -67,11 +67,7 @@ class Failed(msgspec.Struct, frozen=True):
 
 @final
 class Interrupted(msgspec.Struct, frozen=True):
-    """The run was stopped from outside (cancellation, interrupt, exit), which is not a failure of the item.
-
-    Attributes:
-        delay: Seconds until the item is queued again. Only queues with delays support a value above 0.
-    """
+    """The run was stopped from outside, which is not a failure; ``delay`` is in seconds until it is queued again."""
 
     delay: float = 0.0
 
@@ -87,6 +83,7 @@ class Again(msgspec.Struct, frozen=True):
 
 Ending: TypeAlias = Succeeded | Failed | Interrupted | Again
 SUCCEEDED: Final = Succeeded()
+INTERRUPTED: Final = Interrupted()
 
 
 def ending_of(error: BaseException | None, again: Again | None) -> Ending:
@@ -123,7 +120,6 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     """End of a run.
 
     Attributes:
-        fate: Consequence for the item.
         delay: Seconds until the next run, if known.
         error: Ordinary exception of the body, or None.
         limiter_error: Exception of a broken rate limiter, or None. The item then waits for a fixed time.

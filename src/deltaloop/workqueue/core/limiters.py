@@ -1,8 +1,7 @@
 """Rate limiters, which return the delay before an item is retried. They are not thread-safe.
 
-The queue calls the limiter before it knows whether the add has an effect. If it has none, limiters with
-``refund(item)`` get the token of their shared budget back. client-go keeps such tokens, so delays grow to hours
-(kubernetes issue 104554).
+If an add has no effect, limiters with ``refund(item)`` get the token of their shared budget back. client-go keeps such
+tokens, so delays grow to hours (kubernetes issue 104554).
 
 Source: client-go util/workqueue/default_rate_limiters.go.
 """

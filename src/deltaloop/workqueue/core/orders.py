@@ -1,6 +1,4 @@
-"""Orders of queued items: first in first out, priorities with aging, and fair shares.
-
-None of these orders lets an item starve. Tests check the bounds in all small cases.
+"""Orders of queued items: first in first out, priorities with aging, and fair shares. No item starves.
 
 **Priorities with aging** (``PriorityOrder``). Each priority has a *patience*: the seconds for which other items may
 overtake the item. An item that joins at ``t`` has the deadline ``t + patience``. The earliest deadline is popped first,
@@ -9,8 +7,7 @@ deadline forward, to ``now + patience``.
 
     Bound: an item that joins at ``t`` with patience ``p`` is overtaken by no item that joins at ``t + p`` or later.
 
-Proof: the later item has a deadline of at least ``t + p``, because patience is not negative, and it loses ties. The
-bound needs a monotonic clock, such as an event loop's.
+Proof: the later item has a deadline of at least ``t + p``, and it loses ties. The bound needs a monotonic clock.
 
 **Fair shares** (``FairOrder``). Each item belongs to a flow, and the flows with queued items form a ring. The first
 flow supplies one item and moves to the end. New flows join at the end. Each flow has its own order.
@@ -19,11 +16,7 @@ flow supplies one item and moves to the end. New flows join at the end. Each flo
     flow are.
 
 Proof: flows join and rejoin only at the end, so between two turns of a flow, and before its first turn, each other flow
-has at most one turn. With ``n`` other flows, an item behind ``k`` items of its flow is therefore popped after at most
-``k + n * (k + 1)`` other items. With priorities inside the flows, both bounds apply.
-
-All operations take at most logarithmic time. ``PriorityOrder`` deletes outdated entries lazily, and rebuilds the heap
-when they outnumber the others.
+has at most one turn. With priorities inside the flows, both bounds apply.
 
 Source: client-go util/workqueue/queue.go ``Queue`` (Touch, Push, Len, Pop) for the protocol; earliest deadline first
 and round robin for the rest; controller-runtime's priority queue has neither aging nor shares.
@@ -131,7 +124,6 @@ class Patience:
             raise ValueError(f"QueueOptions.priority_aging must not grow with the priority, got {dict(seconds)!r}")
 
     def of(self, priority: int) -> float:
-        """Return the seconds for a priority."""
         return self._seconds[max(0, bisect_right(self._priorities, priority) - 1)]
 
 

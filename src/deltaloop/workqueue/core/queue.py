@@ -1,7 +1,5 @@
 """State machine of the work queue: each item is queued once, and never processed by two workers at once.
 
-The state consists of three collections, as in client-go:
-
 * ``line``: items that a worker can take, first in first out or in another order (deltaloop.workqueue.core.orders).
 * ``dirty``: items that need a run. A dirty item that is not in the line is being processed. It is *postponed*: it joins
   the line after the current run.
@@ -9,13 +7,11 @@ The state consists of three collections, as in client-go:
 
 Invariants: the line has no duplicates; line and processing are disjoint; line == dirty minus processing.
 
-Triggers belong to the add that supplied them. Triggers for a queued item are merged for its next run, and triggers
-during a run belong to the run after it. A run that must be repeated passes its triggers, in front of newer ones, and
-its priority to the next run.
+Triggers for a queued item are merged for its next run, and triggers during a run belong to the run after it. A run that
+must be repeated passes its triggers, in front of newer ones, and its priority to the next run.
 
-Differences from client-go (docs/reference/differences.md): ``ended`` and ``drained`` include postponed items. client-go
-stops workers while such an item is still to come, and its drain returns while items are queued (kubernetes pull request
-141079). ``done`` for an item that is not being processed is an error; client-go then queues the item twice.
+Differences from client-go (docs/reference/differences.md): ``ended`` and ``drained`` include postponed items
+(kubernetes pull request 141079). ``done`` for an item that is not being processed is an error.
 
 Source: client-go util/workqueue/queue.go and metrics.go.
 """
@@ -23,7 +19,7 @@ Source: client-go util/workqueue/queue.go and metrics.go.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Hashable
+from collections.abc import Container, Hashable, Sized
 from typing import ClassVar, Final, Generic, TypeVar, final
 
 import msgspec
@@ -116,15 +112,6 @@ _QUEUED, _MERGED, _POSTPONED = AddOutcome.QUEUED, AddOutcome.MERGED, AddOutcome.
 
 
 class QueueCore(Generic[K]):
-    """State machine of the plain queue. It is not thread-safe; the driver holds a lock.
-
-    The line is a deque, unless another order is configured.
-
-    Attributes:
-        dated: Whether the time of an add or a success matters. Otherwise you can pass any time.
-        ends_are_told: Whether ends of runs must be reported: to an observer, or after a shutdown.
-    """
-
     can_delay: ClassVar[bool] = False
 
     def __init__(
@@ -140,6 +127,7 @@ class QueueCore(Generic[K]):
         self._merge_triggers = merge_triggers
         self._line: Final[deque[K]] = deque()
         self._order: QueueOrder[K] | None = None if isinstance(order, FirstInFirstOut) else order
+        self.line: Final[Sized] = self._line if self._order is None else self._order
         self.dated: Final = observed or self._order is not None
         self._dirty: dict[K, TriggerLog] = {}
         self._processing: dict[K, Run[K]] = {}
@@ -159,7 +147,6 @@ class QueueCore(Generic[K]):
     # Add items
 
     def add(self, item: K, now: float, *, trigger: object | None = None, priority: int = 0) -> AddOutcome:
-        """Record that an item needs a run."""
         if self._shutting_down:
             self._ignored += 1
             return AddOutcome.IGNORED
@@ -215,7 +202,6 @@ class QueueCore(Generic[K]):
     # Process items
 
     def get(self, now: float) -> Run[K] | None:
-        """Take the next item, or return None if the line is empty."""
         if self._order is None:
             if not self._line:
                 return None
@@ -232,11 +218,7 @@ class QueueCore(Generic[K]):
         return run
 
     def done(self, item: K, now: float) -> bool:
-        """End the run of an item, and return whether the item was queued again because it was added meanwhile.
-
-        Raises:
-            ValueError: If the item is not being processed, because ``done`` was called twice or without ``get``.
-        """
+        """End the run of an item, and return whether it was queued again, or raise ValueError without a run."""
         run = self._processing.pop(item, None)
         if run is None:
             raise ValueError(f"done({item!r}): the item is not being processed; call done once for each get")
@@ -254,10 +236,9 @@ class QueueCore(Generic[K]):
         return True
 
     def done_at_once(self, item: K) -> bool:
-        """End the run of an item if that has no further effect, which is usual, and return whether it did.
+        """End the run of an item if that has no further effect, which is usual.
 
-        Otherwise the queue does not change and you must call ``done``: the item runs again, facts are collected, the
-        queue is shut down, or no worker has the item.
+        Otherwise return False and change nothing.
         """
         if self.ends_are_told or item in self._dirty:
             return False
@@ -317,7 +298,6 @@ class QueueCore(Generic[K]):
         self._dirty[item] = log
 
     def forget(self, item: K) -> None:
-        """Reset the number of failed runs of an item."""
         self._failures.pop(item, None)
 
     # Shut down
@@ -346,7 +326,7 @@ class QueueCore(Generic[K]):
     # Inspect
 
     def __len__(self) -> int:
-        return len(self._line) if self._order is None else len(self._order)
+        return len(self.line)
 
     @property
     def processing(self) -> int:
@@ -354,7 +334,6 @@ class QueueCore(Generic[K]):
         return len(self._processing)
 
     def runs(self) -> list[Run[K]]:
-        """Return the current runs, oldest first."""
         return list(self._processing.values())
 
     def unfinished(self, now: float) -> tuple[float, float]:
@@ -363,7 +342,6 @@ class QueueCore(Generic[K]):
         return sum(ages, 0.0), max(ages, default=0.0)
 
     def statistics(self, now: float) -> QueueStatistics:
-        """Return the statistics."""
         unfinished, longest = self.unfinished(now)
         return QueueStatistics(
             queued=len(self),
@@ -384,7 +362,6 @@ class QueueCore(Generic[K]):
         )
 
     def take_facts(self) -> list[Fact]:
-        """Return the facts since the last call."""
         facts, self._facts = self._facts, []
         return facts
 

@@ -7,13 +7,12 @@ refunds the token, because its delay is a cost. Delays of ``add_after`` are requ
 without a trigger comes from the worker: the run counts as failed (once), and its triggers pass to the next run.
 
 **Dead letters.** After a ``TerminalError``, or after ``max_requeues`` consecutive retries, the item is parked with its
-error (dead_letters.py), and its failures are forgotten. An item that is added again, or was added during its run, gets
-a run with the old triggers first and all its retries, because something has changed. If a worker requested a retry and
-then fails, the retry remains.
+error. An item that is added again, or was added during its run, gets a run with the old triggers first and all its
+retries. If a worker requested a retry and then fails, the retry remains.
 
 **Echoes.** A failed run may have written objects whose changes add its item again. Such a trigger is an *echo*: it
-waits for the retry or stays with the dead letter. The queue calls ``is_echo`` at the end of the run, because an event
-can arrive before the response to its write, and later for each add.
+waits for the retry or stays with the dead letter. The queue calls ``is_echo`` at the end of the run and for each later
+add.
 
 Source: client-go util/workqueue/rate_limiting_queue.go.
 """
@@ -45,8 +44,6 @@ BROKEN_LIMITER_DELAY: Final = 5.0
 
 @final
 class RateLimitingCore(DelayingCore[K]):
-    """State machine of a queue with a rate limiter."""
-
     def __init__(
         self,
         *,
@@ -78,8 +75,8 @@ class RateLimitingCore(DelayingCore[K]):
     ) -> AddOutcome:
         """Add an item after the limiter's delay, or park it if it failed permanently.
 
-        ``error`` is the error of the last run, ``trigger`` the cause of adds that are not retries. A ``priority`` of
-        None means that of the retried run. If the limiter raises, the queue does not change.
+        ``error`` is the error of the last run, ``trigger`` the cause of other adds. If the limiter raises, the queue
+        does not change.
         """
         run = self._processing.get(item)
         retried = run if error is not None or trigger is None else None
@@ -238,7 +235,6 @@ class RateLimitingCore(DelayingCore[K]):
         return self._dead.remove(item)
 
     def statistics(self, now: float) -> QueueStatistics:
-        """Return the statistics."""
         dead = self._dead
         return msgspec.structs.replace(
             super().statistics(now), parked=len(dead), parked_total=dead.total, parked_dropped=dead.dropped

@@ -1,8 +1,4 @@
-"""Triggers and priority of an item, merged from its adds.
-
-If there are too many triggers, those in the middle are dropped and counted: half of the places (rounded up) belong to
-the first triggers, the others to the latest ones. The priority is the highest priority of the adds.
-"""
+"""Triggers and priority of an item, merged from its adds; surplus triggers in the middle are dropped and counted."""
 
 from __future__ import annotations
 
@@ -27,7 +23,6 @@ class TriggerLog(msgspec.Struct, eq=False, gc=False):
 
     Attributes:
         bound: Largest number of stored triggers. With 0, triggers are only counted.
-        stated_priority: Priority, or None if unspecified. Higher is more urgent.
         since: Time at which the item began to need this run. The queue core sets it.
         dropped: Number of triggers that were not stored.
     """

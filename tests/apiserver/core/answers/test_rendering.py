@@ -59,7 +59,7 @@ def test_list_metadata() -> None:
         "remainingItemCount": 2,
         "resourceVersion": "1",
     }
-    assert list_metadata(1, remaining=0, always_continue=True) == {"continue": "", "resourceVersion": "1"}
+    assert list_metadata(1, remaining=0, self_described=True) == {"continue": "", "resourceVersion": "1"}
 
 
 def test_forms_that_cannot_be_given() -> None:

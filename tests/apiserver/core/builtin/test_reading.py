@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from deltaloop.api.status import BadRequestError
-from deltaloop.apiserver.core.kinds import secret
+from deltaloop.apiserver.core.kinds import access
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.reading import read_object
 from tests.apiserver.core.built_in import built_in_registry
@@ -64,7 +64,7 @@ def test_wrong_types_are_a_400_in_gos_words(resource: ServedResource, fields: di
 
 def test_string_data_of_a_secret_is_encoded_over_its_data() -> None:
     fields: dict[str, Any] = {"data": {"a": "MQ==", "b": "MQ=="}, "stringData": {"b": "é"}}
-    secret.STRATEGY.default(fields)
+    access.SECRET.default(fields)
     assert fields == {"data": {"a": "MQ==", "b": "w6k="}, "type": "Opaque"}
 
 
@@ -79,4 +79,4 @@ def test_string_data_of_a_secret_is_encoded_over_its_data() -> None:
     ],
 )
 def test_what_is_immutable_stays(before: dict[str, Any], after: dict[str, Any], fields: list[str]) -> None:
-    assert [error.field for error in secret.CONFIG_MAP.validate_update(before, after)] == fields
+    assert [error.field for error in access.CONFIG_MAP.validate_update(before, after)] == fields

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from deltaloop.apiserver.core.kinds import autoscaler_conversion, event
-from deltaloop.apiserver.core.kinds.autoscaler_conversion import has_metrics_beside
+from deltaloop.apiserver.core.kinds import autoscaling, event
+from deltaloop.apiserver.core.kinds.autoscaling import V1, has_metrics_beside
 from deltaloop.apiserver.core.kinds.event import event_from_core, event_to_core
-from deltaloop.apiserver.core.kinds.horizontal_pod_autoscaler import V1
 from deltaloop.schemas.completing import complete_object, empty_object
 from tests.apiserver.core.built_in import built_in_schema
 from tests.nightly import examples
@@ -143,13 +142,13 @@ def _nothing(*_: object) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("module", "part", "broken"),
     [
-        (autoscaler_conversion, "_behavior_from_go", _nothing),
-        (autoscaler_conversion, "_behavior_to_go", _nothing),
-        (autoscaler_conversion, "_CONDITION_NAMES", ("type", "status")),
-        (autoscaler_conversion, "_target_type", lambda _: "Value"),
-        (autoscaler_conversion, "_plain_annotations", _nothing),
-        (autoscaler_conversion, "_RULES", ()),
-        (autoscaler_conversion, "_SAME_STATUS", ()),
+        (autoscaling, "_behavior_from_go", _nothing),
+        (autoscaling, "_behavior_to_go", _nothing),
+        (autoscaling, "_CONDITION_NAMES", ("type", "status")),
+        (autoscaling, "_target_type", lambda _: "Value"),
+        (autoscaling, "_plain_annotations", _nothing),
+        (autoscaling, "_RULES", ()),
+        (autoscaling, "_SAME_STATUS", ()),
         (event, "_NAMES", {"note": "message"}),
         (event, "_NAMES_BACK", {"message": "regarding"}),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltaloop.apiserver.core.kinds.pod_defaults import image_tag
+from deltaloop.apiserver.core.kinds.pod import image_tag
 
 DIGEST = "sha256:" + "a" * 64
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.apiserver.core.kinds.pod_cells import pod_cells
+from deltaloop.apiserver.core.kinds.pod import pod_cells
 
 NOW = 3600.0
 RUNNING: dict[str, Any] = {"ready": True, "state": {"running": {}}, "restartCount": 0}

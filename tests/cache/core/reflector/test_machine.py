@@ -712,6 +712,7 @@ def test_feeds_that_do_not_belong_to_the_phase_are_refused() -> None:
             "store_failed": partial(machine.store_failed, OSError(), now, random=0.0),
             "watch_list_opened": partial(machine.watch_list_opened, now),
             "initial_event": partial(machine.initial_event, bookmark(1), now),
+            "other_shard_event": partial(machine.other_shard_event, now),
             "watch_list_ended": partial(machine.watch_list_ended, now, random=0.0),
             "watch_list_failed": partial(machine.watch_list_failed, OSError(), now, random=0.0),
             "probed": partial(machine.probed, "1", now),

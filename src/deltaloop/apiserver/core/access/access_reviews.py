@@ -13,7 +13,7 @@ from deltaloop.apiserver.core.access.rbac import Authorizer, Rule, not_found
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.user import Attributes, User, user_fields
-from deltaloop.schemas.field_errors import SchemaError, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, invalid_text, invalid_value
 
 _EITHER: Final = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
 _WHO: Final = "at least one of user or group must be specified"
@@ -37,22 +37,21 @@ def answer_access(
     local = served.type.namespaced
     errors: list[SchemaError] = []
     if resource is not None and path is not None:
-        errors.append(invalid_value("spec", _shown_path(path), _EITHER))
+        errors.append(invalid_text("spec", _shown_path(path), _EITHER))
     if resource is None and path is None:
-        errors.append(invalid_value("spec", "null", _EITHER))
+        errors.append(invalid_value("spec", None, _EITHER))
     about = user
     if not served.type.kind.startswith("Self"):
         groups = texts(spec.get("groups"))
         about = User(name=text(spec.get("user")), uid=text(spec.get("uid")), groups=groups)
         if not about.name and not groups:
-            errors.append(invalid_value("spec.user", '""', _WHO))
+            errors.append(invalid_value("spec.user", "", _WHO))
     where = text(at(resource, "namespace"))
     if local and resource is not None and where != namespace:
-        shown = encode_json(where[:64]).decode()
-        errors.append(invalid_value("spec.resourceAttributes.namespace", shown, "must match metadata.namespace"))
+        errors.append(invalid_value("spec.resourceAttributes.namespace", where[:64], "must match metadata.namespace"))
     if local and path is not None:
         text_ = "disallowed on this kind of request"
-        errors.append(invalid_value("spec.nonResourceAttributes", _shown_path(path), text_))
+        errors.append(invalid_text("spec.nonResourceAttributes", _shown_path(path), text_))
     if errors:
         raise status_errors.invalid_review(errors)
     decision = authorizer.decide(_attributes(about, mapping(resource), mapping(path), is_path=path is not None))

@@ -17,7 +17,6 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import status_errors
-from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.user import User, account_groups, account_name
 from deltaloop.apiserver.core.wire.request_info import authenticated
@@ -59,7 +58,7 @@ def parse_token_request(fields: Fields, *, namespace: str, name: str, issuer: st
         sent = text(at(fields, "metadata", found))
         if sent and sent != wanted:
             why = f"must match the service account {field} if specified"
-            error = invalid_value(f"metadata.{field}", encode_json(sent[:253]).decode(), why)
+            error = invalid_value(f"metadata.{field}", sent[:253], why)
             raise status_errors.invalid(_REQUEST, name, [error])
     spec = mapping(fields.get("spec"))
     seconds = spec.get("expirationSeconds")
@@ -67,11 +66,11 @@ def parse_token_request(fields: Fields, *, namespace: str, name: str, issuer: st
     errors: list[SchemaError] = []
     if seconds < _SHORTEST:
         errors.append(
-            invalid_value("spec.expirationSeconds", str(seconds), "may not specify a duration less than 10 minutes")
+            invalid_value("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
         )
     if seconds > _LONGEST:
         errors.append(
-            invalid_value("spec.expirationSeconds", str(seconds), "may not specify a duration larger than 2^32 seconds")
+            invalid_value("spec.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
         )
     bound = mapping(spec.get("boundObjectRef"))
     kind = text(bound.get("kind"))

@@ -14,7 +14,7 @@ from deltaloop.api import kinds
 from deltaloop.api.json_values import at, integer, items, mapping, text
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
-from deltaloop.apiserver.core.kinds.priority_class import SYSTEM_CLASSES
+from deltaloop.apiserver.core.kinds.cluster import SYSTEM_CLASSES
 from deltaloop.apiserver.core.strategy import Stored
 
 PODS: Final = frozenset({"pods"})

@@ -16,7 +16,6 @@ from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.pod_security_checks import LATEST, Wrong, violations
-from deltaloop.schemas.checking import shown
 from deltaloop.schemas.field_errors import SchemaError, invalid_value
 
 _LABEL: Final = "pod-security.kubernetes.io/"
@@ -74,7 +73,7 @@ def _policies(labels: Mapping[str, str]) -> tuple[dict[str, _Policy], list[Schem
 
 
 def _wrong(label: str, value: str, why: str) -> SchemaError:
-    return invalid_value(f"metadata.labels[{_LABEL}{label}]", shown(value), why)
+    return invalid_value(f"metadata.labels[{_LABEL}{label}]", value, why)
 
 
 def _policies_of_namespace(attributes: AdmissionAttributes) -> dict[str, _Policy]:

@@ -177,8 +177,7 @@ def _probe_hosts(pod: CheckedPod) -> Wrong | None:
         return None
     found = sorted({host for listed in hosts.values() for host in listed})
     reason = "probe or lifecycle host"
-    words = f"{_counted('container', named)} {_use(named)} {_plural(reason, len(found))} {_quoted(found)}"
-    return Wrong(reason, words)
+    return Wrong(reason, f"{_counted('container', named)} {_use(named)} {_plural(reason, len(found))} {_quoted(found)}")
 
 
 def _hosts_of(container: Mapping[str, object]) -> Iterator[str]:

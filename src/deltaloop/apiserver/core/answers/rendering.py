@@ -65,6 +65,7 @@ class Rendering:
         if self.output.form == "object":
             return object_list(self.served, map(self.shown, listed.items), listed.metadata)
         # Decoded objects need several times the memory of their JSON, so decode them in chunks.
+        metadata = {name: value for name, value in listed.metadata.items() if name != "shardInfo"}
         items, default, row_order = listed.items, None, self.served.strategy.row_order
         if self.output.form == "table" and row_order is not None:
             items = tuple(sorted(items, key=lambda obj: row_order(self._decoded(obj))))
@@ -79,10 +80,10 @@ class Rendering:
         for start in range(0, len(items), _DECODED_AT_ONCE) or (0,):
             objects = map(self._decoded, items[start : start + _DECODED_AT_ONCE])
             if self.output.form == "table":
-                page = self.table(objects, metadata=listed.metadata, default=default)
+                page = self.table(objects, metadata=metadata, default=default)
                 rows = page.pop("rows")
             else:
-                page = partial_list(objects, metadata=listed.metadata, output=self.output)
+                page = partial_list(objects, metadata=metadata, output=self.output)
                 rows = page.pop("items")
             whole = whole or encode_json(page)
             if rows:

@@ -14,8 +14,8 @@ from deltaloop.api import kinds
 from deltaloop.api.json_values import at, items, mapping
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.apiserver.core.kinds.api_service import ON_START, own_service, service_name
-from deltaloop.apiserver.core.kinds.priority_class import SYSTEM_CLASSES
+from deltaloop.apiserver.core.kinds.cluster import SYSTEM_CLASSES
+from deltaloop.apiserver.core.kinds.extensions import ON_START, own_service, service_name
 from deltaloop.apiserver.core.kinds.service_allocation import FIRST_ADDRESS, SERVICE_RANGE
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import decode_object

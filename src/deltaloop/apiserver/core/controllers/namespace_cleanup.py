@@ -10,7 +10,7 @@ from typing import Final
 
 from deltaloop.api import kinds
 from deltaloop.api.json_values import at, mapping, texts
-from deltaloop.apiserver.core.kinds.namespace import NAMESPACE_FINALIZER
+from deltaloop.apiserver.core.kinds.cluster import NAMESPACE_FINALIZER
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.write_context import Moments
 from deltaloop.apiserver.core.write_options import DeleteOptions

@@ -67,8 +67,7 @@ def stored_number(value: Number) -> Number:
     """Return a number as it is stored, or raise BadRequestError if it exceeds the float range."""
     number = float(as_sent(value)) if isinstance(value, int) else value
     if math.isinf(number):
-        words = "json: cannot unmarshal number into Go value of type float64"
-        raise status_errors.bad_request(words)
+        raise status_errors.bad_request("json: cannot unmarshal number into Go value of type float64")
     if number.is_integer() and abs(number) < _WRITTEN_OUT:
         return int(Decimal(repr(number)))
     return number
@@ -156,7 +155,7 @@ class CustomCodec:
             shown = f"{group}/{version}, Kind={kind} is unstructured and is not suitable for converting"
             raise status_errors.unexplained(f'{shown} to "{self.kind.api_version}"')
         if kind != self.kind.kind:
-            error = invalid_value("kind", f'"{kind}"', f"must be {self.kind.kind}")
+            error = invalid_value("kind", kind, f"must be {self.kind.kind}")
             raise status_errors.another_kind(self.kind.group, kind, str(at(fields, "metadata", "name") or ""), [error])
 
     def is_read(self, fields: dict[str, object]) -> bool:

@@ -11,8 +11,6 @@ from binascii import Error as BinasciiError
 from collections.abc import Iterator
 from typing import Any, Final
 
-import msgspec
-
 from deltaloop.api.dns_names import label_problems, subdomain_problems
 from deltaloop.api.json_values import at, integer, is_mapping, mapping, text, texts
 from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required
@@ -24,10 +22,6 @@ _LAST_PORT: Final = 65_535
 _FORM: Final = "; desired format: https://host[/path]"
 _CERTIFICATE: Final = re.compile(rb"-----BEGIN CERTIFICATE-----\s([^-]+)-----END CERTIFICATE-----")
 _AT_CLIENT: Final = "spec.conversion.webhookClientConfig"
-
-
-def _written(value: object) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 def conversion_errors(crd: dict[str, Any], *, any_authority: bool) -> Iterator[SchemaError]:
@@ -50,7 +44,7 @@ def conversion_errors(crd: dict[str, Any], *, any_authority: bool) -> Iterator[S
             yield from client_errors(client, _AT_CLIENT)
             if not (any_authority or has_authority(crd)):
                 words = "unable to load root certificates: unable to parse bytes as PEM block"
-                yield invalid_value(f"{_AT_CLIENT}.caBundle", _written(client["caBundle"]), words)
+                yield invalid_value(f"{_AT_CLIENT}.caBundle", client["caBundle"], words)
         else:
             yield required(_AT_CLIENT, "required when strategy is set to Webhook")
         yield from review_version_errors(versions, at_versions)
@@ -97,15 +91,15 @@ def _url_errors(url: str, field: str) -> Iterator[SchemaError]:
         yield required(field, f"url must be a valid URL: {error}{_FORM}")
         return
     if parts.scheme != "https":
-        yield invalid_value(field, _written(parts.scheme), f"'https' is the only allowed URL scheme{_FORM}")
+        yield invalid_value(field, parts.scheme, f"'https' is the only allowed URL scheme{_FORM}")
     if not parts.host:
-        yield invalid_value(field, '""', f"host must be specified{_FORM}")
+        yield invalid_value(field, "", f"host must be specified{_FORM}")
     if parts.user is not None:
-        yield invalid_value(field, _written(parts.user), "user information is not permitted in the URL")
+        yield invalid_value(field, parts.user, "user information is not permitted in the URL")
     if parts.fragment:
-        yield invalid_value(field, _written(parts.fragment), "fragments are not permitted in the URL")
+        yield invalid_value(field, parts.fragment, "fragments are not permitted in the URL")
     if parts.raw_query:
-        yield invalid_value(field, _written(parts.raw_query), "query parameters are not permitted in the URL")
+        yield invalid_value(field, parts.raw_query, "query parameters are not permitted in the URL")
 
 
 def _service_errors(service: dict[str, Any], field: str) -> Iterator[SchemaError]:
@@ -115,21 +109,20 @@ def _service_errors(service: dict[str, Any], field: str) -> Iterator[SchemaError
             yield required(f"{field}.{name}")
     port = integer(service.get("port"))
     if not 0 < port <= _LAST_PORT:
-        words = f"port is not valid: must be between 1 and {_LAST_PORT}, inclusive"
-        yield invalid_value(f"{field}.port", str(port), words)
+        yield invalid_value(f"{field}.port", port, f"port is not valid: must be between 1 and {_LAST_PORT}, inclusive")
     path, where = text(service.get("path")), f"{field}.path"
     if path in ("", "/"):
         return
     if path == "//":
-        yield invalid_value(where, _written(path), "segment[0] may not be empty")
+        yield invalid_value(where, path, "segment[0] may not be empty")
         return
     if not path.startswith("/"):
-        yield invalid_value(where, _written(path), "must start with a '/'")
+        yield invalid_value(where, path, "must start with a '/'")
     for position, segment in enumerate(path[1:].removesuffix("/").split("/")):
         if not segment:
-            yield invalid_value(where, _written(path), f"segment[{position}] may not be empty")
+            yield invalid_value(where, path, f"segment[{position}] may not be empty")
         for problem in subdomain_problems(segment) if segment else ():
-            yield invalid_value(where, _written(path), f"segment[{position}]: {problem}")
+            yield invalid_value(where, path, f"segment[{position}]: {problem}")
 
 
 def review_version_errors(
@@ -141,10 +134,9 @@ def review_version_errors(
         return
     for position, version in enumerate(versions):
         if version in versions[:position]:
-            yield invalid_value(f"{field}[{position}]", _written(version), "duplicate version")
+            yield invalid_value(f"{field}[{position}]", version, "duplicate version")
         else:
             for problem in label_problems(version):
-                yield invalid_value(f"{field}[{position}]", _written(version), problem)
+                yield invalid_value(f"{field}[{position}]", version, problem)
     if must_know and not set(versions) & set(REVIEW_VERSIONS):
-        words = f"must include at least one of {', '.join(REVIEW_VERSIONS)}"
-        yield invalid_value(field, _written(versions), words)
+        yield invalid_value(field, versions, f"must include at least one of {', '.join(REVIEW_VERSIONS)}")

@@ -203,8 +203,7 @@ def _restored(source: str, before: Fields, after: Fields) -> Fields:
             result.pop(name, None)
             continue
         if not is_mapping(value):
-            words = f"invalid metadata.{name} of type {go_type(value)} in converted object"
-            raise ConversionError(source + words)
+            raise ConversionError(source + f"invalid metadata.{name} of type {go_type(value)} in converted object")
         texts: dict[str, str] = {}
         for key, inner in value.items():
             if not isinstance(inner, str):

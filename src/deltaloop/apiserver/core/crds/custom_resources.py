@@ -83,7 +83,7 @@ def rule_errors(
         return []
     if any(error.reason in _BLOCKING for error in others):
         words = "some validation rules were not checked because the object was invalid; correct the existing errors to "
-        return [invalid_value("<nil>", "null", f"{words}complete validation")]
+        return [invalid_value("<nil>", None, f"{words}complete validation")]
     return evaluate(root, schema.tree, fields, before)
 
 
@@ -102,16 +102,16 @@ def replicas_errors(paths: ScalePaths | None, fields: dict[str, object]) -> Iter
     for path in (paths.spec_replicas, paths.status_replicas):
         value, why = _reach(path, fields)
         if why or (value is not None and type(value) is not int):
-            yield invalid_value(path, "0", why or _another_type(path, value, "int64"))
+            yield invalid_value(path, 0, why or _another_type(path, value, "int64"))
         elif value is not None and value < 0:
-            yield invalid_value(path, str(value), "should be a non-negative integer")
+            yield invalid_value(path, value, "should be a non-negative integer")
         elif value is not None and value > _MOST_REPLICAS:
-            yield invalid_value(path, str(value), f"should be less than or equal to {_MOST_REPLICAS}")
+            yield invalid_value(path, value, f"should be less than or equal to {_MOST_REPLICAS}")
     if paths.label_selector:
         value, why = _reach(paths.label_selector, fields)
         if why or (value is not None and not isinstance(value, str)):
             shown = why or _another_type(paths.label_selector, value, "string")
-            yield invalid_value(paths.label_selector, '""', shown)
+            yield invalid_value(paths.label_selector, "", shown)
 
 
 def _reach(path: str, fields: dict[str, object]) -> tuple[Any, str]:

@@ -53,12 +53,8 @@ def _errors(crd: dict[str, Any], old: dict[str, Any] | None) -> list[SchemaError
         words = (
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         )
-        errors.append(invalid_value("spec.preserveUnknownFields", "true", words))
+        errors.append(invalid_value("spec.preserveUnknownFields", True, words))
     return errors + list(_change_errors(crd, old)) if old is not None else errors
-
-
-def _written(value: object) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 def _identity_errors(crd: dict[str, Any]) -> Iterator[SchemaError]:
@@ -66,13 +62,13 @@ def _identity_errors(crd: dict[str, Any]) -> Iterator[SchemaError]:
     plural = text(at(crd, "spec", "names", "plural"))
     name = text(at(crd, "metadata", "name"))
     if name != f"{plural}.{group}":
-        yield invalid_value("metadata.name", _written(name), 'must be spec.names.plural+"."+spec.group')
+        yield invalid_value("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     if not group:
         yield required("spec.group")
     elif problems := subdomain_problems(group):
-        yield invalid_value("spec.group", _written(group), ",".join(problems))
+        yield invalid_value("spec.group", group, ",".join(problems))
     elif "." not in group:
-        yield invalid_value("spec.group", _written(group), "should be a domain with at least one dot")
+        yield invalid_value("spec.group", group, "should be a domain with at least one dot")
     scope = text(at(crd, "spec", "scope"))
     if not scope:
         yield required("spec.scope")
@@ -90,7 +86,7 @@ def _approval_errors(crd: dict[str, Any], old: dict[str, Any] | None) -> Iterato
         return
     field = f"metadata.annotations[{APPROVED}]"
     given = text(at(crd, "metadata", "annotations", APPROVED))
-    yield invalid_value(field, _written(given), approval.message) if given else required(field, approval.message)
+    yield invalid_value(field, given, approval.message) if given else required(field, approval.message)
 
 
 def _names_errors(crd: dict[str, Any]) -> Iterator[SchemaError]:
@@ -106,15 +102,14 @@ def _names_errors(crd: dict[str, Any]) -> Iterator[SchemaError]:
         for position, each in enumerate(items(names.get(field))):
             yield from _label_errors(text(each), f"spec.names.{field}[{position}]")
     if names.get("kind") and names.get("kind") == names.get("listKind"):
-        words = "kind and listKind may not be the same"
-        yield invalid_value("spec.names.listKind", _written(names["listKind"]), words)
+        yield invalid_value("spec.names.listKind", names["listKind"], "kind and listKind may not be the same")
 
 
 def _label_errors(name: str, field: str, *, mixed: bool = False) -> Iterator[SchemaError]:
     problems = ",".join(label_problems(name.lower() if mixed else name))
     if problems:
         words = f"may have mixed case, but should otherwise match: {problems}" if mixed else problems
-        yield invalid_value(field, _written(name), words)
+        yield invalid_value(field, name, words)
 
 
 def _spec_errors(crd: dict[str, Any], old: dict[str, Any] | None) -> Iterator[SchemaError]:
@@ -126,15 +121,13 @@ def _spec_errors(crd: dict[str, Any], old: dict[str, Any] | None) -> Iterator[Sc
             yield required(f"spec.versions[{position}].schema.openAPIV3Schema")
         has_defaults = has_defaults or _has_default(schema)
     if has_defaults and at(crd, "spec", "preserveUnknownFields") is True:
-        words = "must be false in order to use defaults in the schema"
-        yield invalid_value("spec.preserveUnknownFields", "true", words)
+        yield invalid_value("spec.preserveUnknownFields", True, "must be false in order to use defaults in the schema")
     names = [text(version.get("name")) for version in versions]
     yield from _common_errors(versions, old or {})
     if len(set(names)) != len(names):
-        yield invalid_value("spec.versions", _written(names), "must contain unique version names")
+        yield invalid_value("spec.versions", names, "must contain unique version names")
     if len(storage_versions(crd)) != 1:
-        words = "must have exactly one version marked as storage version"
-        yield invalid_value("spec.versions", _written(names), words)
+        yield invalid_value("spec.versions", names, "must have exactly one version marked as storage version")
     if names and names[0]:
         yield from _label_errors(names[0], "spec.version")
 
@@ -182,18 +175,18 @@ def _warning_errors(version: dict[str, Any], field: str) -> Iterator[SchemaError
     if not isinstance(warning, str):
         return
     if version.get("deprecated") is not True:
-        yield invalid_value(field, _written(warning), "can only be set for deprecated versions")
+        yield invalid_value(field, warning, "can only be set for deprecated versions")
         return
     encoded = warning.encode()
     if len(encoded) > _LONGEST_WARNING:
-        yield invalid_value(field, _written(warning), f"must be <= {_LONGEST_WARNING} characters long")
+        yield invalid_value(field, warning, f"must be <= {_LONGEST_WARNING} characters long")
     if not warning:
-        yield invalid_value(field, '""', "must not be an empty string")
+        yield invalid_value(field, "", "must not be an empty string")
     for position, sign in enumerate(warning):
         if not sign.isprintable():
             place = len(warning[:position].encode())
             words = f"must only contain printable UTF-8 characters; non-printable character found at index {place}"
-            yield invalid_value(field, _written(warning), words)
+            yield invalid_value(field, warning, words)
             break
 
 
@@ -220,11 +213,10 @@ def _stored_version_errors(crd: dict[str, Any]) -> Iterator[SchemaError]:
     known = texts(at(crd, "status", "storedVersions"))
     stored = storage_versions(crd)
     if not stored and not known:
-        yield invalid_value("status.storedVersions", "null", "must have at least one stored version")
+        yield invalid_value("status.storedVersions", None, "must have at least one stored version")
     for name in stored[1:]:
         if name not in known:
-            words = f"must have the storage version {name}"
-            yield invalid_value("status.storedVersions", _written([*known, stored[0]]), words)
+            yield invalid_value("status.storedVersions", [*known, stored[0]], f"must have the storage version {name}")
 
 
 def _change_errors(crd: dict[str, Any], old: dict[str, Any]) -> Iterator[SchemaError]:
@@ -233,13 +225,13 @@ def _change_errors(crd: dict[str, Any], old: dict[str, Any]) -> Iterator[SchemaE
         fixed += [("spec", "scope"), ("spec", "names", "kind")]
     for path in fixed:
         if at(crd, *path) != at(old, *path):
-            yield invalid_value(".".join(path), _written(at(crd, *path)), "field is immutable")
+            yield invalid_value(".".join(path), at(crd, *path), "field is immutable")
     names = [text(at(version, "name")) for version in items(at(crd, "spec", "versions"))]
     for position, stored in enumerate(texts(at(old, "status", "storedVersions"))):
         if stored not in names:
             yield invalid_value(
                 f"status.storedVersions[{position}]",
-                _written(stored),
+                stored,
                 f"missing from spec.versions; {stored} was previously a storage version, and must remain in "
                 f"spec.versions until a storage migration ensures no data remains persisted in {stored} and removes "
                 f"{stored} from status.storedVersions",

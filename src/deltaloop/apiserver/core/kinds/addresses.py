@@ -9,7 +9,6 @@ import ipaddress
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from deltaloop.schemas.checking import shown
 from deltaloop.schemas.field_errors import SchemaError, invalid_value
 
 _NO_ADDRESS: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
@@ -37,7 +36,7 @@ def address_errors(values: Iterable[str], path: str, *, but: str = "") -> Iterat
     for place, value in enumerate(values):
         why = "" if but and value == but else why_no_address(value)
         if why:
-            yield invalid_value(f"{path}[{place}]", shown(value), why)
+            yield invalid_value(f"{path}[{place}]", value, why)
 
 
 def why_no_address(value: str) -> str:
@@ -53,13 +52,13 @@ def why_no_address(value: str) -> str:
 
 def network_errors(value: str, path: str) -> Iterator[SchemaError]:
     if not network_family(value):
-        yield invalid_value(path, shown(value), _NO_NETWORK)
+        yield invalid_value(path, value, _NO_NETWORK)
 
 
 def one_of_each_errors(families: list[int], path: str, listed: object, what: str) -> Iterator[SchemaError]:
     """Yield an error if two items have the same family."""
     if len({*families}) < len(families):
-        yield invalid_value(path, shown(listed), f"may specify no more than one {what} for each IP family")
+        yield invalid_value(path, listed, f"may specify no more than one {what} for each IP family")
 
 
 def address_warnings(address: str, field: str) -> Iterator[str]:

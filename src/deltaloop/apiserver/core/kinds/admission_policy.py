@@ -21,19 +21,18 @@ from deltaloop.apiserver.core.admission_expressions import (
     expression_error,
     variable_type,
 )
-from deltaloop.apiserver.core.kinds.admission_rules import (
+from deltaloop.apiserver.core.kinds.cells import UNSET, format_selector
+from deltaloop.apiserver.core.kinds.field_checks import each
+from deltaloop.apiserver.core.kinds.webhook_configuration import (
     CONDITIONS,
     choice_errors,
     condition_errors,
     reserved_name_errors,
     rule_errors,
 )
-from deltaloop.apiserver.core.kinds.cells import UNSET, format_selector
-from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.metadata.rules import path_segment_errors, qualified_name_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.crds.rules.names import RESERVED
-from deltaloop.schemas.checking import shown
 from deltaloop.schemas.field_errors import (
     SchemaError,
     duplicate,
@@ -168,20 +167,20 @@ def _params_kind_errors(kind: object, path: str) -> Iterator[SchemaError]:
     if not version:
         yield required(where)
     elif version.count("/") > 1:
-        yield invalid_value(where, shown(version), f"unexpected GroupVersion string: {version}")
+        yield invalid_value(where, version, f"unexpected GroupVersion string: {version}")
     else:
         group, _, last = ("", "", "") if version == "/" else version.rpartition("/")
         if group and (problems := subdomain_problems(group)):
-            yield invalid_value(where, shown(group), ",".join(problems))
+            yield invalid_value(where, group, ",".join(problems))
         if not last:
-            yield invalid_value(where, shown(version), "version must be specified")
+            yield invalid_value(where, version, "version must be specified")
         elif problems := label_problems(last):
-            yield invalid_value(where, shown(last), ",".join(problems))
+            yield invalid_value(where, last, ",".join(problems))
     if not name:
         yield required(f"{path}.kind")
     elif problems := label_problems(name.lower()):
         words = f"may have mixed case, but should otherwise match: {','.join(problems)}"
-        yield invalid_value(f"{path}.kind", shown(name), words)
+        yield invalid_value(f"{path}.kind", name, words)
 
 
 def _match_errors(resources: Fields, path: str) -> Iterator[SchemaError]:
@@ -193,7 +192,7 @@ def _match_errors(resources: Fields, path: str) -> Iterator[SchemaError]:
             for place, name in enumerate(texts(rule.get("resourceNames"))):
                 yield from path_segment_errors(name, f"{where}.resourceNames[{place}]")
                 if name in names:
-                    yield duplicate(f"{where}.resourceNames[{place}]", shown(name))
+                    yield duplicate(f"{where}.resourceNames[{place}]", name)
                 names.add(name)
             yield from rule_errors(rule, where)
 
@@ -203,7 +202,7 @@ def _variable_errors(variable: Fields, path: str, compiler: _Compiler, stored: f
     if not name.strip():
         yield required(f"{path}.name", "name is not specified")
     elif not _IDENTIFIER.fullmatch(name) or name in RESERVED:
-        yield invalid_value(f"{path}.name", shown(name), "must be a valid CEL identifier")
+        yield invalid_value(f"{path}.name", name, "must be a valid CEL identifier")
     if not source.strip():
         yield required(f"{path}.expression", "expression is not specified")
     elif fault := compiler.declare(name, source, is_stored=source in stored):
@@ -220,16 +219,16 @@ def _validation_errors(
     elif isinstance(fault := compiler.compile(source, cel.BOOL, is_stored=source in stored), str):
         yield expression_error(f"{path}.expression", source, fault)
     if by_expression and not by_expression.strip():
-        yield invalid_value(f"{path}.messageExpression", shown(by_expression), _NOT_EMPTY)
+        yield invalid_value(f"{path}.messageExpression", by_expression, _NOT_EMPTY)
     elif by_expression:
         is_stored = by_expression in stored_messages
         found = compiler.compile(by_expression, cel.STRING, is_stored=is_stored, has_authorizer=False)
         if isinstance(found, str):
             yield expression_error(f"{path}.messageExpression", by_expression, found)
     if message and not message.strip():
-        yield invalid_value(f"{path}.message", shown(message), _NOT_EMPTY)
+        yield invalid_value(f"{path}.message", message, _NOT_EMPTY)
     elif _LINE_BREAKS.search(message.strip()):
-        yield invalid_value(f"{path}.message", shown(message), "must not contain line breaks")
+        yield invalid_value(f"{path}.message", message, "must not contain line breaks")
     if reason is not None and reason not in _REASONS:
         yield not_supported(f"{path}.reason", text(reason), _REASONS)
 
@@ -243,7 +242,7 @@ def _annotations_errors(
     if len(annotations) > _MOST_ANNOTATIONS:
         value = [{"Key": item.get("key"), "ValueExpression": item.get("valueExpression")} for item in annotations]
         words = f"must not have more than {_MOST_ANNOTATIONS} auditAnnotations"
-        yield invalid_value("spec.auditAnnotations", shown(value), words)
+        yield invalid_value("spec.auditAnnotations", value, words)
     for place, annotation in enumerate(annotations):
         path = f"spec.auditAnnotations[{place}]"
         key, source = text(annotation.get("key")), text(annotation.get("valueExpression"))
@@ -257,7 +256,7 @@ def _annotations_errors(
             if isinstance(found, str):
                 yield expression_error(f"{path}.valueExpression", source, found)
         if key in keys:
-            yield duplicate(f"{path}.key", shown(key))
+            yield duplicate(f"{path}.key", key)
         keys.add(key)
 
 
@@ -310,7 +309,7 @@ def _mutation_errors(mutation: Fields, path: str, compiler: _Compiler, stored: f
     for other, _ in MUTATIONS.values():
         if other != field and mutation.get(other) is not None:
             words = f"must not be specified when patchType is {patch_type}"
-            yield invalid_value(f"{path}.{other}", shown(f"{{{other}}}"), words)
+            yield invalid_value(f"{path}.{other}", f"{{{other}}}", words)
 
 
 def _operation_errors(resources: object, path: str) -> Iterator[SchemaError]:
@@ -341,7 +340,7 @@ def _binding_errors(binding: Fields) -> Iterator[SchemaError]:
     name = text(spec.get("policyName"))
     if name:
         for problem in subdomain_problems(name):
-            yield invalid_value("spec.policyName", shown(name), problem)
+            yield invalid_value("spec.policyName", name, problem)
     if is_mapping(spec.get("paramRef")):
         yield from _reference_errors(mapping(spec.get("paramRef")), "spec.paramRef")
     if is_mapping(spec.get("matchResources")):
@@ -371,9 +370,9 @@ def _actions_errors(binding: Fields) -> Iterator[SchemaError]:
         if action not in _ACTIONS:
             yield not_supported(f"{path}[{place}]", action, _ACTIONS)
         if action in actions[:place]:
-            yield duplicate(f"{path}[{place}]", shown(action))
+            yield duplicate(f"{path}[{place}]", action)
     if {"Deny", "Warn"} <= set(actions):
-        yield invalid_value(path, shown(actions), _NOT_BOTH)
+        yield invalid_value(path, actions, _NOT_BOTH)
 
 
 def _parameter_kind(policy: Fields) -> str:

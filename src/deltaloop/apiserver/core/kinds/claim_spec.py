@@ -10,7 +10,7 @@ from typing import Final
 
 from deltaloop.api.json_values import at, is_mapping, mapping, text, texts
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain_errors
-from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, required
 from deltaloop.schemas.quantity import amount
 
@@ -44,7 +44,7 @@ def claimed_storage_errors(place: Place) -> Iterator[SchemaError]:
     if storage is None:
         yield required(path)
     elif amount(storage) <= 0:
-        yield invalid_value(path, shown(storage), "must be greater than zero")
+        yield invalid_value(path, storage, "must be greater than zero")
 
 
 def claim_source_errors(place: Place) -> Iterator[SchemaError]:
@@ -64,10 +64,9 @@ def claim_source_errors(place: Place) -> Iterator[SchemaError]:
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if is_mapping(source) and is_mapping(reference):
         if reference.get("namespace"):
-            text_ = "may not be specified when dataSourceRef.namespace is specified"
-            yield invalid_value(place.path, '""', text_)
+            yield invalid_value(place.path, "", "may not be specified when dataSourceRef.namespace is specified")
         elif any(source.get(name) != reference.get(name) for name in ("apiGroup", "kind", "name")):
-            yield invalid_value(place.path, '""', "must match dataSourceRef")
+            yield invalid_value(place.path, "", "must match dataSourceRef")
 
 
 def _source_errors(source: Mapping[str, object], path: str) -> Iterator[SchemaError]:
@@ -77,7 +76,7 @@ def _source_errors(source: Mapping[str, object], path: str) -> Iterator[SchemaEr
     group = text(source.get("apiGroup"))
     if not group and source.get("kind") != "PersistentVolumeClaim":
         text_ = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
-        yield invalid_value(path, shown(source.get("kind")), text_)
+        yield invalid_value(path, source.get("kind"), text_)
     elif group:
         yield from subdomain_errors(group, f"{path}.apiGroup")
     if source.get("namespace"):

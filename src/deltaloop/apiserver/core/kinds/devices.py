@@ -19,13 +19,14 @@ from deltaloop.apiserver.core.kinds.text_forms import driver_name_errors
 from deltaloop.apiserver.core.metadata.rules import annotation_errors, label_errors, label_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.crds.cel_environments import NEW
-from deltaloop.schemas.checking import Check, Place, shown
+from deltaloop.schemas.checking import Check, Place
 from deltaloop.schemas.field_errors import (
     SchemaError,
     duplicate,
     forbidden_field,
     invalid_value,
     required,
+    shown,
     too_long,
     too_many,
 )
@@ -64,21 +65,21 @@ def _request_errors(place: Place) -> Iterator[SchemaError]:
     if not any(found):
         yield required(place.path, "exactly one of `exactly` or `firstAvailable` is required")
     elif all(found):
-        yield invalid_value(place.path, "null", "exactly one of `exactly` or `firstAvailable` is required")
+        yield invalid_value(place.path, None, "exactly one of `exactly` or `firstAvailable` is required")
 
 
 def _mode_errors(place: Place) -> Iterator[SchemaError]:
     mode, count = place.fields.get("allocationMode"), integer(place.fields.get("count"))
     if mode == "All" and count:
-        yield invalid_value(place.below("count"), str(count), "must not be specified when allocationMode is 'All'")
+        yield invalid_value(place.below("count"), count, "must not be specified when allocationMode is 'All'")
     elif mode == "ExactCount" and count <= 0:
-        yield invalid_value(place.below("count"), str(count), "must be greater than zero")
+        yield invalid_value(place.below("count"), count, "must be greater than zero")
 
 
 def _toleration_errors(place: Place) -> Iterator[SchemaError]:
     operator, value = place.fields.get("operator"), text(place.fields.get("value"))
     if operator == "Exists" and value:
-        yield invalid_value(place.below("value"), shown(value), "must be empty for operator `Exists`")
+        yield invalid_value(place.below("value"), value, "must be empty for operator `Exists`")
 
 
 def _claim_errors(place: Place) -> Iterator[SchemaError]:
@@ -86,11 +87,11 @@ def _claim_errors(place: Place) -> Iterator[SchemaError]:
     for number, request in enumerate(map(mapping, items(place.fields.get("requests")))):
         name, where = text(request.get("name")), f"{place.below('requests')}[{number}]"
         if name in known:
-            yield duplicate(where, shown(request))
+            yield duplicate(where, request)
         subs = [text(at(sub, "name")) for sub in items(request.get("firstAvailable"))]
         for index, sub in enumerate(subs):
             if sub in subs[:index]:
-                yield duplicate(f"{where}.firstAvailable[{index}]", shown(sub))
+                yield duplicate(f"{where}.firstAvailable[{index}]", sub)
         known[name] = {*subs}
     for group in ("constraints", "config"):
         for number, part in enumerate(items(place.fields.get(group))):
@@ -102,14 +103,14 @@ def _reference_errors(names: tuple[str, ...], path: str, known: Mapping[str, set
     for number, name in enumerate(names):
         where, (request, *subs) = f"{path}[{number}]", name.split("/")
         if len(subs) > 1:
-            yield invalid_value(where, shown(name), text_)
+            yield invalid_value(where, name, text_)
             continue
         for part in (request, *subs):
             yield from label_name_errors(part, where)
         if request not in known or any(sub not in known[request] for sub in subs):
-            yield invalid_value(where, shown(name), text_)
+            yield invalid_value(where, name, text_)
         if name in names[:number]:
-            yield duplicate(where, shown(name))
+            yield duplicate(where, name)
 
 
 def _constraint_errors(place: Place) -> Iterator[SchemaError]:
@@ -125,24 +126,22 @@ def _attribute_name_errors(name: str, field: str, *, qualified: bool = False) ->
     domain, slash, last = name.rpartition("/")
     if name.count("/") < 2:
         if slash and not domain:
-            yield invalid_value(field, '""', "the domain must not be empty")
+            yield invalid_value(field, "", "the domain must not be empty")
         elif slash:
             yield from (subdomain_errors if qualified else driver_name_errors)(domain, field)
         if slash and not last:
-            yield invalid_value(field, '""', "the name must not be empty")
+            yield invalid_value(field, "", "the name must not be empty")
         else:
             yield from _identifier_errors(last, field)
     if qualified and not slash:
-        text_ = "a fully qualified name must be a domain and a name separated by a slash"
-        yield invalid_value(field, shown(name), text_)
+        yield invalid_value(field, name, "a fully qualified name must be a domain and a name separated by a slash")
 
 
 def _identifier_errors(name: str, field: str) -> Iterator[SchemaError]:
     if len(name) > _LONGEST_IDENTIFIER:
         yield too_long(field, _LONGEST_IDENTIFIER)
     if not _IDENTIFIER.fullmatch(name):
-        text_ = "a valid C identifier must start with alphabetic character or '_'"
-        yield invalid_value(field, shown(name), text_)
+        yield invalid_value(field, name, "a valid C identifier must start with alphabetic character or '_'")
 
 
 def _opaque_errors(place: Place) -> Iterator[SchemaError]:
@@ -157,7 +156,7 @@ def _parameters_errors(place: Place) -> Iterator[SchemaError]:
     elif len(shown(value)) > _LONGEST_EXPRESSION:
         yield too_long(path, _LONGEST_EXPRESSION)
     elif not is_mapping(value):
-        yield invalid_value(path, '"<value omitted>"', "must be a valid JSON object")
+        yield invalid_value(path, "<value omitted>", "must be a valid JSON object")
 
 
 def _pool_name_errors(place: Place) -> Iterator[SchemaError]:
@@ -172,7 +171,7 @@ def _pool_name_errors(place: Place) -> Iterator[SchemaError]:
 
 def _taint_errors(place: Place) -> Iterator[SchemaError]:
     key, path = text(place.fields.get("key")), place.below("key")
-    yield from (invalid_value(path, shown(key), problem) for problem in label_key_problems(key))
+    yield from (invalid_value(path, key, problem) for problem in label_key_problems(key))
 
 
 def _slice_errors(place: Place) -> Iterator[SchemaError]:
@@ -181,18 +180,18 @@ def _slice_errors(place: Place) -> Iterator[SchemaError]:
     chosen = [name for name in _NODE_CHOICES if spec.get(name) not in (None, "", False)]
     for name in ("allNodes", "perDeviceNodeSelection", "nodeName"):
         if spec.get(name) in ("", False):
-            yield invalid_value(place.below(name), shown(spec[name]), "must be either unset or set")
+            yield invalid_value(place.below(name), spec[name], "must be either unset or set")
     terms = at(spec, "nodeSelector", "nodeSelectorTerms")
     if is_mapping(spec.get("nodeSelector")) and len(items(terms)) != 1:
         path = place.below("nodeSelector.nodeSelectorTerms")
-        yield invalid_value(path, shown(terms), "must have exactly one node selector term")
+        yield invalid_value(path, terms, "must have exactly one node selector term")
     text_ = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
     if not chosen:
         yield required(place.path, text_)
     elif len(chosen) > 1:
-        yield invalid_value(place.path, shown(chosen), text_)
+        yield invalid_value(place.path, chosen, text_)
     if spec.get("sharedCounters") is not None and spec.get("devices") is not None:
-        yield invalid_value(place.path, '""', "only one of `sharedCounters` or `devices` is allowed")
+        yield invalid_value(place.path, "", "only one of `sharedCounters` or `devices` is allowed")
     devices = [mapping(device) for device in items(spec.get("devices"))]
     special = any(device.get("taints") or device.get("consumesCounters") for device in devices)
     most = _MOST_TAINTED_DEVICES if special else _MOST_DEVICES
@@ -203,14 +202,14 @@ def _slice_errors(place: Place) -> Iterator[SchemaError]:
         names = [text(each.get("name")) for each in named]
         for number, name in enumerate(names):
             if name in names[:number]:
-                yield duplicate(f"{place.below(group)}[{number}]", shown(name))
+                yield duplicate(f"{place.below(group)}[{number}]", name)
 
 
 def _device_errors(place: Place) -> Iterator[SchemaError]:
     device, path = place.fields, place.below("attributes")
     attributes, capacity = mapping(device.get("attributes")), mapping(device.get("capacity"))
     if len(attributes) + len(capacity) > _MOST_ATTRIBUTES:
-        yield invalid_value(place.path, str(len(attributes) + len(capacity)), "must not have so many attributes")
+        yield invalid_value(place.path, len(attributes) + len(capacity), "must not have so many attributes")
     for name, attribute in attributes.items():
         yield from _attribute_name_errors(name, path)
         yield from _attribute_errors(mapping(attribute), f"{path}[{name}]")
@@ -234,7 +233,7 @@ def _node_choice_errors(place: Place) -> Iterator[SchemaError]:
             yield required(place.path, "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required")
     elif any(device.get(name) is not None for name in _NODE_CHOICES[:3]):
         text_ = "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true"
-        yield invalid_value(place.path, "null", text_)
+        yield invalid_value(place.path, None, text_)
 
 
 def _binding_errors(place: Place) -> Iterator[SchemaError]:
@@ -244,26 +243,26 @@ def _binding_errors(place: Place) -> Iterator[SchemaError]:
         path = place.below(name)
         for number, condition in enumerate(conditions):
             where = f"{path}[{number}]"
-            yield from (invalid_value(where, shown(condition), each) for each in label_key_problems(condition))
+            yield from (invalid_value(where, condition, each) for each in label_key_problems(condition))
             if condition in conditions[:number]:
-                yield duplicate(where, shown(condition))
+                yield duplicate(where, condition)
             if name == groups[1] and condition in binding:
-                yield invalid_value(where, shown(condition), "must not overlap with bindingConditions")
+                yield invalid_value(where, condition, "must not overlap with bindingConditions")
     if bool(binding) is not bool(failing):
-        yield invalid_value(place.below(groups[1] if binding else groups[0]), "null", "both are required, or neither")
+        yield invalid_value(place.below(groups[1] if binding else groups[0]), None, "both are required, or neither")
 
 
 def _attribute_errors(attribute: Mapping[str, object], path: str) -> Iterator[SchemaError]:
     given = [name for name in _VALUES if attribute.get(name) is not None]
     if len(given) != 1:
         listed = ", ".join(f"`{name}`" for name in _VALUES)
-        yield invalid_value(path, shown(given), f"must specify exactly one of: {listed}")
+        yield invalid_value(path, given, f"must specify exactly one of: {listed}")
     for name in given:
         for value in items(attribute[name]) or [attribute[name]]:
             if name.startswith(("string", "version")) and len(text(value)) > _LONGEST_VALUE:
                 yield too_long(f"{path}.{name}", _LONGEST_VALUE)
             if name.startswith("version") and not _VERSION.fullmatch(text(value)):
-                yield invalid_value(f"{path}.{name}", shown(value), "must be compatible with semver.org spec 2.0.0")
+                yield invalid_value(f"{path}.{name}", value, "must be compatible with semver.org spec 2.0.0")
 
 
 def _metadata_errors(place: Place) -> Iterator[SchemaError]:
@@ -279,9 +278,9 @@ def _extended_name_errors(place: Place) -> Iterator[SchemaError]:
     domain, slash, name = place.text.partition("/")
     if not slash or not name or "/" in name or any(subdomain_errors(domain, "")) or any(label_key_problems(place.text)):
         text_ = "a name must be a domain-prefixed path, such as 'example.com/my-prop'"
-        yield invalid_value(place.path, shown(place.value), text_)
+        yield invalid_value(place.path, place.value, text_)
     elif "kubernetes.io" in domain or domain.startswith("requests."):
-        yield invalid_value(place.path, shown(place.value), "must be a valid extended resource name")
+        yield invalid_value(place.path, place.value, "must be a valid extended resource name")
 
 
 def finish_claim(claim: dict[str, object], store: Stored, _given: Given) -> Iterator[SchemaError]:

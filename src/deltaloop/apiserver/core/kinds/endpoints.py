@@ -16,7 +16,7 @@ from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.kinds.text_forms import endpoint_address_problems
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import SchemaError, duplicate, invalid_value, required
 
 _CONTROLLER: Final = "endpoint-controller"
@@ -101,12 +101,12 @@ def _slice_address_errors(place: Place) -> Iterator[SchemaError]:
         if kind in _FAMILIES:
             why = why_no_address(address)
             if why:
-                yield invalid_value(where, shown(address), why)
+                yield invalid_value(where, address, why)
                 continue
             if address_family(address) != _FAMILIES[kind]:
-                yield invalid_value(place.path, shown(address), f"must be an {kind} address")
+                yield invalid_value(place.path, address, f"must be an {kind} address")
             elif kind == "IPv6" and str(ipaddress.ip_address(address)) != address:
-                yield invalid_value(where, shown(address), "must be in canonical form")
+                yield invalid_value(where, address, "must be in canonical form")
                 continue
             yield from _reached_errors(address, where, place.whole)
         elif kind == "FQDN":
@@ -122,7 +122,7 @@ def _reached_errors(address: str, field: str, whole: object) -> Iterator[SchemaE
     named = at(whole, "metadata", "namespace"), at(whole, "metadata", "name")
     if named != ("default", "kubernetes"):
         for problem in endpoint_address_problems(address):
-            yield invalid_value(field, shown(address), problem)
+            yield invalid_value(field, address, problem)
 
 
 def _domain_errors(name: str, field: str) -> Iterator[SchemaError]:
@@ -133,17 +133,17 @@ def _domain_errors(name: str, field: str) -> Iterator[SchemaError]:
     wrong = [*subdomain_errors(name, field)]
     yield from wrong
     if not wrong and len(name.split(".")) < 2:
-        yield invalid_value(field, shown(name), "should be a domain with at least two segments separated by dots")
+        yield invalid_value(field, name, "should be a domain with at least two segments separated by dots")
     for label in name.split("."):
         if not wrong and len(label) > 63:
-            yield invalid_value(field, shown(label), "must be no more than 63 bytes")
+            yield invalid_value(field, label, "must be no more than 63 bytes")
 
 
 def _unique_names(place: Place) -> Iterator[SchemaError]:
     names = [text(at(item, "name")) for item in items(place.value)]
     for number, name in enumerate(names):
         if name in names[:number]:
-            yield duplicate(f"{place.path}[{number}].name", shown(name))
+            yield duplicate(f"{place.path}[{number}].name", name)
 
 
 STRATEGY: Final = Strategy(

@@ -13,7 +13,7 @@ from deltaloop.api.json_values import at, integer, is_mapping, mapping, text
 from deltaloop.apiserver.core.kinds.cells import age
 from deltaloop.apiserver.core.metadata.rules import qualified_name_errors
 from deltaloop.apiserver.core.strategy import Conversion, Strategy
-from deltaloop.schemas.checking import IMMUTABLE, shown
+from deltaloop.schemas.checking import IMMUTABLE
 from deltaloop.schemas.field_errors import SchemaError, invalid_value, required
 
 # Maximum lengths in events with an ``eventTime``: field, name in messages, bytes.
@@ -98,17 +98,17 @@ def _new_errors_of_events(event: Mapping[str, object]) -> Iterator[SchemaError]:
     yield from _series_errors(event)
     kind = text(event.get("type"))
     if kind not in ("Normal", "Warning"):
-        yield invalid_value("type", '""', "has invalid value: " + kind)
+        yield invalid_value("type", "", "has invalid value: " + kind)
     for field, told in _DEPRECATED:
         if event.get(field):
-            yield invalid_value(told, '""', "needs to be unset")
+            yield invalid_value(told, "", "needs to be unset")
 
 
 def _series_errors(event: Mapping[str, object]) -> Iterator[SchemaError]:
     series = event.get("series")
     if is_mapping(series):
         if integer(series.get("count")) < 2:
-            yield invalid_value("series.count", '""', "should be at least 2")
+            yield invalid_value("series.count", "", "should be at least 2")
         if series.get("lastObservedTime") is None:
             yield required("series.lastObservedTime")
 
@@ -118,17 +118,17 @@ def _common_errors(event: Mapping[str, object], about: Mapping[str, object], con
     if event.get("eventTime") is None:
         # Events about cluster-scoped objects belong to the namespace ``default``.
         if place != namespace and not (not place and namespace == "default"):
-            yield invalid_value("involvedObject.namespace", shown(place), "does not match event.namespace")
+            yield invalid_value("involvedObject.namespace", place, "does not match event.namespace")
         return
     if not place and namespace not in ("default", "kube-system"):
-        yield invalid_value("involvedObject.namespace", shown(place), "does not match event.namespace")
+        yield invalid_value("involvedObject.namespace", place, "does not match event.namespace")
     if not event.get(controller):
         yield required(controller)
     yield from qualified_name_errors(text(event.get(controller)), controller)
     yield from (required(field) for field in _NEEDED if not event.get(field))
     for field, told, longest in _LENGTHS:
         if len(text(event.get(field)).encode()) > longest:
-            yield invalid_value(told, '""', f"can have at most {longest} characters")
+            yield invalid_value(told, "", f"can have at most {longest} characters")
 
 
 def _update_errors(_before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
@@ -136,7 +136,7 @@ def _update_errors(_before: Mapping[str, object], after: Mapping[str, object]) -
     place = text(at(after, "involvedObject", "namespace") or at(after, "regarding", "namespace"))
     has_time = after.get("eventTime") is not None
     if place != namespace and not (not place and namespace == "default") and not (has_time and place):
-        yield invalid_value("involvedObject.namespace", shown(place), "does not match event.namespace")
+        yield invalid_value("involvedObject.namespace", place, "does not match event.namespace")
 
 
 def _update_errors_of_events(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
@@ -145,7 +145,7 @@ def _update_errors_of_events(before: Mapping[str, object], after: Mapping[str, o
     yield from _series_errors(after)
     for field, told in _KEPT:
         if (before.get(field) or None) != (after.get(field) or None):
-            yield invalid_value(told, shown(after.get(field)), IMMUTABLE)
+            yield invalid_value(told, after.get(field), IMMUTABLE)
 
 
 def _cells(event: Mapping[str, object], now: float) -> dict[str, object]:

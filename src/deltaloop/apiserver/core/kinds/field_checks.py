@@ -23,8 +23,8 @@ from deltaloop.apiserver.core.metadata.rules import (
     label_value_problems,
     subdomain_errors,
 )
-from deltaloop.schemas.checking import IMMUTABLE, Check, Place, shown
-from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.checking import IMMUTABLE, Check, Place
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required, shown
 
 
 def agree_on_first(part: dict[str, object], one: str, several: str, *, key: str = "") -> None:
@@ -60,7 +60,7 @@ def each(holder: object, name: str, path: str = "") -> Iterator[tuple[str, dict[
 def immutable(before: object, after: object, *names: str, path: str = "") -> Iterator[SchemaError]:
     for name in names:
         if at(before, name) != at(after, name):
-            yield invalid_value(f"{path}.{name}" if path else name, shown(at(after, name)), IMMUTABLE)
+            yield invalid_value(f"{path}.{name}" if path else name, at(after, name), IMMUTABLE)
 
 
 def one_of(value: object, field: str, known: Iterable[str]) -> Iterator[SchemaError]:
@@ -73,7 +73,7 @@ def one_of(value: object, field: str, known: Iterable[str]) -> Iterator[SchemaEr
 def port_errors(value: object, field: str) -> Iterator[SchemaError]:
     number = integer(value)
     if not 0 < number <= _LAST_PORT:
-        yield invalid_value(field, str(number), f"must be between 1 and {_LAST_PORT}, inclusive")
+        yield invalid_value(field, number, f"must be between 1 and {_LAST_PORT}, inclusive")
 
 
 def port_name_errors(value: object, field: str) -> Iterator[SchemaError]:
@@ -88,7 +88,7 @@ def port_name_errors(value: object, field: str) -> Iterator[SchemaError]:
         ("--" in name, "must not contain consecutive hyphens"),
         (name.startswith("-") or name.endswith("-"), "must not begin or end with a hyphen"),
     )
-    yield from (invalid_value(field, shown(name), problem) for found, problem in problems if found)
+    yield from (invalid_value(field, name, problem) for found, problem in problems if found)
 
 
 def port_or_name_errors(value: object, field: str) -> Iterator[SchemaError]:
@@ -102,9 +102,9 @@ def share_errors(value: object, field: str) -> Iterator[SchemaError]:
             "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex "
             f"used for validation is '{_PERCENT.pattern}')"
         )
-        yield invalid_value(field, shown(value), text_)
+        yield invalid_value(field, value, text_)
     elif isinstance(value, int) and value < 0:
-        yield invalid_value(field, str(value), NOT_NEGATIVE)
+        yield invalid_value(field, value, NOT_NEGATIVE)
 
 
 def is_none(share: object) -> bool:
@@ -116,7 +116,7 @@ def is_none(share: object) -> bool:
 def most_percent_errors(value: object, field: str) -> Iterator[SchemaError]:
     """Yield an error for a percentage above 100."""
     if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:9].rstrip("%")) > _EVERYTHING:
-        yield invalid_value(field, shown(value), "must not be greater than 100%")
+        yield invalid_value(field, value, "must not be greater than 100%")
 
 
 def shown_selector(selector: object) -> str:
@@ -145,27 +145,27 @@ def _expression_errors(expressions: object, field: str) -> Iterator[SchemaError]
         operator, values = text(at(expression, "operator")), items(at(expression, "values"))
         path = f"{field}[{place}]"
         if operator not in _OPERATORS:
-            yield invalid_value(f"{path}.operator", shown(operator), "not a valid selector operator")
+            yield invalid_value(f"{path}.operator", operator, "not a valid selector operator")
         elif operator in ("In", "NotIn") and not values:
             yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
         elif operator in ("Exists", "DoesNotExist") and values:
             text_ = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
             yield forbidden_field(f"{path}.values", text_)
         key = text(at(expression, "key"))
-        yield from (invalid_value(f"{path}.key", shown(key), problem) for problem in label_key_problems(key))
+        yield from (invalid_value(f"{path}.key", key, problem) for problem in label_key_problems(key))
         for number, value in enumerate(texts(values)):
             for problem in label_value_problems(value):
-                yield invalid_value(f"{path}.values[{number}]", shown(value), problem)
+                yield invalid_value(f"{path}.values[{number}]", value, problem)
 
 
 def _untrimmed_errors(place: Place) -> Iterator[SchemaError]:
     """Yield an error for whitespace around the image of a pod. Templates can contain it."""
     if at(place.whole, "kind") == "Pod" and place.text != place.text.strip():
-        yield invalid_value(place.path, shown(place.value), "must not have leading or trailing whitespace")
+        yield invalid_value(place.path, place.value, "must not have leading or trailing whitespace")
 
 
 def _short_name_errors(value: str, field: str) -> Iterator[SchemaError]:
-    yield from (invalid_value(field, shown(value), problem) for problem in label_name_problems(value))
+    yield from (invalid_value(field, value, problem) for problem in label_name_problems(value))
 
 
 def _of_text(check: Callable[[str, str], Iterable[SchemaError]]) -> Check:

@@ -13,7 +13,7 @@ from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, t
 from deltaloop.apiserver.core.kinds.field_checks import one_of
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.checking import Place, shown
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required
 
 _ALL: Final = "*"
@@ -57,7 +57,7 @@ def _verb_errors(place: Place) -> Iterator[SchemaError]:
 
 def _alone_errors(values: tuple[str, ...], path: str) -> Iterator[SchemaError]:
     if _ALL in values and len(values) > 1:
-        yield invalid_value(path, shown(list(values)), "if '*' is present, must not specify other values")
+        yield invalid_value(path, list(values), "if '*' is present, must not specify other values")
 
 
 def _resource_rule_errors(place: Place) -> Iterator[SchemaError]:
@@ -85,7 +85,7 @@ def _url_rule_errors(place: Place) -> Iterator[SchemaError]:
     else:
         for number, url in enumerate(urls):
             if url != "/" and not _is_path(url):
-                yield invalid_value(f"{path}[{number}]", shown(url), "must be a path, with a wildcard at its end only")
+                yield invalid_value(f"{path}[{number}]", url, "must be a path, with a wildcard at its end only")
 
 
 def _is_path(url: str) -> bool:
@@ -104,7 +104,7 @@ def _schema_errors(place: Place) -> Iterator[SchemaError]:
     schema = place.fields
     if integer(schema.get("matchingPrecedence")) == 1 and at(place.whole, "metadata", "name") != _EXEMPT:
         text_ = "only the schema named 'exempt' may have matchingPrecedence 1"
-        yield invalid_value(place.below("matchingPrecedence"), "1", text_)
+        yield invalid_value(place.below("matchingPrecedence"), 1, text_)
     name, path = text(at(schema, "priorityLevelConfiguration", "name")), place.below("priorityLevelConfiguration.name")
     yield from subdomain_errors(name, path) if name else (required(path, "must reference a priority level"),)
 
@@ -112,8 +112,7 @@ def _schema_errors(place: Place) -> Iterator[SchemaError]:
 def _level_errors(place: Place) -> Iterator[SchemaError]:
     level, kind = place.fields, text(place.fields.get("type"))
     if (at(place.whole, "metadata", "name") == _EXEMPT) is not (kind == "Exempt"):
-        text_ = "must be 'Exempt' if and only if `name` is 'exempt'"
-        yield invalid_value(place.below("type"), shown(kind), text_)
+        yield invalid_value(place.below("type"), kind, "must be 'Exempt' if and only if `name` is 'exempt'")
     if kind == "Exempt":
         if level.get("limited") is not None:
             yield forbidden_field(place.below("limited"), "must be nil if the type is not Limited")
@@ -144,15 +143,15 @@ def _response_errors(place: Place) -> Iterator[SchemaError]:
 def _queuing_errors(queuing: dict[str, object], path: str) -> Iterator[SchemaError]:
     length, queues, hand = (integer(queuing.get(name)) for name in ("queueLengthLimit", "queues", "handSize"))
     if length <= 0:
-        yield invalid_value(f"{path}.queueLengthLimit", str(length), "must be positive")
+        yield invalid_value(f"{path}.queueLengthLimit", length, "must be positive")
     if not 0 < queues <= _MOST_QUEUES:
-        yield invalid_value(f"{path}.queues", str(queues), f"must be positive and at most {_MOST_QUEUES}")
+        yield invalid_value(f"{path}.queues", queues, f"must be positive and at most {_MOST_QUEUES}")
     if hand <= 0:
-        yield invalid_value(f"{path}.handSize", str(hand), "must be positive")
+        yield invalid_value(f"{path}.handSize", hand, "must be positive")
     elif hand > queues:
-        yield invalid_value(f"{path}.handSize", str(hand), f"should not be greater than queues ({queues})")
+        yield invalid_value(f"{path}.handSize", hand, f"should not be greater than queues ({queues})")
     elif _bits(queues, hand) > _MOST_BITS:
-        yield invalid_value(f"{path}.handSize", str(hand), f"required entropy bits should not be over {_MOST_BITS}")
+        yield invalid_value(f"{path}.handSize", hand, f"required entropy bits should not be over {_MOST_BITS}")
 
 
 def _bits(queues: int, hand: int) -> float:

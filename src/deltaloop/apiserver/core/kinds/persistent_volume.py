@@ -15,12 +15,12 @@ from deltaloop.api.json_values import at, is_mapping, items, mapping, text, text
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds import claim_spec
 from deltaloop.apiserver.core.kinds.cells import access_modes
+from deltaloop.apiserver.core.kinds.cluster import node_term_warnings
 from deltaloop.apiserver.core.kinds.field_checks import each
-from deltaloop.apiserver.core.kinds.node_labels import node_term_warnings
 from deltaloop.apiserver.core.kinds.pod_warnings import volume_source_warnings
 from deltaloop.apiserver.core.strategy import Cell, Given, Protection, Stored, Strategy
-from deltaloop.schemas.checking import IMMUTABLE, Place, shown
-from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, required
+from deltaloop.schemas.checking import IMMUTABLE, Place
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, required, shown
 from deltaloop.schemas.quantity import amount
 
 _SOURCES: Final = (
@@ -53,7 +53,7 @@ def _capacity_errors(place: Place) -> Iterator[SchemaError]:
         yield SchemaError(path, "FieldValueNotSupported", text_)
     for name, value in capacity.items():
         if amount(value) <= 0:
-            yield invalid_value(f"{path}[{name}]", shown(value), "must be greater than zero")
+            yield invalid_value(f"{path}[{name}]", value, "must be greater than zero")
 
 
 def _inline_errors(place: Place) -> Iterator[SchemaError]:
@@ -95,10 +95,10 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
     if sources[0] != sources[1]:
         yield forbidden_field("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation")
     if old.get("volumeMode") != new.get("volumeMode"):
-        yield invalid_value("volumeMode", shown(new.get("volumeMode")), IMMUTABLE)
+        yield invalid_value("volumeMode", new.get("volumeMode"), IMMUTABLE)
     affinity = old.get("nodeAffinity")
     if affinity is not None and affinity != new.get("nodeAffinity"):
-        yield invalid_value("nodeAffinity", shown(new.get("nodeAffinity")), IMMUTABLE)
+        yield invalid_value("nodeAffinity", new.get("nodeAffinity"), IMMUTABLE)
     if old.get("volumeAttributesClassName") is not None and new.get("volumeAttributesClassName") is None:
         yield forbidden_field("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden")
 

@@ -29,8 +29,8 @@ from deltaloop.apiserver.core.kinds.field_checks import shown_selector
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.strategy import Asked, Given, Stored, Strategy, Writes
 from deltaloop.apiserver.core.write_options import check_dry_run, parse_delete_options
-from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.field_errors import SchemaError, invalid_value
+from deltaloop.schemas.checking import Place
+from deltaloop.schemas.field_errors import SchemaError, invalid_text, shown
 
 _PDBS: Final = kinds.POD_DISRUPTION_BUDGET.group_resource
 _ALLOWED: Final = "DisruptionAllowed"
@@ -159,7 +159,7 @@ def _either_errors(place: Place) -> Iterator[SchemaError]:
             f'"MaxUnavailable":{shown(spec["maxUnavailable"])},'
             f'"UnhealthyPodEvictionPolicy":{shown(spec.get("unhealthyPodEvictionPolicy"))}}}'
         )
-        yield invalid_value(place.path, in_go, "minAvailable and maxUnavailable cannot be both set")
+        yield invalid_text(place.path, in_go, "minAvailable and maxUnavailable cannot be both set")
 
 
 STRATEGY: Final = Strategy(

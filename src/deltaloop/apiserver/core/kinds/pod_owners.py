@@ -11,8 +11,8 @@ from deltaloop.api.json_values import at, integer, mapping, string_map, text
 from deltaloop.apiserver.core.kinds.field_checks import immutable, selector_errors, shown_selector
 from deltaloop.apiserver.core.kinds.pod_warnings import pod_warnings
 from deltaloop.apiserver.core.metadata.label_match import selects
-from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required
+from deltaloop.schemas.checking import Check, Place
+from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required, shown
 
 
 def selector_check(kind: str, words: str = "") -> Check:
@@ -25,7 +25,7 @@ def selector_check(kind: str, words: str = "") -> Check:
         selector, path = place.fields.get("selector"), place.below("selector")
         wrong = any(selector_errors(selector, path))
         if selector == {}:
-            yield invalid_value(path, "{}", f"empty selector is invalid for {kind}")
+            yield invalid_value(path, {}, f"empty selector is invalid for {kind}")
         elif selector is None and kind != "daemonset":
             yield required(path)
         elif wrong and kind != "daemonset":
@@ -40,7 +40,7 @@ def selected_errors(place: Place, selector: object) -> Iterator[SchemaError]:
     labels = at(place.fields, "template", "metadata", "labels")
     if selector is None or not selects(mapping(selector), string_map(labels)):
         text_ = "`selector` does not match template `labels`"
-        yield invalid_value(place.below("template.metadata.labels"), shown(labels), text_)
+        yield invalid_value(place.below("template.metadata.labels"), labels, text_)
 
 
 def template_check(owner: str) -> Check:

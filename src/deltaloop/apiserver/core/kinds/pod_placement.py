@@ -17,7 +17,7 @@ from deltaloop.apiserver.core.metadata.rules import (
     label_value_problems,
     subdomain_errors,
 )
-from deltaloop.schemas.checking import Check, Place, shown
+from deltaloop.schemas.checking import Check, Place
 from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, missing, required
 
 _POD_SPEC: Final = "core.v1.PodSpec"
@@ -36,21 +36,21 @@ def _requirement_errors(place: Place) -> Iterator[SchemaError]:
         if len(values) != 1:
             yield required(path, "must be specified single value when `operator` is 'Lt' or 'Gt'")
     elif operator not in ("In", "NotIn"):
-        yield invalid_value(place.below("operator"), shown(operator), "not a valid selector operator")
+        yield invalid_value(place.below("operator"), operator, "not a valid selector operator")
     key = text(requirement.get("key"))
     if fields:
         if key != "metadata.name":
-            yield invalid_value(place.below("key"), shown(key), "not a valid field selector key")
+            yield invalid_value(place.below("key"), key, "not a valid field selector key")
         else:
             yield from (
                 error for at_, value in enumerate(values) for error in subdomain_errors(value, f"{path}[{at_}]")
             )
         return
-    yield from (invalid_value(place.below("key"), shown(key), problem) for problem in label_key_problems(key))
+    yield from (invalid_value(place.below("key"), key, problem) for problem in label_key_problems(key))
     if "preferredDuringScheduling" not in place.path:
         for number, value in enumerate(values):
             for problem in label_value_problems(value):
-                yield invalid_value(f"{path}[{number}]", shown(value), problem)
+                yield invalid_value(f"{path}[{number}]", value, problem)
 
 
 def _affinity_term_errors(place: Place) -> Iterator[SchemaError]:
@@ -59,7 +59,7 @@ def _affinity_term_errors(place: Place) -> Iterator[SchemaError]:
     for number, key in enumerate(texts(place.fields.get("matchLabelKeys"))):
         if key in other:
             text_ = "exists in both matchLabelKeys and mismatchLabelKeys"
-            yield invalid_value(f"{place.below('matchLabelKeys')}[{number}]", shown(key), text_)
+            yield invalid_value(f"{place.below('matchLabelKeys')}[{number}]", key, text_)
 
 
 def _label_keys_errors(place: Place, path: str, names: tuple[str, ...]) -> Iterator[SchemaError]:
@@ -71,13 +71,13 @@ def _label_keys_errors(place: Place, path: str, names: tuple[str, ...]) -> Itera
         elif keys:
             for number, key in enumerate(keys):
                 for problem in label_key_problems(key):
-                    yield invalid_value(f"{place.below(name)}[{number}]", shown(key), problem)
+                    yield invalid_value(f"{place.below(name)}[{number}]", key, problem)
     seen = set(mapping(at(selector, "matchLabels")))
     matched = texts(place.fields.get("matchLabelKeys"))
     for expression in items(at(selector, "matchExpressions")):
         key = text(at(expression, "key"))
         if key in matched and key in seen:
-            yield invalid_value(f"{path}[{matched.index(key)}]", shown(key), "exists in both lists of keys")
+            yield invalid_value(f"{path}[{matched.index(key)}]", key, "exists in both lists of keys")
         seen.add(key)
 
 
@@ -88,12 +88,12 @@ def _spread_errors(place: Place) -> Iterator[SchemaError]:
     number = int(place.path.rpartition("[")[2][:-1])
     for other in later[number + 1 :]:
         if pair == f"{text(at(other, 'topologyKey'))}, {text(at(other, 'whenUnsatisfiable'))}":
-            yield duplicate(place.below("{topologyKey, whenUnsatisfiable}"), f'"{{{pair}}}"')
+            yield duplicate(place.below("{topologyKey, whenUnsatisfiable}"), f"{{{pair}}}")
             break
     least = constraint.get("minDomains")
     if least is not None and constraint.get("whenUnsatisfiable") != "DoNotSchedule":
         text_ = "can only use minDomains if whenUnsatisfiable=DoNotSchedule"
-        yield invalid_value(place.below("minDomains"), shown(least), text_)
+        yield invalid_value(place.below("minDomains"), least, text_)
     yield from _label_keys_errors(place, place.path, ("matchLabelKeys",))
 
 
@@ -103,17 +103,17 @@ def toleration_errors(place: Place) -> Iterator[SchemaError]:
     path = place.below("operator")
     if not place.fields.get("key") and operator != "Exists":
         text_ = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        yield invalid_value(path, shown(operator), text_)
+        yield invalid_value(path, operator, text_)
     if place.fields.get("tolerationSeconds") is not None and place.fields.get("effect") != "NoExecute":
         text_ = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-        yield invalid_value(place.below("effect"), shown(text(place.fields.get("effect"))), text_)
+        yield invalid_value(place.below("effect"), text(place.fields.get("effect")), text_)
     if operator == "Exists":
         if value:
-            yield invalid_value(path, shown(value), "value must be empty when `operator` is 'Exists'")
+            yield invalid_value(path, value, "value must be empty when `operator` is 'Exists'")
     elif operator in ("", "Equal"):
         problems = label_value_problems(value)
         if problems:
-            yield invalid_value(path, shown(value), ";".join(problems))
+            yield invalid_value(path, value, ";".join(problems))
     else:
         yield from one_of(operator, path, ("Equal", "Exists"))
 
@@ -124,16 +124,16 @@ def taint_errors(place: Place) -> Iterator[SchemaError]:
     for number, taint in enumerate(map(mapping, items(place.value))):
         where = f"metadata.taints[{number}]"
         key, effect, value = (text(taint.get(name)) for name in ("key", "effect", "value"))
-        yield from (invalid_value(f"{where}.key", shown(key), problem) for problem in label_key_problems(key))
+        yield from (invalid_value(f"{where}.key", key, problem) for problem in label_key_problems(key))
         problems = label_value_problems(value)
         if problems:
-            yield invalid_value(f"{where}.value", shown(value), ";".join(problems))
+            yield invalid_value(f"{where}.value", value, ";".join(problems))
         if not effect:
             yield required(f"{where}.effect")
         else:
             yield from one_of(effect, f"{where}.effect", ("NoSchedule", "PreferNoSchedule", "NoExecute"))
         if (key, effect) in seen:
-            yield duplicate(where, shown(taint))
+            yield duplicate(where, taint)
         seen.add((key, effect))
 
 
@@ -141,9 +141,9 @@ def _gate_errors(place: Place) -> Iterator[SchemaError]:
     names = [text(at(gate, "name")) for gate in items(place.value)]
     for number, name in enumerate(names):
         where = f"{place.path}[{number}]"
-        yield from (invalid_value(where, shown(name), problem) for problem in label_key_problems(name))
+        yield from (invalid_value(where, name, problem) for problem in label_key_problems(name))
         if name in names[:number]:
-            yield duplicate(where, shown(name))
+            yield duplicate(where, name)
 
 
 def gate_update_errors(old: object, new: object) -> Iterator[SchemaError]:
@@ -160,17 +160,16 @@ def narrowed_errors(old: Mapping[str, object], new: Mapping[str, object]) -> Ite
     before, after = mapping(old.get("nodeSelector")), mapping(new.get("nodeSelector"))
     if any(after.get(name) != value for name, value in before.items()):
         text_ = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-        yield invalid_value("spec.nodeSelector", shown(after), text_)
+        yield invalid_value("spec.nodeSelector", after, text_)
     where = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
     path, terms = f"spec.{'.'.join(where)}", items(at(old, *where))
     wanted = items(at(new, *where))
     if terms and len(terms) != len(wanted):
-        yield invalid_value(path, shown(wanted), "no additions/deletions to non-empty NodeSelectorTerms list")
+        yield invalid_value(path, wanted, "no additions/deletions to non-empty NodeSelectorTerms list")
         return
     for number, (term, other) in enumerate(zip(terms, wanted, strict=False)):
         if not _has_only_additions(mapping(term), mapping(other)):
-            text_ = "only additions are allowed (no mutations or deletions)"
-            yield invalid_value(f"{path}[{number}]", shown(other), text_)
+            yield invalid_value(f"{path}[{number}]", other, "only additions are allowed (no mutations or deletions)")
 
 
 def _has_only_additions(old: Mapping[str, object], new: Mapping[str, object]) -> bool:
@@ -183,10 +182,10 @@ def _has_only_additions(old: Mapping[str, object], new: Mapping[str, object]) ->
 def _claim_errors(place: Place) -> Iterator[SchemaError]:
     claim, name = place.fields, text(place.fields.get("name"))
     if name and not place.within(_POD_SPEC).is_first("claim", name):
-        yield duplicate(place.below("name"), shown(name))
+        yield duplicate(place.below("name"), name)
     given = [field for field in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(field) is not None]
     if len(given) != 1:
-        yield invalid_value(place.path, shown(claim), "must specify one of its names")
+        yield invalid_value(place.path, claim, "must specify one of its names")
 
 
 def claimed_errors(place: Place) -> Iterator[SchemaError]:
@@ -199,23 +198,23 @@ def claimed_errors(place: Place) -> Iterator[SchemaError]:
         if not name:
             yield required(where)
         elif (name, request) in seen or (name, "") in seen or (not request and any(name == one for one, _ in seen)):
-            yield duplicate(where, shown(name))
+            yield duplicate(where, name)
         if request and name:
             yield from label_name_errors(request, f"{where}.request")
         if name not in known:
-            yield missing(where, shown(name))
+            yield missing(where, name)
         seen.append((name, request))
 
 
 def _weight_errors(place: Place) -> Iterator[SchemaError]:
     if not 1 <= integer(place.value) <= 100:
-        yield invalid_value(place.path, shown(place.value), "must be in the range 1-100")
+        yield invalid_value(place.path, place.value, "must be in the range 1-100")
 
 
 def _namespace_errors(place: Place) -> Iterator[SchemaError]:
     for name in texts(place.value):
         for problem in label_name_problems(name):
-            yield invalid_value(place.path.removesuffix("s"), shown(name), problem)
+            yield invalid_value(place.path.removesuffix("s"), name, problem)
 
 
 PLACEMENT_CHECKS: Final[Mapping[str, Check]] = {

@@ -12,8 +12,8 @@ from typing import Final
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text
 from deltaloop.apiserver.core.kinds.field_checks import each, one_of
 from deltaloop.apiserver.core.kinds.text_forms import descending_problems
-from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, required
+from deltaloop.schemas.checking import Check, Place
+from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, required, shown
 
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 _NOT_ON_WINDOWS: Final = {
@@ -39,13 +39,13 @@ def _profile_errors(place: Place) -> Iterator[SchemaError]:
     kind, file, path = place.fields.get("type"), place.fields.get("localhostProfile"), place.below("localhostProfile")
     if kind != "Localhost":
         if file is not None and (kind or place.name == "seccompProfile"):
-            yield invalid_value(path, shown(file), "can only be set when the type is Localhost")
+            yield invalid_value(path, file, "can only be set when the type is Localhost")
     elif file is None:
         yield required(path, "must be set when the type is Localhost")
     elif place.name == "seccompProfile":
-        yield from (invalid_value(path, shown(file), problem) for problem in descending_problems(text(file)))
+        yield from (invalid_value(path, file, problem) for problem in descending_problems(text(file)))
     elif text(file) != text(file).strip():
-        yield invalid_value(path, shown(file), "must not be padded with whitespace")
+        yield invalid_value(path, file, "must not be padded with whitespace")
     elif not file:
         yield required(path, "must be set when AppArmor type is Localhost")
 
@@ -53,15 +53,15 @@ def _profile_errors(place: Place) -> Iterator[SchemaError]:
 def _container_errors(place: Place) -> Iterator[SchemaError]:
     context, pod = place.fields, place.within("core.v1.PodSpec").fields
     if context.get("procMount") == "Unmasked" and pod.get("hostUsers") is not False:
-        yield invalid_value(place.below("procMount"), '"Unmasked"', "`hostUsers` must be false to use `Unmasked`")
+        yield invalid_value(place.below("procMount"), "Unmasked", "`hostUsers` must be false to use `Unmasked`")
     if context.get("allowPrivilegeEscalation") is not False:
         return
     if context.get("privileged") is True:
         text_ = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-        yield invalid_value(place.path, shown(context), text_)
+        yield invalid_value(place.path, context, text_)
     if "CAP_SYS_ADMIN" in items(at(context, "capabilities", "add")):
         text_ = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-        yield invalid_value(place.path, shown(context), text_)
+        yield invalid_value(place.path, context, text_)
 
 
 def _sysctls_errors(place: Place) -> Iterator[SchemaError]:
@@ -69,13 +69,13 @@ def _sysctls_errors(place: Place) -> Iterator[SchemaError]:
     for number, sysctl in enumerate(items(place.value)):
         name, where = text(at(sysctl, "name")), f"{place.path}[{number}].name"
         if name and name in seen:
-            yield duplicate(where, shown(name))
+            yield duplicate(where, name)
         seen.add(name)
         dotted = name.replace("/", ".")
         if pod.get("hostNetwork") is True and dotted.startswith("net."):
-            yield invalid_value(where, shown(name), "may not be specified when 'hostNetwork' is true")
+            yield invalid_value(where, name, "may not be specified when 'hostNetwork' is true")
         if pod.get("hostIPC") is True and dotted.startswith(("kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")):
-            yield invalid_value(where, shown(name), "may not be specified when 'hostIPC' is true")
+            yield invalid_value(where, name, "may not be specified when 'hostIPC' is true")
 
 
 def _user_name_errors(place: Place) -> Iterator[SchemaError]:
@@ -93,7 +93,7 @@ def _user_name_errors(place: Place) -> Iterator[SchemaError]:
     elif not user or len(user) > _LONGEST_USER or not user.strip(". ") or _NO_WINDOWS_USER.search(user):
         wrong = "has a user that is not one"
     if wrong:
-        yield invalid_value(place.path, shown(name), f"runAsUserName {wrong}")
+        yield invalid_value(place.path, name, f"runAsUserName {wrong}")
 
 
 def _system_errors(place: Place) -> Iterator[SchemaError]:
@@ -101,7 +101,7 @@ def _system_errors(place: Place) -> Iterator[SchemaError]:
     pod, system = place.fields, text(at(place.fields, "os", "name"))
     if pod.get("shareProcessNamespace") is True and pod.get("hostPID") is True:
         text_ = "ShareProcessNamespace and HostPID cannot both be enabled"
-        yield invalid_value(place.below("shareProcessNamespace"), "true", text_)
+        yield invalid_value(place.below("shareProcessNamespace"), True, text_)
     if pod.get("hostUsers") is False:
         for name, called in (("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
             if pod.get(name) is True:
@@ -155,15 +155,15 @@ def _host_process_errors(place: Place) -> Iterator[SchemaError]:
         own = at(context, "windowsOptions", "hostProcess")
         if wanted is not None and own is not None and wanted != own:
             text_ = "pod hostProcess value must be identical if both are specified"
-            yield invalid_value(f"{path}.windowsOptions.hostProcess", shown(own), text_)
+            yield invalid_value(f"{path}.windowsOptions.hostProcess", own, text_)
         found.append((wanted if own is None else own) is True)
     if any(found):
         if not all(found):
             text_ = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
-            yield invalid_value(place.path, '""', text_)
+            yield invalid_value(place.path, "", text_)
         if place.fields.get("hostNetwork") is not True:
             text_ = "hostNetwork must be true if pod contains any hostProcess containers"
-            yield invalid_value(place.below("hostNetwork"), "false", text_)
+            yield invalid_value(place.below("hostNetwork"), False, text_)
 
 
 def _signal_errors(place: Place) -> Iterator[SchemaError]:
@@ -179,7 +179,7 @@ def _signal_errors(place: Place) -> Iterator[SchemaError]:
 def _group_errors(place: Place) -> Iterator[SchemaError]:
     for number, group in enumerate(items(place.value)):
         if not 0 <= integer(group) < 2**31:
-            yield invalid_value(f"{place.path}[{number}]", shown(group), "must be between 0 and 2147483647, inclusive")
+            yield invalid_value(f"{place.path}[{number}]", group, "must be between 0 and 2147483647, inclusive")
 
 
 SECURITY_CHECKS: Final[Mapping[str, Check]] = {

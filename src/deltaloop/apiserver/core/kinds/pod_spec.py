@@ -21,7 +21,7 @@ from deltaloop.apiserver.core.kinds.resource_amounts import (
     requirements_check,
 )
 from deltaloop.apiserver.core.metadata.rules import annotation_errors, label_errors, subdomain_errors
-from deltaloop.schemas.checking import Check, Place, shown
+from deltaloop.schemas.checking import Check, Place
 from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, required, too_long
 
 _POD: Final = "core.v1.Pod"
@@ -52,7 +52,7 @@ def _metadata_errors(place: Place) -> Iterator[SchemaError]:
 
 def _container_name_errors(place: Place) -> Iterator[SchemaError]:
     if not place.within(_POD_SPEC).is_first("container", place.text):
-        yield duplicate(place.path, shown(place.text))
+        yield duplicate(place.path, place.text)
 
 
 def _host_network_errors(place: Place) -> Iterator[SchemaError]:
@@ -63,14 +63,13 @@ def _host_network_errors(place: Place) -> Iterator[SchemaError]:
     for where, port in each(place.fields, "ports", place.path):
         number = integer(port.get("hostPort"))
         if number != integer(port.get("containerPort")) and not (defaulted and number == 0):
-            text_ = "must match `containerPort` when `hostNetwork` is true"
-            yield invalid_value(f"{where}.hostPort", str(number), text_)
+            yield invalid_value(f"{where}.hostPort", number, "must match `containerPort` when `hostNetwork` is true")
 
 
 def _port_name_errors(place: Place) -> Iterator[SchemaError]:
     wrong = [*port_name_errors(place.value, place.path)]
     if not place.within(*_CONTAINERS).is_first("port", place.text) and not wrong:
-        wrong.append(duplicate(place.path, shown(place.text)))
+        wrong.append(duplicate(place.path, place.text))
     yield from wrong
 
 
@@ -80,13 +79,13 @@ def _host_port_errors(place: Place) -> Iterator[SchemaError]:
         taken = f"{text(port.get('protocol'))}/{text(port.get('hostIP'))}/{port['hostPort']}"
         group = "ephemeral" if place.within(*_CONTAINERS).name == "ephemeralContainers" else ""
         if not place.within(_POD_SPEC).is_first(f"{group} port", taken):
-            yield duplicate(place.below("hostPort"), shown(taken))
+            yield duplicate(place.below("hostPort"), taken)
 
 
 def _variable_name_errors(place: Place) -> Iterator[SchemaError]:
     if "=" in place.text or not (place.text.isascii() and place.text.isprintable()):
         text_ = "a valid environment variable name must consist only of printable ASCII characters other than '='"
-        yield invalid_value(place.path, shown(place.text), text_)
+        yield invalid_value(place.path, place.text, text_)
 
 
 def _variable_source_errors(place: Place) -> Iterator[SchemaError]:
@@ -95,12 +94,12 @@ def _variable_source_errors(place: Place) -> Iterator[SchemaError]:
         return
     found = [kind for kind in _VALUE_SOURCES if is_mapping(source.get(kind))]
     if value:
-        yield invalid_value(path, '""', "may not be specified when `value` is not empty")
+        yield invalid_value(path, "", "may not be specified when `value` is not empty")
     if not found:
         *others, last = (f"`{kind}`" for kind in _VALUE_SOURCES)
-        yield invalid_value(path, '""', f"must specify one of: {', '.join(others)} or {last}")
+        yield invalid_value(path, "", f"must specify one of: {', '.join(others)} or {last}")
     elif len(found) > 1 and not value:
-        yield invalid_value(path, '""', "may not have more than one field specified at a time")
+        yield invalid_value(path, "", "may not have more than one field specified at a time")
 
 
 def _handler_errors(place: Place) -> Iterator[SchemaError]:
@@ -111,7 +110,7 @@ def _handler_errors(place: Place) -> Iterator[SchemaError]:
     elif name == "sleep":
         grace, seconds = at(place.within(_POD_SPEC).value, "terminationGracePeriodSeconds"), handler.get("seconds")
         if not 0 <= integer(seconds) <= integer(grace):
-            yield invalid_value(path, shown(seconds), "must be non-negative and less than the grace period")
+            yield invalid_value(path, seconds, "must be non-negative and less than the grace period")
     elif name not in ("", "exec"):
         yield from port_or_name_errors(handler.get("port"), f"{path}.port")
     if name == "httpGet":
@@ -122,18 +121,18 @@ def _handler_errors(place: Place) -> Iterator[SchemaError]:
             value = text(at(header, "name"))
             if not _HEADER.fullmatch(value):
                 text_ = "a valid HTTP header must consist of alphanumeric characters or '-'"
-                yield invalid_value(f"{path}.httpHeaders", shown(value), text_)
+                yield invalid_value(f"{path}.httpHeaders", value, text_)
 
 
 def _threshold_errors(place: Place) -> Iterator[SchemaError]:
     probe = place.holder
     if probe is not None and probe.name != "readinessProbe" and integer(place.value) > 1:
-        yield invalid_value(place.path, shown(place.value), "must be 1")
+        yield invalid_value(place.path, place.value, "must be 1")
 
 
 def _grace_errors(place: Place) -> Iterator[SchemaError]:
     if place.holder is not None and place.holder.name == "readinessProbe":
-        yield invalid_value(place.path, shown(place.value), "must not be set for readinessProbes")
+        yield invalid_value(place.path, place.value, "must not be set for readinessProbes")
 
 
 def _group_errors(place: Place) -> Iterator[SchemaError]:
@@ -147,7 +146,7 @@ def _group_errors(place: Place) -> Iterator[SchemaError]:
         for where, policy in each(container, "resizePolicy", place.path):
             if policy.get("restartPolicy") == "RestartContainer":
                 text_ = "must not be set to 'RestartContainer' for non-sidecar initContainers"
-                yield invalid_value(f"{where}.restartPolicy", '"RestartContainer"', text_)
+                yield invalid_value(f"{where}.restartPolicy", "RestartContainer", text_)
     if place.name == "ephemeralContainers":
         for name in _NOT_EPHEMERAL:
             if container.get(name):
@@ -166,13 +165,12 @@ def _resize_errors(place: Place) -> Iterator[SchemaError]:
     for number, policy in enumerate(map(mapping, items(place.value))):
         resource, restart = text(policy.get("resourceName")), text(policy.get("restartPolicy"))
         if resource in seen:
-            yield duplicate(f"{place.path}[{number}]", shown(resource))
+            yield duplicate(f"{place.path}[{number}]", resource)
         seen.add(resource)
         yield from one_of(resource, place.path, ("cpu", "memory"))
         yield from one_of(restart, place.path, ("NotRequired", "RestartContainer"))
         if never and restart != "NotRequired":
-            text_ = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
-            yield invalid_value(place.path, shown(restart), text_)
+            yield invalid_value(place.path, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'")
 
 
 def _environment_errors(place: Place) -> Iterator[SchemaError]:
@@ -180,9 +178,9 @@ def _environment_errors(place: Place) -> Iterator[SchemaError]:
     for source in items(place.value):
         found = [name for name in ("configMapRef", "secretRef") if is_mapping(at(source, name))]
         if not found:
-            yield invalid_value(place.path, '""', "must specify one of: `configMapRef` or `secretRef`")
+            yield invalid_value(place.path, "", "must specify one of: `configMapRef` or `secretRef`")
         elif len(found) > 1:
-            yield invalid_value(place.path, '""', "may not have more than one field specified at a time")
+            yield invalid_value(place.path, "", "may not have more than one field specified at a time")
 
 
 def _dns_errors(place: Place) -> Iterator[SchemaError]:
@@ -192,12 +190,10 @@ def _dns_errors(place: Place) -> Iterator[SchemaError]:
         field = f"{path}.nameservers" if is_mapping(pod.get("dnsConfig")) else path
         yield required(field, "must provide at least one DNS nameserver when `dnsPolicy` is None")
     if len(servers) > _MOST_SERVERS:
-        yield invalid_value(
-            f"{path}.nameservers", shown(servers), f"must not have more than {_MOST_SERVERS} nameservers"
-        )
+        yield invalid_value(f"{path}.nameservers", servers, f"must not have more than {_MOST_SERVERS} nameservers")
     searches = texts(config.get("searches"))
     if len(searches) > _MOST_SEARCHES or len(" ".join(searches)) > _LONGEST_SEARCHES:
-        yield invalid_value(f"{path}.searches", shown(searches), "must not have so many search paths")
+        yield invalid_value(f"{path}.searches", searches, "must not have so many search paths")
     for where, option in each(config, "options", path):
         if not option.get("name"):
             yield required(where, "must not be empty")
@@ -223,8 +219,8 @@ def _no_claims_errors(place: Place) -> Iterator[SchemaError]:
 
 def _account_errors(place: Place) -> Iterator[SchemaError]:
     if text(place.fields.get("serviceAccount")) != text(place.fields.get("serviceAccountName")):
-        value = shown(place.fields.get("serviceAccount"))
-        yield invalid_value(place.below("deprecatedServiceAccount"), value, "must be the same as serviceAccountName")
+        account = place.fields.get("serviceAccount")
+        yield invalid_value(place.below("deprecatedServiceAccount"), account, "must be the same as serviceAccountName")
 
 
 def _template_errors(place: Place) -> Iterator[SchemaError]:

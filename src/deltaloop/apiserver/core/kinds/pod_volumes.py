@@ -13,8 +13,16 @@ from deltaloop.api.dns_names import label_key_problems
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text
 from deltaloop.apiserver.core.kinds.text_forms import back_step_problems, descending_problems
 from deltaloop.apiserver.core.metadata.rules import subdomain_errors
-from deltaloop.schemas.checking import Check, Place, shown
-from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, missing, required
+from deltaloop.schemas.checking import Check, Place
+from deltaloop.schemas.field_errors import (
+    SchemaError,
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    missing,
+    required,
+    shown,
+)
 from deltaloop.schemas.quantity import amount
 
 # Sources of a projected volume: the field with the name, and the kind in warnings.
@@ -119,7 +127,7 @@ def volumes_errors(place: Place) -> Iterator[SchemaError]:
         name = text(at(volume, "name"))
         yield from wrong
         if place.is_noted("volume", name):
-            yield duplicate(f"{place.below('volumes')}[{number}].name", shown(name))
+            yield duplicate(f"{place.below('volumes')}[{number}].name", name)
         elif not wrong:
             place.is_first("volume", name)
 
@@ -133,8 +141,7 @@ def _made_claim_errors(place: Place) -> Iterator[SchemaError]:
     pod, name = text(at(place.whole, "metadata", "name")), text(place.fields.get("name"))
     if at(place.whole, "kind") == "Pod" and is_mapping(place.fields.get("ephemeral")) and pod and name:
         for _ in subdomain_errors(f"{pod}-{name}", ""):
-            text_ = f'PVC name "{pod}-{name}": must be a subdomain'
-            yield invalid_value(place.below("name"), shown(name), text_)
+            yield invalid_value(place.below("name"), name, f'PVC name "{pod}-{name}": must be a subdomain')
 
 
 def _iscsi_errors(place: Place) -> Iterator[SchemaError]:
@@ -143,14 +150,14 @@ def _iscsi_errors(place: Place) -> Iterator[SchemaError]:
         value = text(source.get(name))
         form = _ISCSI_NAMES.get(value[:3])
         if source.get(name) is not None and (value or name != "iqn") and not (form and form.search(value)):
-            yield invalid_value(place.below(called), shown(value), "must be valid format")
+            yield invalid_value(place.below(called), value, "must be valid format")
     authenticated = source.get("chapAuthDiscovery") is True or source.get("chapAuthSession") is True
     if authenticated and not is_mapping(source.get("secretRef")):
         yield required(place.below("secretRef"))
     holder = place.holder.value if place.holder is not None else None
     name = text(at(holder, "name")) or text(at(place.whole, "metadata", "name"))
     if source.get("initiatorName") is not None and len(f"{name}:{text(source.get('targetPortal'))}") > _LONGEST_PORTAL:
-        yield invalid_value(place.below("targetportal"), shown(source.get("targetPortal")), "must be shorter")
+        yield invalid_value(place.below("targetportal"), source.get("targetPortal"), "must be shorter")
 
 
 def _fc_errors(place: Place) -> Iterator[SchemaError]:
@@ -159,11 +166,11 @@ def _fc_errors(place: Place) -> Iterator[SchemaError]:
     if not names and not items(source.get("wwids")):
         yield required(path, "must specify either targetWWNs or wwids, but not both")
     if names and items(source.get("wwids")):
-        yield invalid_value(path, shown(names), "targetWWNs and wwids can not be specified simultaneously")
+        yield invalid_value(path, names, "targetWWNs and wwids can not be specified simultaneously")
     if names and lun is None:
         yield required(place.below("lun"), "lun is required if targetWWNs is specified")
     elif names and not 0 <= integer(lun) <= _MOST_LUN:
-        yield invalid_value(place.below("lun"), shown(lun), f"must be between 0 and {_MOST_LUN}, inclusive")
+        yield invalid_value(place.below("lun"), lun, f"must be between 0 and {_MOST_LUN}, inclusive")
 
 
 def _flocker_errors(place: Place) -> Iterator[SchemaError]:
@@ -171,9 +178,9 @@ def _flocker_errors(place: Place) -> Iterator[SchemaError]:
     if not name and not uid:
         yield required(place.path, "one of datasetName and datasetUUID is required")
     if name and uid:
-        yield invalid_value(place.path, '"resource"', "datasetName and datasetUUID can not be specified simultaneously")
+        yield invalid_value(place.path, "resource", "datasetName and datasetUUID can not be specified simultaneously")
     if "/" in name:
-        yield invalid_value(place.below("datasetName"), shown(name), "must not contain '/'")
+        yield invalid_value(place.below("datasetName"), name, "must not contain '/'")
 
 
 def _quobyte_errors(place: Place) -> Iterator[SchemaError]:
@@ -184,7 +191,7 @@ def _quobyte_errors(place: Place) -> Iterator[SchemaError]:
     elif len(text(place.fields.get("tenant"))) > _LONGEST_TENANT:
         yield required(place.below("tenant"), "must be a UUID and may not exceed a length of 64 characters")
     elif any(pair.count(":") != 1 for pair in registry.split(",")):
-        yield invalid_value(path, shown(registry), words)
+        yield invalid_value(path, registry, words)
 
 
 def _flex_errors(place: Place) -> Iterator[SchemaError]:
@@ -192,7 +199,7 @@ def _flex_errors(place: Place) -> Iterator[SchemaError]:
         domain = f".{key.partition('/')[0].lower()}"
         if domain.endswith((".kubernetes.io", ".k8s.io")):
             text_ = "kubernetes.io and k8s.io namespaces are reserved"
-            yield invalid_value(f"{place.below('options')}[{key}]", shown(key), text_)
+            yield invalid_value(f"{place.below('options')}[{key}]", key, text_)
 
 
 def _azure_disk_errors(place: Place) -> Iterator[SchemaError]:
@@ -208,7 +215,7 @@ def _file_errors(place: Place) -> Iterator[SchemaError]:
         yield from _field_reference_errors(field, place.below("fieldRef"), _FILE_FIELDS)
         if is_mapping(resource):
             text_ = "fieldRef and resourceFieldRef can not be specified simultaneously"
-            yield invalid_value(place.path, '"resource"', text_)
+            yield invalid_value(place.path, "resource", text_)
     elif is_mapping(resource):
         yield from _resource_reference_errors(resource, place.below("resourceFieldRef"), named=True)
     else:
@@ -232,10 +239,10 @@ def _field_reference_errors(reference: object, path: str, known: tuple[str, ...]
     base, key = (found[1], found[2]) if found else (field, "")
     labels = base in ("metadata.labels", "metadata.annotations")
     if version != "v1" or not (labels if found else field in {*_ENV_FIELDS, *_FILE_FIELDS}):
-        yield invalid_value(f"{path}.fieldPath", shown(field), "error converting fieldPath: field label not supported")
+        yield invalid_value(f"{path}.fieldPath", field, "error converting fieldPath: field label not supported")
     elif found:
         from_key = key.lower() if base == "metadata.annotations" else key
-        yield from (invalid_value(path, shown(key), problem) for problem in label_key_problems(from_key))
+        yield from (invalid_value(path, key, problem) for problem in label_key_problems(from_key))
     elif field not in known:
         listed = ", ".join(f'"{name}"' for name in sorted(known))
         text_ = f'Unsupported value: "{field}": supported values: {listed}'
@@ -257,7 +264,7 @@ def _resource_reference_errors(reference: object, path: str, *, named: bool) -> 
         return
     allowed = ("1m", "1") if resource.endswith(".cpu") else _DIVISORS
     if str(divisor) not in allowed:
-        yield invalid_value(f"{path}.divisor", shown(resource), "only some powers are supported as a divisor")
+        yield invalid_value(f"{path}.divisor", resource, "only some powers are supported as a divisor")
 
 
 def _projected_errors(place: Place) -> Iterator[SchemaError]:
@@ -281,7 +288,7 @@ def _projected_errors(place: Place) -> Iterator[SchemaError]:
             yield required(f"{where}.podCertificate", text_)
     for number, path in enumerate(paths):
         if path and path in paths[:number]:
-            yield invalid_value(place.path, shown(path), "conflicting duplicate paths")
+            yield invalid_value(place.path, path, "conflicting duplicate paths")
 
 
 def _token_errors(token: object, path: str, volume: str) -> Iterator[SchemaError]:
@@ -291,14 +298,14 @@ def _token_errors(token: object, path: str, volume: str) -> Iterator[SchemaError
     if seconds is None:
         yield required(f"{path}.expirationSeconds")
     elif integer(seconds) < _SHORTEST_TOKEN:
-        yield invalid_value(f"{path}.expirationSeconds", shown(seconds), "may not specify less than 10 minutes")
+        yield invalid_value(f"{path}.expirationSeconds", seconds, "may not specify less than 10 minutes")
     elif integer(seconds) > _LONGEST_TOKEN:
-        yield invalid_value(f"{path}.expirationSeconds", shown(seconds), "may not specify more than 2^32 seconds")
+        yield invalid_value(f"{path}.expirationSeconds", seconds, "may not specify more than 2^32 seconds")
     file = text(token.get("path"))
     if not file:
         yield required(f"{volume}.path")
     elif descending_problems(file) or (file.startswith("..") and not file.startswith("../")):
-        yield invalid_value(f"{volume}.path", shown(file), "must be a relative path")
+        yield invalid_value(f"{volume}.path", file, "must be a relative path")
 
 
 def _bundle_errors(bundle: object, path: str) -> Iterator[SchemaError]:
@@ -306,14 +313,14 @@ def _bundle_errors(bundle: object, path: str) -> Iterator[SchemaError]:
     if not is_mapping(bundle):
         return
     if name is not None and signer is not None:
-        yield invalid_value(path, "null", "only one of name and signerName may be used")
+        yield invalid_value(path, None, "only one of name and signerName may be used")
     elif name is not None:
         if not name:
             yield required(f"{path}.name", "must be a valid object name")
         last = text(name).rpartition(":")[2]
         yield from subdomain_errors(last, f"{path}.name")
         if bundle.get("labelSelector") is not None:
-            yield invalid_value(f"{path}.labelSelector", "null", "labelSelector must be unset if name is specified")
+            yield invalid_value(f"{path}.labelSelector", None, "labelSelector must be unset if name is specified")
     elif signer is None:
         yield required(path, "either name or signerName must be specified")
 
@@ -323,24 +330,22 @@ def _mounted_errors(place: Place) -> Iterator[SchemaError]:
     if not name:
         yield required(path)
     if not place.within(_POD_SPEC).is_noted("volume", name):
-        yield missing(path, shown(name))
+        yield missing(path, name)
     holder = place.holder.fields if place.holder is not None else {}
     devices = [mapping(device) for device in items(holder.get("volumeDevices"))]
     mount_path = place.fields.get("mountPath")
     if any(device.get("name") == name for device in devices):
-        yield invalid_value(path, shown(name), "must not already exist in volumeDevices")
+        yield invalid_value(path, name, "must not already exist in volumeDevices")
     if any(device.get("devicePath") == mount_path for device in devices):
-        yield invalid_value(
-            place.below("mountPath"), shown(mount_path), "must not already exist as a path in volumeDevices"
-        )
+        yield invalid_value(place.below("mountPath"), mount_path, "must not already exist as a path in volumeDevices")
     listed = place.path.rpartition("[")[0]
     for field in ("subPath", "subPathExpr"):
         value = text(place.fields.get(field))
         for problem in descending_problems(value):
-            yield invalid_value(f"{listed}.{field}", shown(value), problem)
+            yield invalid_value(f"{listed}.{field}", value, problem)
     if place.fields.get("subPath") and place.fields.get("subPathExpr"):
-        value = shown(place.fields["subPathExpr"])
-        yield invalid_value(place.below("subPathExpr"), value, "subPathExpr and subPath are mutually exclusive")
+        text_ = "subPathExpr and subPath are mutually exclusive"
+        yield invalid_value(place.below("subPathExpr"), place.fields["subPathExpr"], text_)
     yield from _mount_mode_errors(place, holder, listed)
 
 
@@ -365,7 +370,7 @@ def _mount_mode_errors(place: Place, holder: Mapping[str, object], listed: str) 
 
 def _mount_path_errors(place: Place) -> Iterator[SchemaError]:
     if not place.within("core.v1.Container", "core.v1.EphemeralContainer").is_first("mount", place.text):
-        yield invalid_value(place.path, shown(place.text), "must be unique")
+        yield invalid_value(place.path, place.text, "must be unique")
 
 
 def _device_errors(place: Place) -> Iterator[SchemaError]:
@@ -374,20 +379,20 @@ def _device_errors(place: Place) -> Iterator[SchemaError]:
     volumes = items(at(place.within(_POD_SPEC).value, "volumes"))
     found = next((mapping(volume) for volume in volumes if at(volume, "name") == name), None)
     if name and not container.is_first("device", name):
-        yield invalid_value(place.below("name"), shown(name), "must be unique")
+        yield invalid_value(place.below("name"), name, "must be unique")
     if found is None or not place.within(_POD_SPEC).is_noted("volume", name):
-        yield missing(place.below("name"), shown(name))
+        yield missing(place.below("name"), name)
     elif not any(is_mapping(found.get(source)) for source in _BLOCK_SOURCES):
         text_ = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
-        yield invalid_value(place.below("name"), shown(name), text_)
+        yield invalid_value(place.below("name"), name, text_)
     if path and back_step_problems(path):
-        yield invalid_value(place.below("devicePath"), shown(path), "can not contain backsteps ('..')")
+        yield invalid_value(place.below("devicePath"), path, "can not contain backsteps ('..')")
     elif not container.is_first("device path", path):
-        yield invalid_value(place.below("devicePath"), shown(path), "must be unique")
+        yield invalid_value(place.below("devicePath"), path, "must be unique")
     mounts = items(at(container.value, "volumeMounts"))
     for field, own, other in (("name", "name", name), ("devicePath", "mountPath", path)):
         if any(at(mount, own) == other for mount in mounts):
-            yield invalid_value(place.below(field), shown(other), "must not already exist in volumeMounts")
+            yield invalid_value(place.below(field), other, "must not already exist in volumeMounts")
 
 
 def _claim_reference_errors(place: Place) -> Iterator[SchemaError]:
@@ -400,7 +405,7 @@ def _claim_reference_errors(place: Place) -> Iterator[SchemaError]:
     }
     if at(pod, "kind") == "Pod" and name and place.text in made:
         text_ = "must not reference a PVC that gets created for an ephemeral volume"
-        yield invalid_value(place.path, shown(place.text), text_)
+        yield invalid_value(place.path, place.text, text_)
 
 
 def _empty_directory_errors(place: Place) -> Iterator[SchemaError]:
@@ -408,9 +413,9 @@ def _empty_directory_errors(place: Place) -> Iterator[SchemaError]:
     volumes = items(at(place.within(_POD_SPEC).value, "volumes"))
     found = next((volume for volume in volumes if at(volume, "name") == place.value), None)
     if found is None:
-        yield missing(place.path, shown(place.value))
+        yield missing(place.path, place.value)
     elif not is_mapping(at(found, "emptyDir")):
-        yield invalid_value(place.path, shown(place.value), "referenced volume must be of type emptyDir")
+        yield invalid_value(place.path, place.value, "referenced volume must be of type emptyDir")
 
 
 def tokens_without_account(pod: Mapping[str, object]) -> Iterator[SchemaError]:

@@ -13,7 +13,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.kinds.cells import format_selector
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
-from deltaloop.schemas.field_errors import invalid_value
+from deltaloop.schemas.field_errors import invalid_text, invalid_value
 
 _SCALE: Final = ResourceType[Resource]("autoscaling", "v1", "Scale", "scales", True)
 _MOST_REPLICAS: Final = 2**31 - 1
@@ -53,7 +53,7 @@ def check_scale(scale: dict[str, object], *, patched: bool) -> None:
     """Reject a ``Scale`` with wrong types by ApiError, 422 for a patch and 400 otherwise, without the value."""
     why = _unreadable(scale)
     if why and patched:
-        raise status_errors.invalid_patch(invalid_value("patch", "the object that results", why))
+        raise status_errors.invalid_patch(invalid_text("patch", "the object that results", why))
     if why:
         raise status_errors.unreadable("Scale", why, version="v1")
 
@@ -89,7 +89,7 @@ def apply_scale(served: ServedResource, current: dict[str, object], scale: dict[
     # The update rejects a different UID earlier.
     another = text(at(scale, "metadata", "uid")) not in ("", metadata.get("uid"))
     if replicas < 0 and not (paths.default is None or another):
-        error = invalid_value("spec.replicas", str(replicas), "must be greater than or equal to 0")
+        error = invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
         raise status_errors.invalid(_SCALE, name, [error])
     for name in ("name", "namespace", "uid", "resourceVersion"):
         sent = at(scale, "metadata", name)

@@ -16,20 +16,27 @@ from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds import field_checks as check
 from deltaloop.apiserver.core.kinds.addresses import address_warnings, network_errors, network_family, why_no_address
 from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, condition, load_balancer_addresses
-from deltaloop.apiserver.core.kinds.ip_address import (
+from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
+from deltaloop.apiserver.core.kinds.networking import (
     IP_ADDRESS,
     addresses_of,
     ip_address,
     load_balancer_warnings,
     uid_beside,
 )
-from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate, keep_allocated, said_errors
 from deltaloop.apiserver.core.kinds.text_forms import endpoint_address_problems
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, qualified_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Writes
-from deltaloop.schemas.checking import Place, shown
-from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, required
+from deltaloop.schemas.checking import Place
+from deltaloop.schemas.field_errors import (
+    SchemaError,
+    duplicate,
+    duplicate_text,
+    forbidden_field,
+    invalid_value,
+    required,
+)
 
 IPV4: Final = 4
 _SESSION_SECONDS: Final = 10_800
@@ -132,7 +139,7 @@ def _need_errors(place: Place) -> Iterator[SchemaError]:
 
 def _traffic_errors(place: Place) -> Iterator[SchemaError]:
     if place.beside("type") not in ("NodePort", "LoadBalancer") and not texts(place.beside("externalIPs")):
-        yield invalid_value(place.path, shown(place.value), "may only be set for externally-accessible services")
+        yield invalid_value(place.path, place.value, "may only be set for externally-accessible services")
     else:
         yield from check.one_of(place.value, place.path, ("Cluster", "Local"))
 
@@ -141,7 +148,7 @@ def _affinity_errors(place: Place) -> Iterator[SchemaError]:
     seconds = at(place.fields, "sessionAffinityConfig", "clientIP", "timeoutSeconds")
     if place.fields.get("sessionAffinity") == "ClientIP" and not 0 < integer(seconds) <= _LONGEST_SESSION:
         path = place.below("sessionAffinityConfig.clientIP.timeoutSeconds")
-        yield invalid_value(path, shown(seconds), f"must be greater than 0 and less than {_LONGEST_SESSION}")
+        yield invalid_value(path, seconds, f"must be greater than 0 and less than {_LONGEST_SESSION}")
 
 
 def _balancer_errors(place: Place) -> Iterator[SchemaError]:
@@ -163,11 +170,11 @@ def _balancer_errors(place: Place) -> Iterator[SchemaError]:
         yield from check.port_errors(port, place.below("healthCheckNodePort")) if port else ()
     elif port:
         text_ = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-        yield invalid_value(place.below("healthCheckNodePort"), str(port), text_)
+        yield invalid_value(place.below("healthCheckNodePort"), port, text_)
     for number, address in enumerate(texts(spec.get("externalIPs"))):
         if not why_no_address(address):
             for problem in endpoint_address_problems(address):
-                yield invalid_value(f"{place.below('externalIPs')}[{number}]", shown(address), problem)
+                yield invalid_value(f"{place.below('externalIPs')}[{number}]", address, problem)
 
 
 def _port_errors(place: Place) -> Iterator[SchemaError]:
@@ -181,7 +188,7 @@ def _port_errors(place: Place) -> Iterator[SchemaError]:
         if name:
             yield from label_name_errors(name, f"{where}.name")
             if name in names:
-                yield duplicate(f"{where}.name", shown(name))
+                yield duplicate(f"{where}.name", name)
         elif len(ports) > 1:
             yield required(f"{where}.name")
         names.add(name)
@@ -197,7 +204,7 @@ def _port_errors(place: Place) -> Iterator[SchemaError]:
             value = (
                 f'{{"Name":"","Protocol":"{protocol}","AppProtocol":null,"Port":{key[0]},"TargetPort":0,"NodePort":0}}'
             )
-            repeated.append(duplicate(where, value))
+            repeated.append(duplicate_text(where, value))
         seen.add(key)
     yield from repeated
 
@@ -207,13 +214,11 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
     old, new = mapping(before.get("spec")), mapping(after.get("spec"))
     balanced = old.get("type") == new.get("type") == "LoadBalancer"
     if balanced and old.get("loadBalancerClass") != new.get("loadBalancerClass"):
-        value = shown(new.get("loadBalancerClass"))
-        yield invalid_value("spec.loadBalancerClass", value, "may not change once set")
+        yield invalid_value("spec.loadBalancerClass", new.get("loadBalancerClass"), "may not change once set")
     if "ExternalName" in (old.get("type"), new.get("type")) or not old.get("clusterIP") or [*said_errors(new)]:
         return
     if new.get("clusterIP") != old["clusterIP"]:
-        value = shown([new.get("clusterIP") or ""])
-        yield invalid_value("spec.clusterIPs[0]", value, "may not change once set")
+        yield invalid_value("spec.clusterIPs[0]", [new.get("clusterIP") or ""], "may not change once set")
 
 
 def _warnings(service: Mapping[str, object]) -> Iterator[str]:

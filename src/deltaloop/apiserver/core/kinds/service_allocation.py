@@ -21,12 +21,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, final
 
-import msgspec
-
 from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.apiserver.core.kinds import field_checks as check
 from deltaloop.apiserver.core.kinds.addresses import address_errors, address_family, one_of_each_errors
-from deltaloop.schemas.checking import shown
 from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value
 
 HEADLESS: Final = "None"
@@ -72,11 +69,11 @@ def said_errors(spec: Mapping[str, object]) -> Iterator[SchemaError]:
                 yield forbidden_field(f"spec.{name}", "may not be set for ExternalName services")
         return
     if addresses[:1] == (HEADLESS,) and kind in ("NodePort", "LoadBalancer"):
-        yield invalid_value(f"{_IPS}[0]", shown(HEADLESS), f"may not be set to 'None' for {kind} services")
+        yield invalid_value(f"{_IPS}[0]", HEADLESS, f"may not be set to 'None' for {kind} services")
     if addresses and not spec.get("clusterIP"):
-        yield invalid_value(_IPS, shown(list(addresses)), "must be empty when `clusterIP` is not specified")
+        yield invalid_value(_IPS, list(addresses), "must be empty when `clusterIP` is not specified")
     elif addresses and addresses[0] != spec.get("clusterIP"):
-        yield invalid_value(_IPS, shown(list(addresses)), "first value must match `clusterIP`")
+        yield invalid_value(_IPS, list(addresses), "first value must match `clusterIP`")
     wrong_families = [*_family_errors(families, spec.get("ipFamilyPolicy"))]
     yield from wrong_families
     yield from _address_errors(addresses, () if wrong_families else families)
@@ -86,21 +83,20 @@ def _family_errors(families: tuple[str, ...], policy: object) -> Iterator[Schema
     for place, family in enumerate(families):
         yield from check.one_of(family, f"spec.ipFamilies[{place}]", _FAMILIES)
         if family in families[:place]:
-            yield duplicate(f"spec.ipFamilies[{place}]", shown(family))
+            yield duplicate(f"spec.ipFamilies[{place}]", family)
     if policy:
         yield from check.one_of(policy, "spec.ipFamilyPolicy", _POLICIES)
 
 
 def _address_errors(addresses: tuple[str, ...], families: tuple[str, ...]) -> Iterator[SchemaError]:
-    in_go = shown(list(addresses))
     headless = addresses[:1] == (HEADLESS,)
     wrong: list[SchemaError] = []
     if headless and len(addresses) > 1:
-        wrong.append(invalid_value(_IPS, in_go, "'None' must be the first and only value"))
+        wrong.append(invalid_value(_IPS, addresses, "'None' must be the first and only value"))
     wrong += address_errors(addresses, _IPS, but=HEADLESS if headless else "")
     yield from wrong
     if len(addresses) > 2:
-        yield invalid_value(_IPS, in_go, "may only hold up to 2 values")
+        yield invalid_value(_IPS, addresses, "may only hold up to 2 values")
     if wrong or headless:
         return
     of_addresses = [address_family(address) for address in addresses]
@@ -110,7 +106,7 @@ def _address_errors(addresses: tuple[str, ...], families: tuple[str, ...]) -> It
     for place, (address, family) in enumerate(zip(addresses, families, strict=False)):
         if family != f"IPv{of_addresses[place]}":
             text_ = f"expected an {family} value as indicated by `ipFamilies[{place}]`"
-            yield invalid_value(f"{_IPS}[{place}]", shown(address), text_)
+            yield invalid_value(f"{_IPS}[{place}]", address, text_)
 
 
 def unserved_errors(spec: Mapping[str, object]) -> Iterator[SchemaError]:
@@ -120,11 +116,10 @@ def unserved_errors(spec: Mapping[str, object]) -> Iterator[SchemaError]:
     for listed, what in ((addresses, "cluster IPs"), (families, "IP families")):
         if policy == "SingleStack" and len(listed) > 1:
             text_ = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified"
-            yield invalid_value("spec.ipFamilyPolicy", shown("SingleStack"), text_)
+            yield invalid_value("spec.ipFamilyPolicy", "SingleStack", text_)
     for place, address in enumerate(addresses):
         if place >= len(families) and address_family(address) == 6:
-            text_ = "IPv6 is not configured on this cluster"
-            yield invalid_value(f"{_IPS}[{place}]", shown(list(addresses)), text_)
+            yield invalid_value(f"{_IPS}[{place}]", list(addresses), "IPv6 is not configured on this cluster")
 
 
 def unserved_families(spec: Mapping[str, object]) -> Iterator[SchemaError]:
@@ -133,10 +128,10 @@ def unserved_families(spec: Mapping[str, object]) -> Iterator[SchemaError]:
         return
     for place, family in enumerate(texts(spec.get("ipFamilies"))):
         if family == "IPv6":
-            yield invalid_value(f"spec.ipFamilies[{place}]", shown(family), "not configured on this cluster")
+            yield invalid_value(f"spec.ipFamilies[{place}]", family, "not configured on this cluster")
     if spec.get("ipFamilyPolicy") == "RequireDualStack":
         text_ = "this cluster is not configured for dual-stack services"
-        yield invalid_value("spec.ipFamilyPolicy", shown("RequireDualStack"), text_)
+        yield invalid_value("spec.ipFamilyPolicy", "RequireDualStack", text_)
 
 
 SERVICE_RANGE: Final = "10.0.0.0/16"
@@ -256,10 +251,9 @@ def _allocate_address(
     if not wanted:
         wanted = _free_address(taken, random, networks)
     else:
-        shown = msgspec.json.encode(addresses_in(spec)).decode()
         problem = _address_problem(wanted, taken, networks)
         if problem:
-            return [invalid_value("spec.clusterIPs", shown, f"failed to allocate IP {wanted}: {problem}")]
+            return [invalid_value("spec.clusterIPs", addresses_in(spec), f"failed to allocate IP {wanted}: {problem}")]
     spec["clusterIP"], spec["clusterIPs"] = wanted, [wanted]
     taken.addresses.add(wanted)
     return []
@@ -309,9 +303,9 @@ def _allocate_port(
     elif not _FIRST_PORT <= number < _FIRST_PORT + _PORTS:
         last = _FIRST_PORT + _PORTS - 1
         text_ = f"provided port is not in the valid range. The range of valid ports is {_FIRST_PORT}-{last}"
-        return [invalid_value(path, str(number), text_)]
+        return [invalid_value(path, number, text_)]
     elif (number, protocol) in taken.ports and (number, protocol) not in own:
-        return [invalid_value(path, str(number), "provided port is already allocated")]
+        return [invalid_value(path, number, "provided port is already allocated")]
     port["nodePort"] = number
     taken.ports.add((number, protocol))
     given[integer(port.get("port"))] = number

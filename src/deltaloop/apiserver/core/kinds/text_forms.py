@@ -20,7 +20,7 @@ from deltaloop.apiserver.core.metadata.rules import (
     qualified_name_errors,
     subdomain_errors,
 )
-from deltaloop.schemas.checking import Check, Place, shown
+from deltaloop.schemas.checking import Check, Place
 from deltaloop.schemas.field_errors import SchemaError, duplicate, invalid_value, required, too_long
 from deltaloop.schemas.quantity import amount
 
@@ -108,29 +108,29 @@ def signer_name_errors(name: str, field: str) -> Iterator[SchemaError]:
         return
     domain, *rest = name.split("/")
     if len(rest) != 1 or len(domain.split(".")) < 2 or any(subdomain_errors(domain, field)):
-        yield invalid_value(field, shown(name), 'must be a fully qualified domain and path of the form "example.com/a"')
+        yield invalid_value(field, name, 'must be a fully qualified domain and path of the form "example.com/a"')
     elif not _SIGNER_PATH.fullmatch(rest[0]) or len(name) > 571:
-        yield invalid_value(field, shown(name), "must be a valid path of a signer")
+        yield invalid_value(field, name, "must be a valid path of a signer")
 
 
 def _label_key_errors(key: str, field: str) -> Iterator[SchemaError]:
-    yield from (invalid_value(field, shown(key), problem) for problem in label_key_problems(key))
+    yield from (invalid_value(field, key, problem) for problem in label_key_problems(key))
 
 
 def _search_errors(domain: str, field: str) -> Iterator[SchemaError]:
     if domain != "." and not _SUBDOMAIN_WITH_UNDERSCORE.fullmatch(domain.removesuffix(".")):
-        yield invalid_value(field, shown(domain), "must be a domain name")
+        yield invalid_value(field, domain, "must be a domain name")
 
 
 def _address_errors(value: str, field: str) -> Iterator[SchemaError]:
     why = why_no_address(value)
     if why:
-        yield invalid_value(field, shown(value), why)
+        yield invalid_value(field, value, why)
 
 
 def _text_check(problems: Callable[[str], tuple[str, ...]]) -> Check:
     def check(place: Place) -> Iterator[SchemaError]:
-        return (invalid_value(place.path, shown(place.value), problem) for problem in problems(place.text))
+        return (invalid_value(place.path, place.value, problem) for problem in problems(place.text))
 
     return check
 
@@ -150,17 +150,17 @@ def _unique_errors(place: Place) -> Iterator[SchemaError]:
     values = items(place.value)
     for number, value in enumerate(values):
         if value in values[:number]:
-            yield duplicate(f"{place.path}[{number}]", shown(value))
+            yield duplicate(f"{place.path}[{number}]", value)
 
 
 def _positive_amount(place: Place) -> Iterator[SchemaError]:
     if amount(place.value) <= 0:
-        yield invalid_value(place.path, shown(place.value), "must be positive")
+        yield invalid_value(place.path, place.value, "must be positive")
 
 
 def _not_negative_amount(place: Place) -> Iterator[SchemaError]:
     if amount(place.value) < 0:
-        yield invalid_value(place.path, shown(place.value), "must be greater than or equal to 0")
+        yield invalid_value(place.path, place.value, "must be greater than or equal to 0")
 
 
 def _absolute_problems(path: str) -> tuple[str, ...]:
@@ -199,7 +199,7 @@ def _not_empty_errors(place: Place) -> Iterator[SchemaError]:
 
 def _not_empty_text_errors(place: Place) -> Iterator[SchemaError]:
     if not place.value:
-        yield invalid_value(place.path, '""', "cannot be an empty string")
+        yield invalid_value(place.path, "", "cannot be an empty string")
 
 
 def _domain_path_errors(value: str, field: str) -> Iterator[SchemaError]:
@@ -207,11 +207,11 @@ def _domain_path_errors(value: str, field: str) -> Iterator[SchemaError]:
     if not value:
         yield required(field)
     elif not domain or not path:
-        yield invalid_value(field, shown(value), 'must be a domain-prefixed path (such as "acme.io/foo")')
+        yield invalid_value(field, value, 'must be a domain-prefixed path (such as "acme.io/foo")')
     else:
         yield from subdomain_errors(domain, field)
         if not _PATH.fullmatch(path):
-            yield invalid_value(field, shown(path), f"Invalid path (regex used for validation is '{_PATH.pattern}')")
+            yield invalid_value(field, path, f"Invalid path (regex used for validation is '{_PATH.pattern}')")
 
 
 FORMS: Final[Mapping[str, Check]] = {

@@ -1,6 +1,7 @@
-"""Validation of admission webhook configurations, mutating and validating.
+"""Rules of admission configurations, and strategies of webhook configurations.
 
-Source: Kubernetes pkg/apis/admissionregistration/validation/validation.go, static_suffix.go.
+Source: Kubernetes pkg/apis/admissionregistration/validation/validation.go; Kubernetes
+pkg/apis/admissionregistration/validation/validation.go, static_suffix.go.
 """
 
 from __future__ import annotations
@@ -9,20 +10,111 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from deltaloop.api.dns_names import subdomain_problems
+from deltaloop.api.dns_names import label_key_problems, subdomain_problems
 from deltaloop.api.json_values import at, integer, items, mapping, text, texts
+from deltaloop.apiserver.core.admission_expressions import compiled_condition, expression_error
 from deltaloop.apiserver.core.crds.conversion import REVIEW_VERSIONS, client_errors, review_version_errors
-from deltaloop.apiserver.core.kinds.admission_rules import (
-    CONDITIONS,
-    choice_errors,
-    condition_errors,
-    reserved_name_errors,
-    rule_errors,
-)
 from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.strategy import Strategy
-from deltaloop.schemas.checking import shown
-from deltaloop.schemas.field_errors import SchemaError, duplicate, invalid_value, required
+from deltaloop.schemas.field_errors import SchemaError, duplicate, invalid_value, not_supported, required, too_many
+
+CONDITIONS: Final = "matchConditions"
+_MOST_CONDITIONS: Final = 64
+_OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+_SCOPES: Final = ("*", "Cluster", "Namespaced")
+_RESERVED: Final = ".static.k8s.io"
+_LISTS: Final = (("apiGroups", "API groups"), ("apiVersions", "API versions"))
+
+
+def reserved_name_errors(configuration: Mapping[str, object]) -> Iterator[SchemaError]:
+    """Yield an error if the name of a webhook configuration, policy or binding is reserved for static files."""
+    name = text(at(configuration, "metadata", "name"))
+    if name.endswith(_RESERVED):
+        words = (
+            f'names ending with "{_RESERVED}" are reserved for static manifest-based configurations and cannot be '
+            "managed via the API"
+        )
+        yield invalid_value("metadata.name", name, words)
+
+
+def choice_errors(hook: Mapping[str, object], field: str, known: Sequence[str], path: str) -> Iterator[SchemaError]:
+    value = hook.get(field)
+    if value is not None and value not in known:
+        yield not_supported(f"{path}.{field}", text(value), known)
+
+
+def rule_errors(rule: Mapping[str, object], path: str) -> Iterator[SchemaError]:
+    operations = texts(rule.get("operations"))
+    yield from _wildcard_errors(operations, f"{path}.operations", "operations")
+    for place, operation in enumerate(operations):
+        if operation not in _OPERATIONS:
+            yield not_supported(f"{path}.operations[{place}]", operation, _OPERATIONS)
+    for field, what in _LISTS:
+        yield from _wildcard_errors(texts(rule.get(field)), f"{path}.{field}", what)
+    for place, version in enumerate(texts(rule.get("apiVersions"))):
+        if not version:
+            yield required(f"{path}.apiVersions[{place}]")
+    yield from _resource_errors(texts(rule.get("resources")), f"{path}.resources")
+    yield from choice_errors(rule, "scope", _SCOPES, path)
+
+
+def _wildcard_errors(listed: tuple[str, ...], path: str, what: str) -> Iterator[SchemaError]:
+    if not listed:
+        yield required(path)
+    elif len(listed) > 1 and "*" in listed:
+        yield invalid_value(path, listed, f"if '*' is present, must not specify other {what}")
+
+
+def _resource_errors(resources: tuple[str, ...], path: str) -> Iterator[SchemaError]:
+    if not resources:
+        yield required(path)
+    whole: set[str] = set()  # resources with a wildcard for subresources
+    everywhere: set[str] = set()  # subresources with a wildcard for resources
+    has_plain = False
+    for place, name in enumerate(resources):
+        resource, slash, below = name.partition("/")
+        if not name:
+            yield required(f"{path}[{place}]")
+        elif not slash:
+            has_plain = name != "*"
+        else:
+            for found, wildcard in ((resource in whole, f"{resource}/*"), (below in everywhere, f"*/{below}")):
+                if found:
+                    words = f"if '{wildcard}' is present, must not specify {name}"
+                    yield invalid_value(f"{path}[{place}]", name, words)
+            if below == "*":
+                whole.add(resource)
+            if resource == "*":
+                everywhere.add(below)
+    if len(resources) > 1 and "*/*" in resources:
+        yield invalid_value(path, resources, "if '*/*' is present, must not specify other resources")
+    if "*" in resources and has_plain:
+        yield invalid_value(path, resources, "if '*' is present, must not specify other resources without subresources")
+
+
+def condition_errors(
+    conditions: Sequence[object], path: str, stored: frozenset[str], *, has_params: bool = False
+) -> Iterator[SchemaError]:
+    """Yield the errors in match conditions; ``stored`` are the expressions that are already stored."""
+    if len(conditions) > _MOST_CONDITIONS:
+        yield too_many(path, len(conditions), _MOST_CONDITIONS)
+    names: set[str] = set()
+    for place, condition in enumerate(map(mapping, conditions)):
+        source, name = text(condition.get("expression")), text(condition.get("name"))
+        is_stored, source = source in stored, source.strip()
+        if not source:
+            yield required(f"{path}[{place}].expression")
+        elif isinstance(fault := compiled_condition(source, is_stored=is_stored, has_params=has_params), str):
+            yield expression_error(f"{path}[{place}].expression", source, fault)
+        if not name:
+            yield required(f"{path}[{place}].name")
+            continue
+        for problem in label_key_problems(name):
+            yield invalid_value(f"{path}[{place}].name", name, problem)
+        if name in names:
+            yield duplicate(f"{path}[{place}].name", name)
+        names.add(name)
+
 
 # Source: Kubernetes pkg/kubeapiserver/admission/exclusion/resources.go.
 _EXCLUDED: Final = (
@@ -88,7 +180,7 @@ def _errors(configuration: Mapping[str, object], past: _Past) -> Iterator[Schema
         yield from review_version_errors(versions, at_versions, if_missing=words, must_know=past.knows_versions)
         name = text(hook.get("name"))
         if name and name in names and past.names_are_unique:
-            yield duplicate(f"{path}.name", shown(name))
+            yield duplicate(f"{path}.name", name)
         names.add(name)
 
 
@@ -113,7 +205,7 @@ def _hook_errors(hook: Mapping[str, object], path: str, past: _Past) -> Iterator
     seconds = hook.get("timeoutSeconds")
     if seconds is not None and not 1 <= integer(seconds) <= _MOST_SECONDS:
         words = f"the timeout value must be between 1 and {_MOST_SECONDS} seconds"
-        yield invalid_value(f"{path}.timeoutSeconds", shown(seconds), words)
+        yield invalid_value(f"{path}.timeoutSeconds", seconds, words)
     yield from choice_errors(hook, "reinvocationPolicy", ("IfNeeded", "Never"), path)
     yield from client_errors(mapping(hook.get("clientConfig")), f"{path}.clientConfig")
 
@@ -122,9 +214,9 @@ def _name_errors(name: str, path: str) -> Iterator[SchemaError]:
     if not name:
         yield required(path)
     elif problems := subdomain_problems(name):
-        yield invalid_value(path, shown(name), ",".join(problems))
+        yield invalid_value(path, name, ",".join(problems))
     elif name.count(".") + 1 < _SEGMENTS:
-        yield invalid_value(path, shown(name), "should be a domain with at least three segments separated by dots")
+        yield invalid_value(path, name, "should be a domain with at least three segments separated by dots")
 
 
 def _warnings(configuration: Mapping[str, object]) -> Iterator[str]:

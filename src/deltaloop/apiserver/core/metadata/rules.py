@@ -118,11 +118,11 @@ def _form_errors(form: str, name: str, field: str) -> Iterator[SchemaError]:
     pattern = _LABEL if form == "label" else _SUBDOMAIN
     longest = 253 if pattern == _SUBDOMAIN else 63
     if len(name) > longest:
-        yield invalid_value(field, f'"{name}"', f"must be no more than {longest} characters")
+        yield invalid_value(field, name, f"must be no more than {longest} characters")
     if pattern == _LABEL and "." in name and re.fullmatch(_SUBDOMAIN, name):
-        yield invalid_value(field, f'"{name}"', "must not contain dots")
+        yield invalid_value(field, name, "must not contain dots")
     elif not re.fullmatch(pattern, name):
-        yield invalid_value(field, f'"{name}"', _TEXTS[pattern])
+        yield invalid_value(field, name, _TEXTS[pattern])
 
 
 def label_name_problems(name: str) -> tuple[str, ...]:
@@ -140,16 +140,16 @@ def label_value_problems(value: str) -> tuple[str, ...]:
 
 def label_name_errors(name: str, field: str) -> Iterator[SchemaError]:
     if len(name) > 63:
-        yield invalid_value(field, f'"{name}"', "must be no more than 63 bytes")
+        yield invalid_value(field, name, "must be no more than 63 bytes")
     if not re.fullmatch(_LABEL, name):
-        yield invalid_value(field, f'"{name}"', _TEXTS[_LABEL])
+        yield invalid_value(field, name, _TEXTS[_LABEL])
 
 
 def subdomain_errors(name: str, field: str) -> Iterator[SchemaError]:
     if len(name) > 253:
-        yield invalid_value(field, f'"{name}"', "must be no more than 253 bytes")
+        yield invalid_value(field, name, "must be no more than 253 bytes")
     if not re.fullmatch(_SUBDOMAIN, name):
-        yield invalid_value(field, f'"{name}"', _TEXTS[_SUBDOMAIN])
+        yield invalid_value(field, name, _TEXTS[_SUBDOMAIN])
 
 
 def qualified_name_errors(name: str, field: str) -> Iterator[SchemaError]:
@@ -160,10 +160,10 @@ def qualified_name_errors(name: str, field: str) -> Iterator[SchemaError]:
 def path_segment_errors(name: str, field: str) -> Iterator[SchemaError]:
     """Yield the reasons why a name cannot be a path segment."""
     if name in (".", ".."):
-        yield invalid_value(field, f'"{name}"', f"may not be '{name}'")
+        yield invalid_value(field, name, f"may not be '{name}'")
     for sign in ("/", "%"):
         if sign in name:
-            yield invalid_value(field, f'"{name}"', f"may not contain '{sign}'")
+            yield invalid_value(field, name, f"may not contain '{sign}'")
 
 
 def metadata_errors(served: ServedResource, metadata: dict[str, Any], *, new: bool = False) -> list[SchemaError]:
@@ -201,14 +201,13 @@ def inner_metadata_errors(metadata: dict[str, Any]) -> Iterator[SchemaError]:
         elif operation not in ("Apply", "Update"):
             yield not_supported(f"{where}.operation", operation, ("Apply", "Update"))
         if fields_type not in ("", "FieldsV1"):
-            shown = msgspec.json.encode(fields_type).decode()
-            yield invalid_value(f"{where}.fieldsType", shown, "must be `FieldsV1`")
+            yield invalid_value(f"{where}.fieldsType", fields_type, "must be `FieldsV1`")
 
 
 def _other_errors(metadata: dict[str, Any], *, strict: bool) -> Iterator[SchemaError]:
     generation = metadata.get("generation", 0)
     if generation < 0:
-        yield invalid_value("metadata.generation", str(generation), "must be greater than or equal to 0")
+        yield invalid_value("metadata.generation", generation, "must be greater than or equal to 0")
     yield from label_errors(metadata.get("labels", {}))
     yield from annotation_errors(metadata.get("annotations", {}))
     yield from _owner_errors(metadata.get("ownerReferences", []))
@@ -221,10 +220,9 @@ def mark_errors(old: dict[str, Any], sent: dict[str, Any], dropped: Mapping[str,
     found: list[SchemaError] = []
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
         if name in dropped:
-            found.append(invalid_value("metadata", msgspec.json.encode(sent).decode(), dropped[name]))
+            found.append(invalid_value("metadata", sent, dropped[name]))
         if name in sent and sent[name] != old.get(name):
-            shown = msgspec.json.encode(sent[name]).decode()
-            found.append(invalid_value(f"metadata.{name}", shown, "field is immutable"))
+            found.append(invalid_value(f"metadata.{name}", sent[name], "field is immutable"))
     return found
 
 
@@ -241,30 +239,29 @@ def new_finalizer_errors(old: Iterable[str], new: Iterable[str]) -> list[SchemaE
 
 def _qualified_errors(key: str, field: str, check: Callable[[str], str] = str) -> Iterator[SchemaError]:
     prefix, slash, name = check(key).rpartition("/")
-    shown = f'"{key}"'
     if "/" in prefix:
         text = "a valid label key " + _TEXTS[_QUALIFIED].removeprefix("name part ")
-        yield invalid_value(field, shown, text + _PREFIXED)
+        yield invalid_value(field, key, text + _PREFIXED)
         return
     if slash and not prefix:
-        yield invalid_value(field, shown, "prefix part must be non-empty")
+        yield invalid_value(field, key, "prefix part must be non-empty")
     elif slash and not re.fullmatch(_SUBDOMAIN, prefix):
-        yield invalid_value(field, shown, "prefix part " + _TEXTS[_SUBDOMAIN])
+        yield invalid_value(field, key, "prefix part " + _TEXTS[_SUBDOMAIN])
     if not name:
-        yield invalid_value(field, shown, "name part must be non-empty")
+        yield invalid_value(field, key, "name part must be non-empty")
     elif len(name) > 63:
-        yield invalid_value(field, shown, "name part must be no more than 63 bytes")
+        yield invalid_value(field, key, "name part must be no more than 63 bytes")
     if not re.fullmatch(_QUALIFIED, name):
-        yield invalid_value(field, shown, _TEXTS[_QUALIFIED])
+        yield invalid_value(field, key, _TEXTS[_QUALIFIED])
 
 
 def label_errors(labels: dict[str, str], field: str = "metadata.labels") -> Iterator[SchemaError]:
     for key, value in labels.items():
         yield from _qualified_errors(key, field)
         if len(value) > 63:
-            yield invalid_value(field, f'"{value}"', "must be no more than 63 bytes")
+            yield invalid_value(field, value, "must be no more than 63 bytes")
         if not re.fullmatch(_LABEL_VALUE, value):
-            yield invalid_value(field, f'"{value}"', _TEXTS[_LABEL_VALUE])
+            yield invalid_value(field, value, _TEXTS[_LABEL_VALUE])
 
 
 def annotation_errors(annotations: dict[str, str], field: str = "metadata.annotations") -> Iterator[SchemaError]:
@@ -278,7 +275,7 @@ def _finalizer_errors(finalizer: str, position: int, *, strict: bool) -> Iterato
     yield from _qualified_errors(finalizer, "metadata.finalizers")
     if strict and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
         text = "name is neither a standard finalizer name nor is it fully qualified"
-        yield invalid_value(f"metadata.finalizers[{position}]", f'"{finalizer}"', text)
+        yield invalid_value(f"metadata.finalizers[{position}]", finalizer, text)
 
 
 def _owner_errors(owners: list[dict[str, Any]]) -> Iterator[SchemaError]:
@@ -290,5 +287,4 @@ def _owner_errors(owners: list[dict[str, Any]]) -> Iterator[SchemaError]:
     controllers = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller") is True]
     if len(controllers) > 1:
         text = 'Only one reference can have Controller set to true. Found "true" in references for '
-        shown = msgspec.json.encode(owners).decode()
-        yield invalid_value(field, shown, text + " and ".join(controllers[:2]))
+        yield invalid_value(field, owners, text + " and ".join(controllers[:2]))

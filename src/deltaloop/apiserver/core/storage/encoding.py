@@ -10,6 +10,7 @@ import msgspec
 
 from deltaloop.api.json_values import text
 from deltaloop.api.resource import Resource
+from deltaloop.api.shard_selector import ShardSelector
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.store import encode_object
 
@@ -91,15 +92,25 @@ def with_resource_version(obj: Resource, revision: int) -> Resource:
 
 
 def list_metadata(
-    revision: int, *, continue_: str = "", remaining: int | None = None, always_continue: bool = False
+    revision: int,
+    *,
+    continue_: str = "",
+    remaining: int | None = None,
+    shard: ShardSelector | None = None,
+    self_described: bool = False,
 ) -> dict[str, object]:
-    """Return the metadata of a list; custom resources include an empty ``continue``."""
+    """Return the metadata of a list.
+
+    Lists of custom resources include an empty ``continue`` and never state the shard, like those of the real server.
+    """
     metadata: dict[str, object] = {}
-    if continue_ or always_continue:
+    if continue_ or self_described:
         metadata["continue"] = continue_
     if remaining:
         metadata["remainingItemCount"] = remaining
     metadata["resourceVersion"] = str(revision)
+    if shard is not None and not self_described:
+        metadata["shardInfo"] = {"selector": str(shard)}
     return metadata
 
 

@@ -135,7 +135,7 @@ def lagging(plan: ListPlan, revision: int | None) -> ListPlan:
 
 
 def run_list(
-    store: Timeline, plan: ListPlan, *, resource: str, prefix: str, selection: Selection, always_continue: bool
+    store: Timeline, plan: ListPlan, *, resource: str, prefix: str, selection: Selection, self_described: bool
 ) -> Listed:
     """Read a list after the store has reached ``not_older_than``.
 
@@ -152,5 +152,7 @@ def run_list(
         raise status_errors.expired_list() from None
     token = encode_continue(page.revision, page.next_start) if page.next_start else ""
     remaining = page.remaining if selection.everything else None
-    metadata = list_metadata(page.revision, continue_=token, remaining=remaining, always_continue=always_continue)
+    metadata = list_metadata(
+        page.revision, continue_=token, remaining=remaining, shard=selection.shard, self_described=self_described
+    )
     return Listed(page.items, metadata)

@@ -12,6 +12,8 @@ from deltaloop.api.errors import InvalidSelectorError, MalformedObjectError
 from deltaloop.api.path import Path, field_path
 from deltaloop.api.resource import Resource
 from deltaloop.api.selectors import FieldSelector, LabelSelector, Requirement, label_integer
+from deltaloop.api.shard_selector import ShardSelector
+from deltaloop.apiserver.core.wire.shard_selectors import parse_shard_selector
 
 ALWAYS_SELECTABLE: Final = ("metadata.name", "metadata.namespace")
 
@@ -89,12 +91,13 @@ def _is_between(label: str, more: int, less: int) -> bool:
 
 @final
 class Selection:
-    __slots__ = ("_else", "_label_test", "_paths", "_wanted", "fields", "labels")
+    __slots__ = ("_else", "_label_test", "_paths", "_wanted", "fields", "labels", "shard")
 
-    def __init__(self, labels: LabelSelector, fields: FieldSelector) -> None:
+    def __init__(self, labels: LabelSelector, fields: FieldSelector, shard: ShardSelector | None = None) -> None:
         """Keep selectors whose fields were validated (``FieldSelector.check_supported``)."""
         self.labels: LabelSelector = labels
         self.fields: FieldSelector = fields
+        self.shard: ShardSelector | None = shard
         self._paths: dict[str, Path] = {
             name: field_path(_stored_path(name)) for name in fields.fields if name not in ALWAYS_SELECTABLE
         }
@@ -106,8 +109,16 @@ class Selection:
         self._else: dict[str, Path] = {name: field_path(_ELSE[name]) for name in fields.fields if name in _ELSE}
 
     @classmethod
-    def parse(cls, labels: str, fields: str, *, supported: tuple[str, ...] = (), refusal: str = "") -> Selection:
-        """Parse both selectors; raises InvalidSelectorError.
+    def parse(
+        cls,
+        labels: str,
+        fields: str,
+        *,
+        shard: str = "",
+        supported: tuple[str, ...] = (),
+        refusal: str = "",
+    ) -> Selection:
+        """Parse the selectors; raises InvalidSelectorError, and ApiError for the shard.
 
         ``supported`` are fields in addition to name and namespace, and ``refusal`` is the error text for others.
         """
@@ -117,13 +128,16 @@ class Selection:
                 if requirement.field not in (*ALWAYS_SELECTABLE, *supported):
                     raise InvalidSelectorError(refusal.format(requirement.field))
         field_selector.check_supported((*ALWAYS_SELECTABLE, *supported))
-        return cls(LabelSelector.parse(labels), field_selector)
+        labelled = LabelSelector.parse(labels)
+        return cls(labelled, field_selector, parse_shard_selector(shard) if shard else None)
 
     @property
     def everything(self) -> bool:
-        return self.labels.empty and self.fields.empty
+        return self.labels.empty and self.fields.empty and self.shard is None
 
     def matches(self, obj: Resource) -> bool:
+        if self.shard is not None and not self.shard.matches(obj):
+            return False
         if not self.labels.empty and not self._label_test.matches(obj.metadata.labels):
             return False
         for name, (wanted, unwanted) in self._wanted.items():

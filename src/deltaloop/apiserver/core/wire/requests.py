@@ -81,6 +81,7 @@ class ListQuery:
 
     label_selector: str = ""
     field_selector: str = ""
+    shard_selector: str = ""
     resource_version: str = ""
     resource_version_match: str = ""
     limit: int = 0
@@ -96,6 +97,7 @@ def parse_list_query(query: Mapping[str, str]) -> ListQuery:
     return ListQuery(
         label_selector=query.get("labelSelector", ""),
         field_selector=query.get("fieldSelector", ""),
+        shard_selector=query.get("shardSelector", ""),
         resource_version=query.get("resourceVersion", ""),
         resource_version_match=query.get(_MATCH, ""),
         limit=max(0, parse_integer(query.get("limit", "0") or "0")),

@@ -19,8 +19,8 @@ from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.apply.field_manager import Writer, with_entries
 from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER, is_established
-from deltaloop.apiserver.core.kinds.api_service import WHILE_DEFINED, follows_definitions, own_service, service_name
-from deltaloop.apiserver.core.kinds.ip_address import uid_beside
+from deltaloop.apiserver.core.kinds.extensions import WHILE_DEFINED, follows_definitions, own_service, service_name
+from deltaloop.apiserver.core.kinds.networking import uid_beside
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.store import Objects

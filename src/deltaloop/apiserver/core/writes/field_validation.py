@@ -25,7 +25,7 @@ from deltaloop.apiserver.core.wire.bodies import SentBody
 from deltaloop.apiserver.core.write_options import FieldValidation
 from deltaloop.apiserver.core.writes.sent_objects import decode_sent
 from deltaloop.schemas.decoding import duplicate_field_texts
-from deltaloop.schemas.field_errors import invalid_value
+from deltaloop.schemas.field_errors import invalid_text
 from deltaloop.schemas.json_in_parts import decode_in_parts
 
 _STRICT: Final = "strict decoding error: "
@@ -70,7 +70,7 @@ def check_patched(
         _check_readable(served, fields, as_sent="patched")
     if found and mode is FieldValidation.STRICT:
         result = msgspec.json.encode(msgspec.json.encode(fields).decode()).decode()
-        raise status_errors.invalid_patch(invalid_value("patch", result, _STRICT + ", ".join(found)))
+        raise status_errors.invalid_patch(invalid_text("patch", result, _STRICT + ", ".join(found)))
     return (*found, *repeated)
 
 

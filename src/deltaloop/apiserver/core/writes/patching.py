@@ -25,7 +25,7 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.wire.bodies import APPLY_PATCH, JSON_PATCH, media_type_of
 from deltaloop.apiserver.core.writes.strategic_merge import StrategicMergeError, strategic_merge
 from deltaloop.schemas.converting import convert_object
-from deltaloop.schemas.field_errors import invalid_value
+from deltaloop.schemas.field_errors import invalid_text
 from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, check_depth, decode_json
 
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -114,7 +114,7 @@ def _typed(result: dict[str, object]) -> dict[str, object]:
 
 
 def _not_readable(why: str) -> ApiError:
-    return status_errors.invalid_patch(invalid_value("patch", "the object that results", why))
+    return status_errors.invalid_patch(invalid_text("patch", "the object that results", why))
 
 
 def _read(body: bytes) -> object:

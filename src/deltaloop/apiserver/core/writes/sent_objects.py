@@ -17,10 +17,9 @@ from deltaloop.apiserver.core.codec import AsSent
 from deltaloop.apiserver.core.metadata.rules import normalized_metadata
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.status_errors import UnreadableObjectError
-from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.wire.requests import parse_revision, revision_error
 from deltaloop.apiserver.core.write_context import WriteContext
-from deltaloop.schemas.field_errors import SchemaError, invalid_value
+from deltaloop.schemas.field_errors import SchemaError, invalid_text, invalid_value
 
 _MARKS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
@@ -42,7 +41,7 @@ def decode_sent(served: ServedResource, fields: dict[str, object], *, as_sent: A
         dropped = served.codec.read(fields, as_sent)
     except UnreadableObjectError as error:
         if as_sent == "patched":
-            raise status_errors.invalid_patch(invalid_value("patch", "the object that results", error.why)) from None
+            raise status_errors.invalid_patch(invalid_text("patch", "the object that results", error.why)) from None
         raise
     served.strategy.default(fields)
     return dropped
@@ -118,9 +117,9 @@ def check_said_kind(served: ServedResource, fields: dict[str, object]) -> None:
     kind, api_version = text(fields.get("kind")), text(fields.get("apiVersion"))
     errors: list[SchemaError] = []
     if kind and kind != served.type.kind:
-        errors.append(invalid_value("kind", f'"{kind}"', f"must be {served.type.kind}"))
+        errors.append(invalid_value("kind", kind, f"must be {served.type.kind}"))
     if api_version != served.type.api_version:
-        errors.append(invalid_value("apiVersion", f'"{api_version}"', f"must be {served.type.api_version}"))
+        errors.append(invalid_value("apiVersion", api_version, f"must be {served.type.api_version}"))
     if errors:
         group = api_version.rpartition("/")[0]
         raise status_errors.another_kind(group, kind, str(at(fields, "metadata", "name") or ""), errors)
@@ -157,8 +156,8 @@ def check_versions(
     wanted = text(metadata.get("resourceVersion"))
     number = _version_sent(metadata)
     if number == 0 and not served.flags.unconditional_update:
-        error = invalid_value("metadata.resourceVersion", "0", "must be specified for an update")
+        error = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
         raise status_errors.unversioned_update(served.type, current.name, error)
     if number and wanted != current.resource_version:
         raise status_errors.conflict(served.type, current.name)
-    return [invalid_value("metadata.uid", encode_json(uid).decode(), "field is immutable")] if another else []
+    return [invalid_value("metadata.uid", uid, "field is immutable")] if another else []

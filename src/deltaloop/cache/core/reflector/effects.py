@@ -26,10 +26,9 @@ class OpenWatch(msgspec.Struct, frozen=True):
 
 
 class OpenWatchList(msgspec.Struct, frozen=True):
-    """Open a watch that begins with the complete state. Feed ``watch_list_opened`` or ``watch_list_failed``.
+    """Open a watch that begins with the complete state; feed ``watch_list_opened`` or ``watch_list_failed``.
 
-    Then feed ``initial_event`` until it returns ``CompleteList``, and continue as for a watch. Fail it at
-    ``give_up_at``.
+    Then feed ``initial_event`` until it returns ``CompleteList``, and continue as for a watch, until ``give_up_at``.
     """
 
     options: ListOptions
@@ -49,7 +48,6 @@ class CompleteList(msgspec.Struct, frozen=True):
 
     Attributes:
         skipped: Number of omitted objects, which are unreadable or have no name.
-        first_error: Error of the first unreadable object, or None.
         unread: Unreadable objects. They exist and must not be treated as deleted.
     """
 

@@ -91,8 +91,6 @@ _STREAMING, _BOOKMARK, _APPLY = ReflectorPhase.STREAMING, EventType.BOOKMARK, Ve
 
 @final
 class ReflectorMachine:
-    """State machine of a reflector, described in the module's docstring."""
-
     def __init__(self, options: ReflectorOptions | None = None) -> None:
         self.options: ReflectorOptions = options or ReflectorOptions()
         self.phase: ReflectorPhase = ReflectorPhase.LISTING
@@ -200,10 +198,7 @@ class ReflectorMachine:
     # Results of a list
 
     def listed(self, page: ResourceList[Resource], now: float, *, random: float) -> CompleteList | Reaction | None:
-        """Process a page: return the complete list after the last page, None if there are more pages.
-
-        If the list would never end, return a ``Reaction``.
-        """
+        """Process a page: return the list after the last page, a ``Reaction`` if it would never end, or None."""
         round_ = self._expect_round("listed")
         self._counts.saw_bytes(now)
         why = round_.never_ends(page)
@@ -232,7 +227,6 @@ class ReflectorMachine:
         self._go_on(then)
 
     def list_failed(self, error: BaseException, now: float, *, random: float) -> Reaction:
-        """Process a failed page."""
         round_ = self._expect_round("list_failed")
         self._counts.list_requests += 1
         operation = Operation.LATER_PAGE if round_.options.continue_ else Operation.LIST
@@ -251,7 +245,6 @@ class ReflectorMachine:
     # Results of a streamed list
 
     def watch_list_opened(self, now: float) -> None:
-        """Process the server's acceptance of a streamed list."""
         self._expect("watch_list_opened")
         self._opened(now)
         self._progress_at = now
@@ -269,6 +262,14 @@ class ReflectorMachine:
             self._progress_at = now
         return verdict
 
+    def other_shard_event(self, now: float) -> Verdict:
+        """Process an event of a streamed list whose object does not belong to the shard."""
+        self._expect("other_shard_event")
+        self._counts.saw_bytes(now)
+        if not self._initial.is_through:
+            self._progress_at = now
+        return Verdict.APPLY
+
     def _end_of_initial_events(self, event: WatchEvent, now: float) -> CompleteList:
         listed = self._initial.whole(event.object.resource_version)
         self._initial = InitialEvents()
@@ -284,7 +285,6 @@ class ReflectorMachine:
         return listed
 
     def watch_list_ended(self, now: float, *, random: float) -> Reaction:
-        """Process a clean end of the stream before the list was complete."""
         self._expect("watch_list_ended")
         error = WatchListEndedError(f"the streamed list ended after {len(self._initial)} objects, before it was whole")
         return self.watch_list_failed(error, now, random=random)
@@ -368,7 +368,6 @@ class ReflectorMachine:
     # Results of a watch
 
     def watch_opened(self, now: float) -> None:
-        """Process the server's acceptance of a watch."""
         self._expect("watch_opened")
         self._opened(now)
         self._go_on(ReflectorPhase.STREAMING)
@@ -401,7 +400,7 @@ class ReflectorMachine:
     def watch_events(self, events: Sequence[WatchEvent], now: float) -> int:
         """Process the leading changes of a batch, and return how many events to apply.
 
-        Pass the next event to ``watch_event``, also if the result is 0.
+        The next goes to ``watch_event``.
         """
         if self.phase is not _STREAMING:
             self._expect("watch_events")

@@ -35,8 +35,6 @@ class Operation(StrEnum):
 
 
 class ErrorKind(Enum):
-    """Category of an error."""
-
     EXPIRED = "expired"
     TOO_LARGE = "too large"
     BUSY = "busy"
@@ -85,7 +83,6 @@ RECOVERIES: Final[dict[tuple[Operation, ErrorKind], Recovery]] = {
 
 
 def classify(error: BaseException) -> ErrorKind:
-    """Return the category of an error."""
     if isinstance(error, GoneError):
         return ErrorKind.EXPIRED
     if is_too_large_resource_version(error):

@@ -1,7 +1,7 @@
 """Requests of the reflector as list options.
 
 The server serves a real version with a limit from etcd, and without a limit from its watch cache. So lists have pages
-only if any state is acceptable, if the server pages anyway, or if ``ReflectorOptions.page_size`` is set.
+only if any state is acceptable, if the server pages anyway, or if ``page_size`` is set.
 
 Source: client-go tools/cache/reflector.go; Kubernetes API concepts, "Semantics for get and list".
 """
@@ -34,7 +34,6 @@ def first_page(version: str, *, page_size: int, server_pages: bool) -> ListOptio
 
 
 def watch_from(version: str, *, timeout_seconds: int) -> ListOptions:
-    """Return the options of a watch from a version."""
     return ListOptions(resource_version=version, allow_watch_bookmarks=True, timeout_seconds=timeout_seconds)
 
 

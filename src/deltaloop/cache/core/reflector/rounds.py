@@ -28,14 +28,7 @@ from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemErr
 
 
 class ListRound(msgspec.Struct):
-    """A list in progress.
-
-    Attributes:
-        first: Options of the first page.
-        options: Options of the next page.
-        in_full: Whether this list without pages replaces one whose pages expired.
-        unreadable: Errors of omitted objects that could not be decoded.
-    """
+    """A list in progress; ``in_full`` means that it replaces a list whose pages expired."""
 
     first: ListOptions
     options: ListOptions
@@ -48,7 +41,6 @@ class ListRound(msgspec.Struct):
 
     @classmethod
     def begin(cls, options: ListOptions, *, in_full: bool = False) -> ListRound:
-        """Start a list."""
         return cls(options, options, in_full)
 
     def never_ends(self, page: ResourceList[Resource]) -> str:
@@ -77,7 +69,6 @@ class ListRound(msgspec.Struct):
 
 
 def unread_of(errors: Iterable[UnreadableItemError]) -> Unread:
-    """Return the unreadable objects."""
     keys = [error.key for error in errors]
     return Unread(frozenset(key for key in keys if key is not None), None in keys)
 

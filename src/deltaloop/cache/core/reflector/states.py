@@ -92,13 +92,13 @@ STATES: Final[tuple[State, ...]] = (
         (("the wait ends", _to(ReflectorPhase.LISTING, ReflectorPhase.CONNECTING)),),
     ),
 )
-"""All states. WAITING continues with the recovery of the failure."""
 
 FEEDS: Final[dict[str, frozenset[ReflectorPhase]]] = {
     "listed": frozenset({ReflectorPhase.LISTING}),
     "list_failed": frozenset({ReflectorPhase.LISTING}),
     "watch_list_opened": frozenset({ReflectorPhase.LISTING}),
     "initial_event": frozenset({ReflectorPhase.RECEIVING}),
+    "other_shard_event": frozenset({ReflectorPhase.RECEIVING}),
     "watch_list_ended": frozenset({ReflectorPhase.RECEIVING}),
     "watch_list_failed": frozenset({ReflectorPhase.LISTING, ReflectorPhase.RECEIVING}),
     "probed": frozenset({ReflectorPhase.PROBING}),

@@ -84,13 +84,11 @@ class ReflectorCounts(msgspec.Struct):
             self.last_byte_at = at
 
     def succeeded(self, now: float) -> None:
-        """Record that the server confirmed the state."""
         self.last_confirmed_at = now
         self.last_error = None
         self.failing_since = None
 
     def failed(self, error: BaseException, now: float) -> None:
-        """Record an error."""
         self.errors += 1
         self.last_error = error
         if self.failing_since is None:

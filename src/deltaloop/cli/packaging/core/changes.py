@@ -18,13 +18,7 @@ _DEFINITION: Final = "CustomResourceDefinition"
 def changes(
     there: Mapping[str, str | None], wanted: Mapping[str, str], definitions: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """Return the differences as lines.
-
-    Args:
-        there: Existing texts by path. None means that the file does not exist.
-        wanted: Texts of the new package by path.
-        definitions: Current CRDs of the program's kinds.
-    """
+    """Return the differences as lines; None in ``there`` means that the file does not exist."""
     lines: list[str] = []
     for path, made in wanted.items():
         found = there.get(path)

@@ -1,8 +1,7 @@
 """Helm charts of programs.
 
-The objects are those of ``manifests``, with placeholders for the values of a release. In the YAML, placeholders are
-plain words, which are then replaced by template expressions. Other texts that look like expressions, such as a rule's
-message in a CRD, are escaped.
+The objects are those of ``manifests``, with placeholders for the values of a release, which are plain words in the YAML
+and then replaced by template expressions. Other texts that look like expressions are escaped.
 
 Source: https://helm.sh/docs/topics/charts/.
 """
@@ -85,14 +84,7 @@ _NOTES: Final = """\
 
 
 def chart(program: PackagedProgram, *, version: str, repository: str, tag: str = "") -> dict[str, str]:
-    """Return the files of a chart by path.
-
-    Args:
-        program: Program whose roles use ``NAME`` and ``NAMESPACE``.
-        version: Version of the chart, and of the program unless ``tag`` is set.
-        repository: Image without its tag.
-        tag: Tag of the image. Empty means the version.
-    """
+    """Return the files of a chart by path; the program's roles use ``NAME`` and ``NAMESPACE``."""
     values = values_of(program, repository=repository, tag=tag)
     slotted = _slotted(program)
     helpers = _HELPERS + (_SETTING_HELPER if program.settings else "")
@@ -117,7 +109,6 @@ def chart(program: PackagedProgram, *, version: str, repository: str, tag: str =
 
 
 def values_of(program: PackagedProgram, *, repository: str, tag: str) -> list[ChartValue]:
-    """Return the values of a program's chart."""
     return chart_values(repository, tag, service_monitor=program.service_monitor, settings=program.settings)
 
 

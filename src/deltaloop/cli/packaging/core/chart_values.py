@@ -32,12 +32,6 @@ SETTINGS: Final = "settings"
 @final
 @dataclass(frozen=True, slots=True)
 class ChartValue:
-    """Value of a chart.
-
-    Attributes:
-        path: Path with at most two names, for example ``image.tag``.
-    """
-
     path: str
     default: Any
     description: str
@@ -47,14 +41,7 @@ class ChartValue:
 def chart_values(
     repository: str, tag: str, *, service_monitor: bool, settings: Sequence[Setting] = ()
 ) -> list[ChartValue]:
-    """Return the values of a chart.
-
-    Args:
-        repository: Repository of the image.
-        tag: Tag of the image. Empty means the chart's ``appVersion``.
-        service_monitor: Whether the Prometheus operator scrapes the program by default.
-        settings: Own settings of the program.
-    """
+    """Return the values of a chart; an empty tag means the chart's ``appVersion``."""
     policies = {**_TEXT, "enum": ["Always", "IfNotPresent", "Never"]}
     levels = {**_TEXT, "enum": ["DEBUG", "INFO", "WARNING", "ERROR"]}
     named = {"type": "array", "items": _NAMED}

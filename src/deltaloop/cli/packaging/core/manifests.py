@@ -34,22 +34,15 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackagedProgram:
-    """Program and its settings in the cluster.
-
-    Texts can be placeholders, which charts use.
+    """Program and its settings in the cluster; texts can be placeholders.
 
     Attributes:
-        app: Value of the label ``app.kubernetes.io/name`` of all its objects.
         image: Container image whose entry point is ``deltaloop run`` with the module.
         roles: Roles named ``name``.
         arguments: Additional flags of ``deltaloop run``.
         pull_policy: Image pull policy. Empty means the default of Kubernetes.
-        pod: Additional fields of its Pods.
-        container: Additional fields of its container.
         spread: Function from the default topology spread constraint to all constraints of its Pods.
         admitted: Peers that its network policy admits to metrics and health. None means all.
-        settings: Own settings, which it reads from environment variables.
-        more_labels: Additional labels of its objects.
         webhooks: Configurations of its webhooks, which call the Service named ``name``.
         authority: Empty Secret for their certificates, or None without webhooks.
     """
@@ -90,7 +83,6 @@ class PackagedProgram:
         return {**self.selector, "app.kubernetes.io/version": self.version, **self.more_labels}
 
     def metadata(self, **more: Any) -> Manifest:
-        """Return the metadata of one of its namespaced objects."""
         return {"name": self.name, "namespace": self.namespace, "labels": self.labels, **more}
 
 
@@ -123,7 +115,6 @@ def namespace(program: PackagedProgram) -> Manifest:
 
 
 def service_account(program: PackagedProgram) -> Manifest:
-    """Return the service account."""
     more = {"annotations": program.account_annotations} if program.account_annotations else {}
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": program.metadata(**more)}
 
@@ -141,12 +132,10 @@ def access(program: PackagedProgram) -> list[Manifest]:
 
 
 def authority(program: PackagedProgram) -> list[Manifest]:
-    """Return the empty Secret for certificates, so that the program does not need the right to create it."""
     return [] if program.authority is None else [_labelled(program, program.authority)]
 
 
 def configurations(program: PackagedProgram) -> list[Manifest]:
-    """Return the webhook configurations."""
     return [_labelled(program, each) for each in program.webhooks]
 
 
@@ -155,7 +144,6 @@ def _labelled(program: PackagedProgram, manifest: Manifest) -> Manifest:
 
 
 def service(program: PackagedProgram) -> Manifest:
-    """Return the Service for metrics and webhooks."""
     ports: list[Manifest] = [{"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"}]
     if program.authority:
         ports.append({"name": "webhooks", "port": 443, "targetPort": "webhooks"})
@@ -182,7 +170,6 @@ def deployment(program: PackagedProgram) -> Manifest:
 
 
 def container(program: PackagedProgram) -> Manifest:
-    """Return the container."""
     arguments = [
         "--leader-elect",
         f"--leader-election-id={program.name}",
@@ -227,10 +214,7 @@ def disruption_budget(program: PackagedProgram) -> Manifest:
 
 
 def network_policy(program: PackagedProgram) -> Manifest:
-    """Return the network policy, which admits only probes, metrics and webhook calls.
-
-    It does not limit egress, because labels cannot select the API server.
-    """
+    """Return the network policy, which admits only probes, metrics and webhook calls; egress is not limited."""
     admitted = {"from": program.admitted} if program.admitted else {}
     ingress = [{"ports": [{"port": name, "protocol": "TCP"} for name in ("metrics", "health")], **admitted}]
     if program.authority:

@@ -20,15 +20,7 @@ def with_own_values(there: Mapping[str, str | None], made: Mapping[str, str], va
     """Return the text of ``values.yaml`` with the user's own values.
 
     A value is the user's own if it differs from the default in the schema of the same chart. Values that the new chart
-    does not have are dropped. If no change is needed, the file keeps its comments.
-
-    Args:
-        there: Existing files of the chart.
-        made: Files of the new chart.
-        values: Values of the new chart.
-
-    Raises:
-        InvalidArgumentError: If an own value does not match the schema.
+    does not have are dropped. Raises InvalidArgumentError if an own value does not match the schema.
     """
     text, schema = there.get(VALUES), there.get(SCHEMA)
     if text is None or schema is None or text == made[VALUES]:

@@ -47,12 +47,9 @@ class ProjectNames:
 
     @classmethod
     def of(cls, name: str, *, kind: str = "", group: str = "example.com") -> Self:
-        """Derive the names from the project's name.
+        """Derive the names from the project's name (``paint-operator``).
 
-        Args:
-            name: Name of the project, for example ``paint-operator``.
-            kind: Kind. Empty means the kind in the name, for example ``Paint``.
-            group: API group.
+        An empty kind means that in the name (``Paint``).
         """
         if label_problems(name):
             raise InvalidArgumentError(
@@ -80,14 +77,7 @@ class ProjectNames:
 def project_files(
     names: ProjectNames, templates: Mapping[str, str], *, version: str, with_wheel: bool
 ) -> dict[str, str]:
-    """Return the texts of a project's files by path.
-
-    Args:
-        names: Names of its parts.
-        templates: Texts of the templates by name.
-        version: Version of deltaloop. The project requires a compatible version.
-        with_wheel: Whether the project has a wheel of deltaloop in ``WHEELS``.
-    """
+    """Return the texts of a project's files by path; it requires a compatible version of deltaloop."""
     major, minor = version.split(".")[:2]
     bound = f"{major}.{int(minor) + 1}" if major == "0" else str(int(major) + 1)
     slots = {

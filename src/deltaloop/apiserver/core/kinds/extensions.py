@@ -1,7 +1,7 @@
-"""APIService: address of a group version; the server creates one for each version that it serves.
+"""Strategies of custom resource definitions and API services.
 
-Source: kube-aggregator pkg/registry/apiservice, pkg/controllers/autoregister; Kubernetes
-pkg/controlplane/controller/crdregistration.
+Source: apiextensions-apiserver pkg/registry/customresourcedefinition, pkg/controller/finalizer; kube-aggregator
+pkg/registry/apiservice, pkg/controllers/autoregister; Kubernetes pkg/controlplane/controller/crdregistration.
 """
 
 from __future__ import annotations
@@ -12,11 +12,69 @@ from typing import Final
 from deltaloop.api.json_values import at, is_mapping, items, text
 from deltaloop.api.kinds import API_SERVICE
 from deltaloop.api.resource import Resource
+from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER, crd_warnings, default_crd
+from deltaloop.apiserver.core.crds.validation import validate_crd
+from deltaloop.apiserver.core.kinds.cells import condition
 from deltaloop.apiserver.core.kinds.field_checks import port_errors
 from deltaloop.apiserver.core.metadata.rules import subdomain_errors
-from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
-from deltaloop.schemas.checking import Place, shown
+from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Writes
+from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import SchemaError, invalid_value, required
+
+
+def _default(crd: dict[str, object]) -> None:
+    crd.update(default_crd(crd))
+
+
+def _update_warnings(before: dict[str, object], after: dict[str, object]) -> Iterator[str]:
+    known = {*crd_warnings(before)}
+    return (warning for warning in crd_warnings(after) if warning not in known)
+
+
+def _store(
+    _before: dict[str, object] | None, after: dict[str, object], writes: Writes, given: Given
+) -> dict[str, object]:
+    return writes.crds.applied(after, given)
+
+
+def _marked(crd: Resource, writes: Writes, now: float) -> None:
+    writes.delete_all(crd.name, now=now)
+    writes.crds.finish(crd.name, now=now)
+
+
+def _removed(_resource: str, crd: Resource, writes: Writes, now: float) -> None:
+    writes.crds.stop_serving(crd.name, now=now)
+
+
+def _why_unserved(crd: dict[str, object]) -> str:
+    conditions = {text(at(item, "type")): item for item in items(at(crd, "status", "conditions"))}
+    if text(at(conditions, "Established", "status")) == "True":
+        return ""
+    return f"the CRD is not served: {text(at(conditions, 'NamesAccepted', 'message')) or 'no reason is given'}"
+
+
+def _versions(crd: Mapping[str, object]) -> str:
+    served = [each for each in items(at(crd, "spec", "versions")) if at(each, "served") is True]
+    return ",".join(sorted(f"{text(at(each, 'name'))}{'(storage)' * (at(each, 'storage') is True)}" for each in served))
+
+
+DEFINITIONS: Final = Strategy(
+    cells={
+        "Versions": _versions,
+        "Established": lambda crd: condition(crd, "Established") == "True",
+    },
+    default=_default,
+    validate_new=validate_crd,
+    validate_update=lambda before, after: validate_crd(after, old=before),
+    warn_new=crd_warnings,
+    warn_update=_update_warnings,
+    finalizers=(CLEANUP_FINALIZER,),
+    store=_store,
+    marked=_marked,
+    removed=_removed,
+    why_unserved=_why_unserved,
+)
+
 
 _MANAGED: Final = "kube-aggregator.kubernetes.io/automanaged"
 ON_START: Final = "onstart"
@@ -104,23 +162,22 @@ def _errors(place: Place) -> Iterator[SchemaError]:
         yield from subdomain_errors(group, place.below("group"))
     name, wanted = at(place.whole, "metadata", "name"), service_name(group, version)
     if name and name != wanted:
-        text_ = f'must be `spec.version+"."+spec.group`: "{wanted}"'
-        yield invalid_value("metadata.name", shown(name), text_)
+        yield invalid_value("metadata.name", name, f'must be `spec.version+"."+spec.group`: "{wanted}"')
     if not is_mapping(service):
         if spec.get("caBundle"):
-            yield invalid_value(place.below("caBundle"), '""', "local APIServices may not have a caBundle")
+            yield invalid_value(place.below("caBundle"), "", "local APIServices may not have a caBundle")
         if skips:
             text_ = "local APIServices may not have insecureSkipTLSVerify"
-            yield invalid_value(place.below("insecureSkipTLSVerify"), "true", text_)
+            yield invalid_value(place.below("insecureSkipTLSVerify"), True, text_)
         return
     for field in ("namespace", "name"):
         if not service.get(field):
             yield required(place.below(f"service.{field}"))
     yield from port_errors(service.get("port"), place.below("service.port"))
     if skips and spec.get("caBundle"):
-        yield invalid_value(place.below("insecureSkipTLSVerify"), "true", "may not be true if caBundle is present")
+        yield invalid_value(place.below("insecureSkipTLSVerify"), True, "may not be true if caBundle is present")
 
 
-STRATEGY: Final = Strategy(
+API_SERVICES: Final = Strategy(
     checks={"api_service": _errors}, finish_new=_finish_new, cells={"Service": _service, "Available": _available}
 )

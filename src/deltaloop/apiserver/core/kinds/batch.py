@@ -1,11 +1,13 @@
-"""Job: generated labels and selector, immutable fields, and policies for failure, success and indexes.
+"""Strategies of jobs and cron jobs.
 
-Source: Kubernetes pkg/registry/batch/job/strategy.go, pkg/apis/batch/validation, pkg/api/job.
+Source: Kubernetes pkg/registry/batch/job/strategy.go, pkg/apis/batch/validation, pkg/api/job; Kubernetes
+pkg/apis/batch/validation; pkg/registry/batch/cronjob/strategy.go; github.com/robfig/cron v3, parser.go.
 """
 
 from __future__ import annotations
 
 import re
+import zoneinfo
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -17,10 +19,11 @@ from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warni
 from deltaloop.apiserver.core.metadata.label_match import selects
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, label_value_problems, qualified_name_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
-from deltaloop.schemas.checking import Check, Place, shown
+from deltaloop.schemas.checking import Check, Place
 from deltaloop.schemas.field_errors import (
     SchemaError,
     duplicate,
+    invalid_text,
     invalid_value,
     not_supported,
     required,
@@ -45,10 +48,10 @@ def _index_errors(place: Place) -> Iterator[SchemaError]:
     elif mode in ("", "NonIndexed"):
         for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
             if spec.get(name) is not None:
-                yield invalid_value(place.below(name), shown(spec[name]), "requires indexed completion mode")
+                yield invalid_value(place.below(name), spec[name], "requires indexed completion mode")
     if is_mapping(spec.get("successPolicy")):
         if mode != "Indexed":
-            yield invalid_value(place.below("successPolicy"), shown(spec["successPolicy"]), "requires indexed mode")
+            yield invalid_value(place.below("successPolicy"), spec["successPolicy"], "requires indexed mode")
         else:
             yield from _success_errors(spec, place.below("successPolicy"))
 
@@ -60,15 +63,15 @@ def _indexed_errors(place: Place) -> Iterator[SchemaError]:
     if completions is None:
         yield required(place.below("completions"), "when completion mode is Indexed")
     if parallelism > _MANY_COMPLETIONS:
-        yield invalid_value(place.below("parallelism"), str(parallelism), f"must be at most {_MANY_COMPLETIONS}")
+        yield invalid_value(place.below("parallelism"), parallelism, f"must be at most {_MANY_COMPLETIONS}")
     if most_failed is not None and integer(most_failed) > min(integer(completions), _MANY_COMPLETIONS):
-        yield invalid_value(path, shown(most_failed), "must be less than or equal to completions")
+        yield invalid_value(path, most_failed, "must be less than or equal to completions")
     if integer(completions) > _MANY_COMPLETIONS and spec.get("backoffLimitPerIndex") is not None:
         if most_failed is None:
             yield required(path, f"must be specified when completions is above {_MANY_COMPLETIONS}")
         for name in ("parallelism", "maxFailedIndexes"):
             if integer(spec.get(name)) > _MUCH:
-                yield invalid_value(place.below(name), shown(spec[name]), f"must be less than or equal to {_MUCH}")
+                yield invalid_value(place.below(name), spec[name], f"must be less than or equal to {_MUCH}")
 
 
 def _success_errors(spec: Mapping[str, object], path: str) -> Iterator[SchemaError]:
@@ -87,10 +90,10 @@ def _success_errors(spec: Mapping[str, object], path: str) -> Iterator[SchemaErr
                 yield too_long(f"{where}.succeededIndexes", _LONGEST_INDEXES)
             found = _count_indexes(text(indexes), completions)
             if found is None:
-                yield invalid_value(f"{where}.succeededIndexes", shown(indexes), "error parsing succeededIndexes")
+                yield invalid_value(f"{where}.succeededIndexes", indexes, "error parsing succeededIndexes")
         most = completions if indexes is None else min(completions, found or 0)
         if count is not None and not 0 <= integer(count) <= most:
-            yield invalid_value(f"{where}.succeededCount", shown(count), f"must be less than or equal to {most}")
+            yield invalid_value(f"{where}.succeededCount", count, f"must be less than or equal to {most}")
 
 
 def _count_indexes(listed: str, completions: int) -> int | None:
@@ -114,7 +117,7 @@ def _failure_errors(place: Place) -> Iterator[SchemaError]:
     rules, path = items(at(spec, "podFailurePolicy", "rules")), place.below("podFailurePolicy.rules")
     if at(spec, "template", "spec", "restartPolicy") == "OnFailure":
         text_ = 'only "Never" is supported when podFailurePolicy is specified'
-        yield invalid_value(place.below("template.spec.restartPolicy"), '"OnFailure"', text_)
+        yield invalid_value(place.below("template.spec.restartPolicy"), "OnFailure", text_)
     if len(rules) > _MOST_RULES:
         yield too_many(path, len(rules), _MOST_RULES)
     for number, rule in enumerate(map(mapping, rules)):
@@ -124,13 +127,12 @@ def _failure_errors(place: Place) -> Iterator[SchemaError]:
             yield required(f"{where}.action")
         elif action == "FailIndex":
             if spec.get("backoffLimitPerIndex") is None:
-                text_ = "requires the backoffLimitPerIndex to be set"
-                yield invalid_value(f"{where}.action", shown(action), text_)
+                yield invalid_value(f"{where}.action", action, "requires the backoffLimitPerIndex to be set")
         elif action not in ("Count", "FailJob", "Ignore"):
             yield not_supported(f"{where}.action", action, ("Count", "FailIndex", "FailJob", "Ignore"))
         codes, conditions = rule.get("onExitCodes"), items(rule.get("onPodConditions"))
         if is_mapping(codes) == bool(conditions):
-            yield invalid_value(where, "", "specifying one of OnExitCodes and OnPodConditions is required")
+            yield invalid_text(where, "", "specifying one of OnExitCodes and OnPodConditions is required")
         if is_mapping(codes):
             yield from _code_errors(codes, f"{where}.onExitCodes", mapping(at(spec, "template", "spec")))
         yield from _condition_errors(conditions, f"{where}.onPodConditions")
@@ -143,19 +145,19 @@ def _code_errors(codes: dict[str, object], path: str, pod: Mapping[str, object])
     known = [at(item, "name") for group in ("containers", "initContainers") for item in items(pod.get(group))]
     if name is not None and name not in known:
         text_ = "must be one of the container or initContainer names in the pod template"
-        yield invalid_value(f"{path}.containerName", shown(name), text_)
+        yield invalid_value(f"{path}.containerName", name, text_)
     if not values:
-        yield invalid_value(f"{path}.values", "null", "at least one value is required")
+        yield invalid_value(f"{path}.values", None, "at least one value is required")
     if len(values) > _MOST_CODES:
         yield too_many(f"{path}.values", len(values), _MOST_CODES)
     numbers = [integer(value) for value in values]
     for place, value in enumerate(numbers):
         if operator == "In" and value == 0:
-            yield invalid_value(f"{path}.values[{place}]", "0", "must not be 0 for the In operator")
+            yield invalid_value(f"{path}.values[{place}]", 0, "must not be 0 for the In operator")
         if value in numbers[:place]:
-            yield duplicate(f"{path}.values[{place}]", str(value))
+            yield duplicate(f"{path}.values[{place}]", value)
     if numbers != sorted(numbers):
-        yield invalid_value(f"{path}.values", shown(values), "must be ordered")
+        yield invalid_value(f"{path}.values", values, "must be ordered")
 
 
 def _condition_errors(conditions: list[object], path: str) -> Iterator[SchemaError]:
@@ -249,10 +251,10 @@ def _new_errors(job: Mapping[str, object]) -> Iterator[SchemaError]:
     name, spec = text(at(job, "metadata", "name")), job.get("spec")
     if at(spec, "manualSelector") is not True:
         for problem in label_value_problems(name):
-            yield invalid_value("spec.template.labels", shown(name), problem)
+            yield invalid_value("spec.template.labels", name, problem)
     last = integer(at(spec, "completions")) - 1
     if at(spec, "completionMode") == "Indexed" and last >= 0 and any(label_name_errors(f"{name}-{last}", "")):
-        yield invalid_value("metadata.name", shown(name), "will not able to create pod with invalid DNS label")
+        yield invalid_value("metadata.name", name, "will not able to create pod with invalid DNS label")
 
 
 def _generated_errors(job: Mapping[str, object], generated: dict[str, object]) -> Iterator[SchemaError]:
@@ -261,10 +263,9 @@ def _generated_errors(job: Mapping[str, object], generated: dict[str, object]) -
     labels, selector = at(spec, "template", "metadata", "labels"), mapping(spec.get("selector"))
     for name in (*_JOB_UID[1:], *_JOB_NAME[1:], *_JOB_UID[:1], *_JOB_NAME[:1]):
         if at(labels, name) != generated[name]:
-            path = f"spec.template.metadata.labels[{name}]"
-            yield invalid_value(path, shown(labels), f"must be '{generated[name]}'")
+            yield invalid_value(f"spec.template.metadata.labels[{name}]", labels, f"must be '{generated[name]}'")
     if not selects(selector, string_map(generated)):
-        yield invalid_value("spec.selector", shown_selector(selector), "`selector` not auto-generated")
+        yield invalid_text("spec.selector", shown_selector(selector), "`selector` not auto-generated")
     yield from _selected_errors(spec)
 
 
@@ -316,7 +317,7 @@ def _status(job: Mapping[str, object]) -> str:
     return next((name for name in named if condition(job, name) == "True"), "Terminating" if deleting else "Running")
 
 
-STRATEGY: Final = Strategy(
+JOB: Final = Strategy(
     defaults={"batch.v1.Job": _defaults},
     checks={**JOB_CHECKS, "ending_pods": _restart_errors},
     validate_update=_update_errors,
@@ -331,4 +332,144 @@ STRATEGY: Final = Strategy(
         "Completions": _completions,
     },
     timed_cells=_duration,
+)
+
+
+_MONTHS: Final = {
+    name: place
+    for place, name in enumerate(
+        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1
+    )
+}
+_DAYS: Final = {name: place for place, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat"))}
+_FIELDS: Final[tuple[tuple[int, int, Mapping[str, int]], ...]] = (
+    (0, 59, {}),
+    (0, 23, {}),
+    (1, 31, {}),
+    (1, 12, _MONTHS),
+    (0, 6, _DAYS),
+)
+_WORDS: Final = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+
+
+def schedule_problem(schedule: str) -> str:
+    """Return the error in a schedule, or an empty string. The time after ``@every`` is not checked."""
+    if schedule.startswith("@"):
+        known = schedule in _WORDS or schedule.startswith("@every ")
+        return "" if known else f"unrecognized descriptor: {schedule}"
+    parts = schedule.split()
+    if len(parts) != len(_FIELDS):
+        return f"expected exactly {len(_FIELDS)} fields, found {len(parts)}: [{' '.join(parts)}]"
+    try:
+        for part, (least, most, names) in zip(parts, _FIELDS, strict=True):
+            for expression in filter(None, part.split(",")):
+                _check(expression, least, most, names)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _check(expression: str, least: int, most: int, names: Mapping[str, int]) -> None:
+    range_and_step = expression.split("/")
+    ends = range_and_step[0].split("-")
+    if ends[0] in ("*", "?"):
+        start, end = least, most
+    else:
+        start = end = _number(ends[0], names)
+        if len(ends) > 2:
+            raise ValueError(f"too many hyphens: {expression}")
+        if len(ends) == 2:
+            end = _number(ends[1], names)
+    if len(range_and_step) > 2:
+        raise ValueError(f"too many slashes: {expression}")
+    step = 1
+    if len(range_and_step) == 2:
+        step = _number(range_and_step[1], {})
+        end = most if len(ends) == 1 else end
+    if start < least:
+        raise ValueError(f"beginning of range ({start}) below minimum ({least}): {expression}")
+    if end > most:
+        raise ValueError(f"end of range ({end}) above maximum ({most}): {expression}")
+    if start > end:
+        raise ValueError(f"beginning of range ({start}) beyond end of range ({end}): {expression}")
+    if step == 0:
+        raise ValueError(f"step of range should be a positive number: {expression}")
+
+
+def _number(text: str, names: Mapping[str, int]) -> int:
+    if text.lower() in names:
+        return names[text.lower()]
+    digits = text.removeprefix("+").removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
+        raise ValueError(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax')
+    if int(text) < 0:
+        raise ValueError(f"negative number ({int(text)}) not allowed: {text}")
+    return int(text)
+
+
+_ZONE: Final = re.compile("[-A-Za-z0-9_+.]{1,14}")
+_LONGEST_NAME: Final = 52
+_JOB: Final = "spec.jobTemplate.spec"
+
+
+def _schedule_errors(place: Place) -> Iterator[SchemaError]:
+    problem = schedule_problem(place.text)
+    if problem:
+        yield invalid_value(place.path, place.value, problem)
+    if "TZ" in place.text:
+        yield invalid_value(place.path, place.value, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
+
+
+def _zone_errors(place: Place) -> Iterator[SchemaError]:
+    zone = place.text
+    parts = zone.split("/")
+    if not zone:
+        yield invalid_value(place.path, "", "timeZone must be nil or non-empty string")
+    elif any(part in (".", "..") or part.startswith("-") or not _ZONE.fullmatch(part) for part in parts):
+        yield invalid_value(place.path, zone, f"unknown time zone {zone}")
+    elif zone.lower() == "local":
+        yield invalid_value(place.path, zone, "timeZone must be an explicit time zone")
+    elif not _is_known(zone):
+        yield invalid_value(place.path, zone, f"unknown time zone {zone}")
+
+
+def _is_known(zone: str) -> bool:
+    """Return whether the time zone database contains a name, or True if no database is available."""
+    for name, found in ((zone, True), ("Europe/London", False)):
+        try:
+            zoneinfo.ZoneInfo(name)
+        except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
+            continue
+        return found
+    return True
+
+
+def _template_errors(place: Place) -> Iterator[SchemaError]:
+    spec = place.fields.get("spec")
+    if at(spec, "selector") is not None:
+        yield invalid_value(place.below("spec.selector"), None, "`selector` will be auto-generated")
+    if at(spec, "manualSelector") is True:
+        yield not_supported(place.below("spec.manualSelector"), "true", ("nil", "false"))
+
+
+def _cron_job_new_errors(cron_job: Mapping[str, object]) -> Iterator[SchemaError]:
+    name = text(at(cron_job, "metadata", "name"))
+    if len(name) > _LONGEST_NAME:
+        yield invalid_value("metadata.name", name, f"must be no more than {_LONGEST_NAME} characters")
+
+
+def _update_warnings(_before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
+    if "TZ" in text(at(after, "spec", "schedule")):
+        yield (
+            "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
+            "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+        )
+
+
+CRON_JOB: Final = Strategy(
+    warn_update=_update_warnings,
+    checks={"job_template": _template_errors, "schedule": _schedule_errors, "time_zone": _zone_errors},
+    validate_new=_cron_job_new_errors,
+    warn_new=name_warnings,
+    warn_wanted=lambda cron_job: job_spec_warnings(at(cron_job, "spec", "jobTemplate", "spec"), _JOB),
 )

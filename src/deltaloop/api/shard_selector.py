@@ -1,0 +1,86 @@
+"""Shard selectors: parts of the hash space of uids or namespaces (KEP-5866).
+
+Source: apimachinery pkg/sharding (hash.go, selector.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, Literal, TypeAlias, final
+
+from deltaloop.api.errors import InvalidSelectorError
+from deltaloop.api.resource import Resource
+
+ShardField: TypeAlias = Literal["uid", "namespace"]
+
+HASH_SPACE: Final = 2**64
+_OFFSET_BASIS: Final = 0xCBF29CE484222325
+_PRIME: Final = 0x100000001B3
+_MASK: Final = HASH_SPACE - 1
+
+
+def shard_hash(value: str) -> int:
+    """Return the hash of a uid or a namespace: FNV-1a with 64 bits of the UTF-8 bytes."""
+    number = _OFFSET_BASIS
+    for byte in value.encode():
+        number = (number ^ byte) * _PRIME & _MASK
+    return number
+
+
+_namespace_hash: Final = lru_cache(65_536)(shard_hash)
+
+
+@final
+class ShardSelector:
+    """Ranges of hashes, in which an object is selected by the hash of its uid or its namespace.
+
+    ``str()`` returns the value of the query parameter ``shardSelector``.
+
+    Attributes:
+        field: Hashed field, ``uid`` or ``namespace``.
+        ranges: Pairs of an inclusive lower bound and an exclusive upper bound, from 0 to 2**64.
+    """
+
+    __slots__ = ("field", "ranges")
+
+    def __init__(self, field: ShardField, ranges: Sequence[tuple[int, int]]) -> None:
+        """Check the bounds.
+
+        Raises:
+            InvalidSelectorError: If the field is unknown, or a range is missing, empty or outside the hash space.
+        """
+        if field not in ("uid", "namespace"):
+            raise InvalidSelectorError(f'ShardSelector.field must be "uid" or "namespace", got {field!r}')
+        if not ranges:
+            raise InvalidSelectorError(
+                "ShardSelector.ranges must contain a range, got none. Omit the selector to select all"
+            )
+        for start, end in ranges:
+            if not 0 <= start < end <= HASH_SPACE:
+                raise InvalidSelectorError(
+                    f"each range must satisfy 0 <= start < end <= 2**64, got ({start:#x}, {end:#x})"
+                )
+        self.field: ShardField = field
+        self.ranges: tuple[tuple[int, int], ...] = tuple(ranges)
+
+    def matches(self, obj: Resource) -> bool:
+        """Return whether the hash of the object's field is in a range."""
+        number = shard_hash(obj.uid) if self.field == "uid" else _namespace_hash(obj.namespace)
+        return any(start <= number < end for start, end in self.ranges)
+
+    def __str__(self) -> str:
+        return " || ".join(
+            f"shardRange(object.metadata.{self.field}, '{start:#018x}', '{end:#018x}')" for start, end in self.ranges
+        )
+
+    def __repr__(self) -> str:
+        return f"ShardSelector({self.field!r}, {list(self.ranges)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ShardSelector):
+            return NotImplemented
+        return (self.field, self.ranges) == (other.field, other.ranges)
+
+    def __hash__(self) -> int:
+        return hash((self.field, self.ranges))

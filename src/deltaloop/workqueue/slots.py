@@ -1,0 +1,95 @@
+"""Slots of a program that starts a task for each item, instead of keeping tasks that wait in ``get``.
+
+A started task has a claim but no item: the item stays queued and merges adds, until the task takes it in its first
+step. Use all methods in the event loop's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar, final
+
+from deltaloop.workqueue.core.facts import Ending
+from deltaloop.workqueue.core.queue import Run
+from deltaloop.workqueue.queue import WorkQueue
+
+K = TypeVar("K", bound=Hashable)
+
+
+@final
+class Slots(Generic[K]):
+    """Slots for the items of one queue.
+
+    Attributes:
+        asleep: Number of free slots; 0 after ``close``.
+        closed: Whether no further tasks are started.
+    """
+
+    __slots__ = ("_number", "_on_end", "_queue", "_start", "_woken", "asleep", "closed")
+
+    def __init__(
+        self, queue: WorkQueue[K], number: int, *, start: Callable[[], object], on_end: Callable[[], object]
+    ) -> None:
+        """Create free slots, and start tasks for the queued items.
+
+        Args:
+            queue: Queue, in whose ``get`` no task waits.
+            number: Number of slots.
+            start: Function that starts a task. The task calls ``take``, and ``end`` if it got a run.
+            on_end: Function called when the queue is shut down and empty.
+        """
+        self._queue, self._number, self._start, self._on_end = queue, number, start, on_end
+        self.closed: bool = False
+        self._woken = 0  # started tasks that have not called `take`
+        self.asleep: int = number
+        queue._serve_slots(self)  # noqa: SLF001 - of the same package
+
+    @property
+    def has_backlog(self) -> bool:
+        """Whether tasks need more than two iterations of the event loop to take all queued items."""
+        return len(self._queue._core.line) > 2 * self._number  # noqa: SLF001 - same
+
+    def wake(self, claims: int) -> None:
+        """Start tasks until ``claims`` items are claimed."""
+        while self._woken < claims and self.asleep:
+            self.asleep -= 1
+            self._woken += 1
+            self._start()
+
+    def wake_all(self) -> None:
+        """Report the end of the queue."""
+        self._on_end()
+
+    def take(self) -> Run[K] | None:
+        """Take an item for a started task; None if there is none or the slots are closed."""
+        self._woken -= 1
+        run = None if self.closed else self._queue._take_claimed()  # noqa: SLF001 - same
+        if run is None:
+            self._free()
+        return run
+
+    def end(self, run: Run[K], ending: Ending) -> None:
+        """End the run of a task, and free its slot."""
+        try:
+            self.give_back(run, ending)
+        finally:
+            self._free()
+
+    def give_back(self, run: Run[K], ending: Ending) -> None:
+        """End the run of a task that keeps its slot, if it has not ended before."""
+        self._queue._finish(run, ending)  # noqa: SLF001 - same
+
+    def close(self) -> None:
+        """Start no further tasks."""
+        if not self.closed:
+            self.closed, self.asleep = True, 0
+            self._queue._serve_slots(None)  # noqa: SLF001 - same
+
+    def _free(self) -> None:
+        if self.closed:
+            return
+        if self._woken < len(self._queue._core.line):  # noqa: SLF001 - same
+            self._woken += 1
+            self._start()
+        else:
+            self.asleep += 1

@@ -1,0 +1,73 @@
+"""Informers of one shard, on servers with and without KEP-5866."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from deltaloop.api.kinds import CONFIG_MAP, NAMESPACE, POD
+from deltaloop.api.list_options import ListOptions
+from deltaloop.api.resource import Resource
+from deltaloop.api.shard_selector import HASH_SPACE, ShardSelector, shard_hash
+from deltaloop.apiserver import ApiServer, ServerOptions
+from deltaloop.cache.factory import InformerFactory
+from deltaloop.cache.informer import InformerOptions
+from deltaloop.cache.reflector_options import ReflectorOptions
+from deltaloop.client import Client, ClientConfig
+from tests.cache.fake_client import FakeClient
+
+ONE = shard_hash("one")
+SHARD = ShardSelector("namespace", [(ONE, ONE + 1)])
+UIDS = ShardSelector("uid", [(ONE, ONE + 1)])
+
+
+def names(objects: list[Resource]) -> list[str]:
+    return sorted(obj.name for obj in objects)
+
+
+@pytest.mark.parametrize("watch_list", [True, False])
+async def test_a_server_without_the_feature_sends_all_and_the_cache_keeps_the_shard(watch_list: bool) -> None:
+    client = FakeClient()
+    source = client.source("v1/Pod")
+    source.put("a", uid="one")
+    source.put("b", uid="two")
+    options = InformerOptions(reflector=ReflectorOptions(watch_list=watch_list, detect_restore=False))
+    async with InformerFactory(client, options=options) as factory:
+        informer = factory.informer(POD, shard_selector=UIDS)
+        await factory.wait_for_sync(timeout=5)
+        assert names(informer.indexer.list()) == ["a"]
+        source.put("c", uid="two")
+        source.put("d", uid="one")
+        last = source.put("e", uid="two")
+        await asyncio.sleep(1)
+        assert names(informer.indexer.list()) == ["a", "d"]
+        source.remove("d")
+        source.remove("b")
+        await asyncio.sleep(1)
+        assert names(informer.indexer.list()) == ["a"]
+        assert int(informer.last_sync_resource_version) > int(last.resource_version)
+
+
+async def test_a_server_with_the_feature_sends_the_shard_only() -> None:
+    async with (
+        ApiServer(ServerOptions(insecure_http=True, controllers=frozenset())) as server,
+        Client(ClientConfig(server=server.url)) as client,
+    ):
+        for namespace in ("one", "two"):
+            await client.create(NAMESPACE, Resource.from_dict({"metadata": {"name": namespace}}))
+            await client.create(CONFIG_MAP, Resource.from_dict({"metadata": {"name": "c", "namespace": namespace}}))
+        listed = await client.list(CONFIG_MAP, options=ListOptions(shard_selector=str(SHARD)))
+        assert [obj.namespace for obj in listed] == ["one"]
+        assert listed.shard_selector == str(SHARD)
+        everything = await client.list(CONFIG_MAP, options=ListOptions())
+        assert everything.shard_selector == ""
+        async with InformerFactory(client) as factory:
+            halves = [
+                factory.informer(CONFIG_MAP, shard_selector=ShardSelector("uid", [bounds]))
+                for bounds in ((0, HASH_SPACE // 2), (HASH_SPACE // 2, HASH_SPACE))
+            ]
+            await factory.wait_for_sync(timeout=5)
+            found = [obj.key for half in halves for obj in half.indexer.list()]
+            assert sorted(found) == sorted(obj.key for obj in everything)
+            assert halves[0].statistics().events <= len(found)
