@@ -60,5 +60,5 @@ async def test_what_is_not_declared_is_forbidden_by_the_server(caplog: pytest.Lo
 
 
 async def test_a_server_where_roles_mean_nothing_is_refused(deltaloop_harness: Harness) -> None:
-    with pytest.raises(InvalidArgumentError, match="roles mean nothing on this server, which allows everything"):
+    with pytest.raises(InvalidArgumentError):
         await deltaloop_harness.start(copier(SECRET), as_role=True)

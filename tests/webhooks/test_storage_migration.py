@@ -26,6 +26,7 @@ from deltaloop.webhooks.core.storage_migration import (
 )
 from deltaloop.webhooks.core.storage_migration import stored_versions as read_versions
 from tests.apiserver.serving import widget, widget_crd
+from tests.having import having
 from tests.servers import api_server
 
 CRD = dl.kinds.CUSTOM_RESOURCE_DEFINITION
@@ -185,7 +186,7 @@ async def test_a_definition_that_stores_another_version_at_the_end_is_left_as_it
             if so_far.written == 10:
                 changing.append(asyncio.create_task(store(client, "v1beta1")))
 
-        with pytest.raises(StorageVersionChangedError, match="v1beta1"):
+        with pytest.raises(StorageVersionChangedError, check=having(now="v1beta1")):
             await migrate_storage(client, NAME, page_size=10, on_progress=change)
         await asyncio.gather(*changing)
         assert await stored_versions(client) == ["v1beta1", "v1"]
@@ -203,7 +204,7 @@ async def test_the_command_tells_how_far_it_is() -> None:
 
 async def test_what_cannot_be_done_is_told() -> None:
     async with world() as (client, _):
-        with pytest.raises(InvalidArgumentError, match="concurrency is 0"):
+        with pytest.raises(InvalidArgumentError, check=having(argument="concurrency")):
             await migrate_storage(client, NAME, concurrency=0)
         with pytest.raises(NotFoundError):
             await migrate_storage(client, "missing.example.com")

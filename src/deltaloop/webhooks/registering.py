@@ -59,7 +59,9 @@ async def register(client: Client, documents: Iterable[Mapping[str, Any]]) -> No
         try:
             await manager.patch(CUSTOM_RESOURCE_DEFINITION, name, {"spec": document["spec"]})
         except NotFoundError:
-            raise InvalidArgumentError(f"webhooks convert {name}, and there is no such definition yet") from None
+            raise InvalidArgumentError(
+                f"the CustomResourceDefinition {name} must exist before its conversion webhooks are registered"
+            ) from None
 
 
 def _registered(webhook: AdmissionWebhook) -> RegisteredWebhook:

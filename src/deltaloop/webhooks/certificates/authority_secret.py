@@ -89,7 +89,7 @@ class AuthoritySecret:
             fields["data"] = data
             await self._client.update(SECRET, fields, namespace=self._namespace)
         _log.info(
-            "the authorities of webhooks' certificates have changed",
+            "the CAs of the webhook certificates changed",
             extra={
                 "secret_name": str(self),
                 "published": held.signer.published_at is not None,
@@ -119,7 +119,7 @@ class AuthoritySecret:
         self._server_clock.seen(shown.timestamp(), now)
         if abs(self._server_clock.offset) > _CLOCKS_DIFFER:
             _log.warning(
-                "this machine's clock differs from the API server's, whose counts for certificates",
+                "the local clock differs from the clock of the API server, which certificates use",
                 extra={"seconds": round(self._server_clock.offset)},
             )
 

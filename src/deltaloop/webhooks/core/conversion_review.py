@@ -43,11 +43,11 @@ def read_conversion_review(body: bytes | bytearray) -> ConversionRequest:
     try:
         review = _decode(body)
     except DECODE_ERRORS as error:
-        raise InvalidReviewError(f"the body is no {KIND}: {without_data(error)}", uid=_uid_of(body)) from None
+        raise InvalidReviewError(f"the body must be {KIND}: {without_data(error)}", uid=_uid_of(body)) from None
     if (review.api_version, review.kind) != (API_VERSION, KIND):
-        raise InvalidReviewError(f"the body is no {KIND} of {API_VERSION}: put v1 into conversionReviewVersions")
+        raise InvalidReviewError(f"the body must be {KIND} of {API_VERSION}. Add v1 to conversionReviewVersions.")
     if review.request is None or not review.request.uid:
-        raise InvalidReviewError(f"the {KIND} has no request with a uid")
+        raise InvalidReviewError(f"the {KIND} must contain a request with a uid")
     return review.request
 
 

@@ -89,7 +89,7 @@ def _made(owner: ClusterObject, old: Sequence[ClusterObject], size: int) -> list
         },
     }
     name = f"{owner.name}-{digest}"
-    return [creates(owner, kinds.REPLICA_SET, body, f"{owner} makes ReplicaSet {name}", name=name)]
+    return [creates(owner, kinds.REPLICA_SET, body, f"{owner} creates ReplicaSet {name}", name=name)]
 
 
 def _told(owner: ClusterObject) -> dict[str, str]:
@@ -111,7 +111,11 @@ def _noted(owner: ClusterObject, new: ClusterObject, old: Sequence[ClusterObject
     """Return steps that update revision numbers; a template that is used again gets the newest revision."""
     latest = max(map(_revision, old), default=0)
     if _revision(new) <= latest:
-        return [patches(new, {"metadata": {"annotations": {_REVISION: str(latest + 1)}}}, f"{new} is the newest")]
+        return [
+            patches(
+                new, {"metadata": {"annotations": {_REVISION: str(latest + 1)}}}, f"{new} becomes the newest ReplicaSet"
+            )
+        ]
     said = new.annotations[_REVISION]
     if owner.annotations.get(_REVISION) != said:
         return [patches(owner, {"metadata": {"annotations": {_REVISION: said}}}, f"{owner} has revision {said}")]

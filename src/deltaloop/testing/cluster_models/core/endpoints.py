@@ -49,7 +49,7 @@ def _of(service: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
             "ownerReferences": [reference_of(service)],
         }
         body = {"metadata": metadata, "addressType": "IPv4", **wanted}
-        return [creates(service, kinds.ENDPOINT_SLICE, body, f"{service} gets an EndpointSlice")]
+        return [creates(service, kinds.ENDPOINT_SLICE, body, f"an EndpointSlice is created for {service}")]
     present = {"endpoints": items(slices[0].fields.get("endpoints")), "ports": items(slices[0].fields.get("ports"))}
     return [] if present == wanted else [patches(slices[0], wanted, f"the endpoints of {service} are written")]
 

@@ -46,7 +46,9 @@ def schedule(view: ClusterView) -> list[EnvironmentStep]:
         write = EnvironmentWrite(
             verb=EnvironmentVerb.BIND, kind=kinds.POD, namespace=pod.namespace, name=pod.name, body=body
         )
-        steps.append(EnvironmentStep(about=pod.uid, told=f"{pod} gets a node", takes=_SCHEDULING, write=write))
+        steps.append(
+            EnvironmentStep(about=pod.uid, told=f"{pod} is scheduled to a node", takes=_SCHEDULING, write=write)
+        )
     return steps
 
 
@@ -120,7 +122,7 @@ def _falls_over(pod: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
         {**mapping(each), "restartCount": often + 1, "state": waiting} for each in items(status["containerStatuses"])
     ]
     pause = min(_LONGEST_BACKOFF, 10.0 * 2.0 ** (often - 1)) if often else 1.0
-    return reports(pod, status, f"{pod} fails and is started again", takes=(pause, pause + 1.0))
+    return reports(pod, status, f"{pod} fails and is restarted", takes=(pause, pause + 1.0))
 
 
 def _running(pod: ClusterObject, view: ClusterView, *, ready: bool) -> dict[str, object]:

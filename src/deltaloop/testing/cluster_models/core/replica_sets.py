@@ -31,7 +31,7 @@ def _of(owner: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
     if not owner.deleted:
         body = pod_of(owner)
         numbers = range(len(pods) + 1, wanted + 1)
-        steps += [creates(owner, kinds.POD, body, f"{owner} makes Pod {number} of {wanted}") for number in numbers]
+        steps += [creates(owner, kinds.POD, body, f"{owner} creates Pod {number} of {wanted}") for number in numbers]
         surplus = sorted(pods, key=_worth)[: max(0, len(pods) - wanted)]
         steps += [deletes(pod, f"{owner} deletes {pod}") for pod in surplus]
     count, marks = available(pods, integer(owner.spec.get("minReadySeconds")), view)

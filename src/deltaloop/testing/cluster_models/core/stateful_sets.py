@@ -43,7 +43,7 @@ def _of(owner: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
             "data": {"spec": {"template": {**mapping(owner.spec.get("template")), "$patch": "replace"}}},
             "revision": number,
         }
-        told = f"{owner} notes its revision {number}"
+        told = f"{owner} records its revision {number}"
         return [*steps, creates(owner, kinds.CONTROLLER_REVISION, body, told, name=revision)]
     if text(owner.status.get("updateRevision")) != revision:
         return steps  # they write the update revision
@@ -87,7 +87,7 @@ def _scale(
         if pod is None:
             steps += _made(owner, number, known, view)
         elif not pod.deleted and not is_active(pod):
-            steps.append(deletes(pod, f"{owner} makes {pod} anew, which has ended"))
+            steps.append(deletes(pod, f"{owner} recreates {pod}, which has ended"))
         elif is_active(pod) and is_ready(pod):
             continue
         elif pod.phase == "Pending":
@@ -115,7 +115,7 @@ def _made(
     volumes: list[object] = [
         {"name": purpose, "persistentVolumeClaim": {"claimName": claim}} for purpose, claim in claims.items()
     ]
-    return [creates(owner, kinds.POD, _pod(owner, number, volumes, known), f"{owner} makes Pod {name}", name=name)]
+    return [creates(owner, kinds.POD, _pod(owner, number, volumes, known), f"{owner} creates Pod {name}", name=name)]
 
 
 def _claims(owner: ClusterObject, number: int, view: ClusterView) -> tuple[list[EnvironmentStep], dict[str, str]]:
@@ -131,7 +131,7 @@ def _claims(owner: ClusterObject, number: int, view: ClusterView) -> tuple[list[
             if at(owner.spec, "persistentVolumeClaimRetentionPolicy", "whenDeleted") == "Delete":
                 metadata["ownerReferences"] = [reference_of(owner)]
             claim = {"metadata": metadata, "spec": at(template, "spec")}
-            told = f"{owner} makes claim {name}"
+            told = f"{owner} creates claim {name}"
             steps.append(creates(owner, kinds.PERSISTENT_VOLUME_CLAIM, claim, told, name=name))
     return steps, names
 

@@ -122,7 +122,7 @@ def _provisioned(claim: ClusterObject, view: ClusterView) -> list[EnvironmentSte
         **({"storageClassName": storage_class} if storage_class else {}),
     }
     body = {"metadata": {"annotations": {_PROVISIONED: PROVISIONER}}, "spec": spec}
-    return [creates(claim, kinds.PERSISTENT_VOLUME, body, f"a volume is made for {claim}", name=name)]
+    return [creates(claim, kinds.PERSISTENT_VOLUME, body, f"a volume is created for {claim}", name=name)]
 
 
 def _bound(claim: ClusterObject, volume: ClusterObject) -> list[EnvironmentStep]:
