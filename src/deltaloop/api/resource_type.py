@@ -168,7 +168,6 @@ TypedKind: TypeAlias = ResourceType[T] | type[T]
 
 
 def resource_type_of(model: type[T]) -> ResourceType[T] | None:
-    """Return the resource type of a class from ``custom_resource``, or None."""
     found = vars(model).get(_ATTRIBUTE)
     return cast("ResourceType[T]", found) if isinstance(found, ResourceType) else None
 

@@ -68,7 +68,8 @@ class ReadOnlyMap(_ReadOnly, Mapping[str, Any]):
         self._data = data
 
     def __getitem__(self, key: str) -> Any:
-        return freeze(self._data[key])
+        value = self._data[key]
+        return value if value.__class__ is str else freeze(value)
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return a value, or ``default``. Faster than the method of ``Mapping``."""
@@ -106,7 +107,6 @@ class ReadOnlyMap(_ReadOnly, Mapping[str, Any]):
         return _unpickle_map, (msgspec.json.encode(self._data),)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a mutable deep copy."""
         copy: dict[str, Any] = thaw(self._data)
         return copy
 
@@ -153,7 +153,6 @@ class ReadOnlyList(_ReadOnly, Sequence[Any]):
         return _unpickle_list, (msgspec.json.encode(self._data),)
 
     def to_list(self) -> list[Any]:
-        """Return a mutable deep copy."""
         copy: list[Any] = thaw(self._data)
         return copy
 

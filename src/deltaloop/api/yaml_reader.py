@@ -166,12 +166,10 @@ class _Open:
             self.key = None
 
     def expect_new(self, event: Any) -> None:
-        """Reject a duplicate key."""
         if self.is_map and self.key is not None and self.key in self.value:
             raise _RefusedError("a key comes twice in one map", event.start_mark)
 
     def note_repeated(self, event: Any, repeated: list[str]) -> None:
-        """Record a duplicate key."""
         if self.is_map and self.key is not None and self.key in self.value:
             shown = msgspec.json.encode(self.key).decode()
             repeated.append(f"line {event.start_mark.line + 1}: key {shown} already set in map")

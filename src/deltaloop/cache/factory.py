@@ -37,8 +37,6 @@ _logger: Final = logging.getLogger("deltaloop.cache")
 
 
 class _Identity(msgspec.Struct, frozen=True):
-    """Properties that distinguish informers."""
-
     kind: ResourceType[Any]
     model: type[Any] | None
     namespace: str | None
@@ -392,7 +390,6 @@ class InformerFactory:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop all informers and wait for their end."""
         await self.shutdown()
 
     async def _run(self, informer: Informer[Any]) -> None:

@@ -162,7 +162,6 @@ class Controller(Options, frozen=True, kw_only=True, eq=False):
             raise InvalidControllerError(self.name, f"{name} is a generator: take `yield` out of it")
 
     def _require_watches(self) -> None:
-        """Reject watches in the wrong list."""
         for name, watches in (("owns", self.owns), ("reads", self.reads)):
             for watch in map(as_watch, watches):
                 if watch.to is not None or watch.by_index:
@@ -293,7 +292,6 @@ def require_controllers(given: object, call: str) -> None:
 
 
 def kinds_declared(controller: Controller, *, writes: bool = True) -> list[Kind]:
-    """Return all kinds that a controller names."""
     beside = (*controller.owns, *controller.children, *controller.watches, *controller.reads, *controller.tracks)
     written = [each.resource if isinstance(each, Permission) else each for each in controller.writes if writes]
     return [controller.resource, *(as_watch(watch).resource for watch in beside), *written]
@@ -310,13 +308,11 @@ def group_kind(resource: Kind) -> tuple[str, str]:
 
 
 def _named(given: Sequence[Any]) -> Sequence[Any]:
-    """Replace classes with their resource types."""
     classes = any(isinstance(each, type) for each in given)
     return [as_kind(each) if isinstance(each, type) else each for each in given] if classes else given
 
 
 def as_watch(watch: Kind | Watch) -> Watch:
-    """Wrap a bare kind in a watch."""
     return watch if isinstance(watch, Watch) else Watch(watch)
 
 

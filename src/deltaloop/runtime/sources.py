@@ -181,7 +181,7 @@ class Periodic:
         """Create a timer.
 
         Args:
-            period: Interval in seconds. A call that takes longer delays the next one, and calls never overlap.
+            period: Interval in seconds. A call that takes longer delays the next call, and calls never overlap.
             requests: Keys, requests or objects to reconcile, or a plain or ``async`` function that returns them. With
                 ``changed_only`` it is the polling function, which runs in a thread if it is plain. For a controller
                 that always processes all objects, use ``Request("", "all")``.
@@ -210,8 +210,8 @@ class Periodic:
 
         Periods count from the start, regardless of the duration of calls. Exceptions of the function are logged, at
         most once a minute per kind of error (others with level DEBUG), and it is called again after a period. Its
-        result is then compared with the last valid one. A polling thread that still runs at the end is left to end by
-        itself.
+        result is then compared with the last valid result. A polling thread that still runs at the end is left to end
+        by itself.
         """
         loop = asyncio.get_running_loop()
         errors, polled = ErrorSummaries(), Polled()
@@ -259,6 +259,6 @@ def _call(function: Callable[[], object]) -> object:
 
 
 def is_cancelled_from_outside(error: BaseException) -> bool:
-    """Return whether an error is the cancellation of the current task, not of an awaited one."""
+    """Return whether an error is the cancellation of the current task, not of an awaited task."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0

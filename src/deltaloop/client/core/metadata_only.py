@@ -1,7 +1,6 @@
 """Reduce objects to their metadata if the server sent complete objects, like some aggregated API servers.
 
 The objects keep the kind ``PartialObjectMetadata``, so that the server rejects updates with them.
-``Resource.resource_type`` contains the original kind.
 
 Source: client-go metadata/metadata.go; Kubernetes API concepts, "Metadata-only fetches".
 """

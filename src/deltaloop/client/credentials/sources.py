@@ -1,7 +1,7 @@
 """Sources of static and file-based credentials.
 
-A source is called before every request. After a 401, it is asked to renew the credential, and if it returns a different
-one, the request is sent once more.
+After a 401, it is asked to renew the credential, and if it returns a different credential, the request is sent once
+more.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Credentials(Protocol):
         ...
 
     async def renew(self, rejected: Credential) -> Credential | None:
-        """Return a different credential after the server rejected one, or None.
+        """Return a different credential after a rejection, or None.
 
         Raises:
             ConfigError, CredentialsError: See ``credential``.
@@ -47,11 +47,11 @@ class StaticToken:
     """Bearer token that does not change."""
 
     def __init__(self, token: SecretText) -> None:
-        self._credential = bearer(token.reveal())
+        self.fixed: Credential = bearer(token.reveal())
 
     async def credential(self) -> Credential:
         """Return the token."""
-        return self._credential
+        return self.fixed
 
     async def renew(self, rejected: Credential) -> Credential | None:
         """Return None, because no other token exists."""
@@ -68,11 +68,11 @@ class BasicAuth:
 
     def __init__(self, username: str, password: SecretText) -> None:
         pair = f"{username}:{password.reveal()}".encode()
-        self._credential = Credential(authorization=SecretText(f"Basic {base64.b64encode(pair).decode('ascii')}"))
+        self.fixed: Credential = Credential(authorization=SecretText(f"Basic {base64.b64encode(pair).decode('ascii')}"))
 
     async def credential(self) -> Credential:
         """Return the user name and password."""
-        return self._credential
+        return self.fixed
 
     async def renew(self, rejected: Credential) -> Credential | None:
         """Return None, because no other password exists."""

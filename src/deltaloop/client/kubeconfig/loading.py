@@ -1,7 +1,7 @@
 """Load kubeconfig files, merge them, and select a context.
 
 Files are merged like in kubectl: for each entry, the first file in ``KUBECONFIG`` that defines it wins, missing files
-are ignored, and relative paths are relative to their file. Faults raise ``ConfigError`` without secrets.
+are ignored, and relative paths are relative to their file.
 
 Source: client-go tools/clientcmd (``loader.go``, ``client_config.go``, ``validation.go``).
 """

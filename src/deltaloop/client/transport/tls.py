@@ -25,7 +25,7 @@ class TlsContexts:
     """TLS context for new connections. Existing connections keep their context.
 
     Files are read on the event loop, because they are local and small. Times are event loop times. ``shown`` is a
-    client certificate that replaces the configured one.
+    client certificate that replaces the configured certificate.
     """
 
     def __init__(self, config: ClientConfig) -> None:

@@ -37,7 +37,6 @@ _METHODS: Final[dict[WriteVerb, tuple[str, str]]] = {
     "delete": ("DELETE", "delete"),
     "delete_collection": ("DELETE", "deletecollection"),
 }
-"""HTTP method and RBAC verb of each verb."""
 
 
 class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -56,7 +55,7 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     kind: BoundKind
     name: str
     namespace: str | None
-    query: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    query: Mapping[str, str] = {}
     options: WriteOptions | DeleteOptions | None = None
     subresource: str | None = None
     body: bytes | None = None
@@ -67,8 +66,6 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Way(Protocol):
-    """Backend of the verbs."""
-
     @property
     def home(self) -> str:
         """Default namespace for methods that access one object."""
@@ -76,6 +73,11 @@ class Way(Protocol):
 
     @property
     def why_no_home(self) -> str: ...
+
+    @property
+    def write_query(self) -> Mapping[str, str]:
+        """Query parameters of all writes."""
+        ...
 
     @property
     def server(self) -> Server:
@@ -98,8 +100,6 @@ class Way(Protocol):
 
 
 class Server:
-    """Backend that sends requests to a server."""
-
     def __init__(
         self, config: ClientConfig, sender: RequestSender, discovery: Discovery, options: ClientOptions
     ) -> None:

@@ -1,8 +1,7 @@
 """Verbs of the API, shared by all clients.
 
-A verb looks up the kind, builds a request, and passes it to the backend of its client (``Way``). Most verbs have two
-signatures, for typed kinds and for names. ``create_or_update`` raises conflicts. Finalizer changes are repeated after a
-conflict, because they do not depend on other fields.
+A verb looks up the kind, builds a request, and passes it to the backend of its client (``Way``). Finalizer changes are
+repeated after a conflict, because they do not depend on other fields.
 
 Source: controller-runtime pkg/controller/controllerutil/controllerutil.go.
 """
@@ -230,7 +229,7 @@ class Verbs:
             timeout: Timeout of each page in seconds.
 
         Raises:
-            ValueError: If ``page_size`` or ``page_buffer`` is negative.
+            InvalidArgumentError: If ``page_size`` or ``page_buffer`` is negative.
 
         Source: client-go tools/pager, ``ListPager.EachListItem``.
         """
@@ -604,7 +603,7 @@ class Verbs:
             fields: dict[str, Any] = _blank(known.type, name, place)
             before = b""
         else:
-            fields, name, place = present.edit(), present.name, present.namespace
+            fields, name, place = present.to_dict(), present.name, present.namespace
             before = sorted_json(fields)
         change(fields)
         outgoing = encode_object(known.type, fields, sorted_json)
@@ -814,7 +813,7 @@ class Verbs:
         return WriteRequest(verb=verb, kind=known, name=name, namespace=place, **more)
 
     def _query(self, options: WriteOptions | None) -> Mapping[str, str]:
-        always = self._way.server.write_query
+        always = self._way.write_query
         return always if options is None else {**always, **options.to_query()}
 
     async def _change_finalizers(

@@ -1,12 +1,10 @@
 """Attribution of events to the program's own writes.
 
-A write gives an object a unique version, so ``(uid, version)`` identifies the write, and the UID a deletion. The events
-of own writes are labeled and never dropped. Labels are computed when a reconcile begins, because an event can arrive
-before the response to the write.
+The events of own writes are labeled and never dropped. Labels are computed when a reconcile begins, because an event
+can arrive before the response to the write.
 
-An event is an *echo* for a key if reconciles of the key wrote all versions between the two that it shows. After a
-relist, the versions are followed back from write to write. The oldest writes are forgotten first, and their events are
-then not labeled.
+An event is an *echo* for a key if reconciles of the key wrote all versions between the two that it shows. The oldest
+tenth of the writes is forgotten at once, and its events are then not labeled.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ class Attribution:
         return len(self._writers)
 
     def wrote(
-        self, uid: str, version: str, *, controller: str, number: int, key: str = "", base: str | None = None
+        self, uid: str, version: str, controller: str, number: int, key: str = "", base: str | None = None
     ) -> None:
         """Record that a reconcile of a controller produced a version of an object.
 
@@ -55,8 +53,8 @@ class Attribution:
             for oldest in [*islice(self._writers, LIMIT // 10)]:
                 del self._writers[oldest]
 
-    def deleted(self, uid: str, *, controller: str, number: int, key: str = "") -> None:
-        self.wrote(uid, _DELETED, controller=controller, number=number, key=key)
+    def deleted(self, uid: str, controller: str, number: int, key: str = "") -> None:
+        self.wrote(uid, _DELETED, controller, number, key)
 
     def is_echo(self, trigger: Trigger, *, controller: str, key: str, since: int) -> bool:
         """Return whether reconciles of a key, from number ``since`` on, caused all changes of a trigger."""
@@ -79,7 +77,8 @@ class Attribution:
 
         Other triggers stay unchanged, and objects that are not a ``Trigger`` are omitted.
         """
-        writers, found = self._writers, list[Trigger]()
+        writers = self._writers
+        found: tuple[Trigger, ...] = ()
         for trigger in triggers:
             if type(trigger) is not Trigger:
                 continue
@@ -89,5 +88,5 @@ class Attribution:
                 by = writers[write]
                 who = "self" if by.controller == controller else by.controller
                 trigger = msgspec.structs.replace(trigger, origin=f"{who}, reconcile {by.number}")  # noqa: PLW2901
-            found.append(trigger)
-        return tuple(found)
+            found += (trigger,)
+        return found

@@ -143,8 +143,6 @@ Ended: TypeAlias = Returned | Raised | TimedOut | Stopped
 
 
 class Action(Enum):
-    """Action for the key."""
-
     FORGET = "done"
     REQUEUE_AFTER = "again after the requested time"
     RATE_LIMIT = "again after the rate limiter's delay"
@@ -153,8 +151,6 @@ class Action(Enum):
 
 
 class Case(Enum):
-    """Ways in which a reconcile can end."""
-
     NOTHING = "nothing"
     AFTER = "after"
     REQUEUE = "requeue"
@@ -227,7 +223,6 @@ ROWS: Final[Mapping[Case, Row]] = MappingProxyType(
         ),
     }
 )
-"""Decision for each case."""
 
 
 @final
@@ -254,7 +249,6 @@ class KeyDecision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NOTHING: Final = KeyDecision(case=Case.NOTHING, row=ROWS[Case.NOTHING])
-"""Decision for the most common case."""
 
 
 def decide(ended: Ended, *, declared: Iterable[str] = ()) -> KeyDecision:

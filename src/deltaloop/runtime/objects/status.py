@@ -170,7 +170,7 @@ class StatusWriter:
     async def write(self) -> None:
         """Write the pending changes now, if there are any; the end of the block writes later changes.
 
-        Nothing is written if the object is gone or replaced by another one of the same name.
+        Nothing is written if the object is gone or replaced by an object of the same name.
 
         Raises:
             NoStatusSubresourceError: If the kind has no status subresource.
@@ -249,7 +249,7 @@ class StatusWriter:
                 kind=known,
                 name=name,
                 namespace=place,
-                query={**way.server.write_query, **_QUERY},
+                query={**way.write_query, **_QUERY},
                 subresource="status",
                 body=_encode({"metadata": {"resourceVersion": version}, "status": patch}),
                 content_type=PatchType.MERGE.value,
@@ -276,7 +276,6 @@ class StatusWriter:
 
 
 def _as_resource(obj: object, own: ResourceType[Any] | str) -> tuple[ResourceType[Any] | str, Resource]:
-    """Return the kind of an object, and the object as a resource."""
     if obj is None:
         raise InvalidArgumentError("ctx.status was given None: return before it where there is no object")
     if not isinstance(obj, Resource):

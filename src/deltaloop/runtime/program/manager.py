@@ -5,7 +5,7 @@
                                                                  │            └───────────┘ the lock is released
                                               standbys wait here with warm caches
 
-The shutdown happens in reverse order. All controllers of a manager share informers and one election.
+The shutdown happens in reverse order.
 
 Source: controller-runtime pkg/manager/internal.go.
 """
@@ -496,7 +496,6 @@ class Manager:
 
     @asynccontextmanager
     async def _sources(self) -> AsyncGenerator[None, None]:
-        """Run the sources that are not caches."""
         tasks = [
             asyncio.create_task(_run_source(source, loop), name=f"source {source.name}")
             for loop in self._loops

@@ -160,7 +160,6 @@ def _beside(controller: Controller, watch: Watch) -> Watch:
 
 
 def kinds_named(controller: Controller, *, writes: bool) -> set[str]:
-    """Return the controller's kinds that are given by name."""
     return {kind for kind in kinds_declared(controller, writes=writes) if isinstance(kind, str)}
 
 

@@ -244,7 +244,6 @@ class ReconcileLoop:
         self.queue.add_after(key, seconds, trigger=trigger)
 
     def at_close(self, call: Callable[[], object]) -> None:
-        """Register a function to call in ``close``."""
         self._at_close.append(call)
 
     def close(self) -> None:
@@ -499,7 +498,7 @@ class ReconcileLoop:
         return tuple(each for each in triggers if each.at >= failing[1] and not self._is_echo(run.key, each))
 
     def _note_failure(self, run: Execution, decision: KeyDecision) -> None:
-        """Record the number of a key's first failed reconcile, and the start of its last one."""
+        """Record the number of a key's first failed reconcile, and the start of its last failure."""
         if decision.action in (Action.RATE_LIMIT, Action.PARK):
             first, _ = self._failing.get(run.key, (run.number, 0.0))
             self._failing[run.key] = (first, run.started_at)

@@ -1,7 +1,6 @@
 """OpenTelemetry spans of reconciles (extra ``otel``).
 
 A span has the object and its triggers as attributes, and links to the spans of the reconciles whose writes caused it.
-It is the current span while the reconcile function runs, including its threads.
 """
 
 from __future__ import annotations
