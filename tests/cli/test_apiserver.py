@@ -222,18 +222,18 @@ def test_somebody_elses_kubeconfig_is_not_overwritten(
         ("apiserver --token-file broken --token secret-1", "--token and --token-file cannot be combined"),
         ("apiserver --token secret-1 --authorization-mode ABAC", "ABAC"),
         ("apiserver --token secret-1 --token-auth-file missing", "--token-auth-file missing cannot be read"),
-        ("apiserver --token secret-1 --token-auth-file broken", "broken, line 1: token,user[,uid[,groups]] is needed"),
+        ("apiserver --token secret-1 --token-auth-file broken", "broken, line 1 must be token,user[,uid[,groups]]"),
         (
             "apiserver --token secret-1 --service-account-key-file missing",
             "--service-account-key-file missing cannot be read",
         ),
         (
             "apiserver --token secret-1 --service-account-key-file broken",
-            "accepted_service_account_keys[0] cannot be used",
+            "--service-account-key-file must contain a key",
         ),
         (
             "apiserver --token secret-1 --service-account-signing-key-file broken",
-            "service_account_key cannot be used",
+            "--service-account-signing-key-file must be a private key",
         ),
         ("apiserver --token secret-1 --load missing", "missing, document 1: No such file or directory"),
         ("apiserver --token secret-1 --load broken", "broken, document 1:"),

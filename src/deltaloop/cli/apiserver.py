@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,12 +16,16 @@ import typer
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver import ApiServer, Manifest, ServerOptions, StaticUser, read_manifests, read_token_table
 from deltaloop.cli.logging_flags import LogLevelFlag, set_up_logging
-from deltaloop.cli.option_flags import values_of, with_flags_of
+from deltaloop.cli.option_flags import flag_name, values_of, with_flags_of
 from deltaloop.cli.until_signal import run_until_signal
 from deltaloop.runtime.program.kubeconfig_file import check_may_write, remove_kubeconfig, write_kubeconfig
 from deltaloop.runtime.program.private_file import open_to_append
 
 TOKEN_VARIABLE: Final = "DELTALOOP_TOKEN"
+_FLAGS: Final = {
+    "accepted_service_account_keys": "service_account_key_file",
+    "service_account_key": "service_account_signing_key_file",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +107,10 @@ def apiserver(*, log_level: LogLevelFlag = "WARNING", **flags: Any) -> None:
             load=given.load,
         )
     except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+        shown = re.sub(
+            r"ServerOptions\.(\w+)(\[\d+\])?", lambda found: flag_name(_FLAGS.get(found[1], found[1])), str(error)
+        )
+        raise typer.BadParameter(shown) from None
     run_until_signal(serve(command, typer.echo), interrupted=0)
 
 

@@ -60,7 +60,7 @@ async def register(client: Client, documents: Iterable[Mapping[str, Any]]) -> No
             await manager.patch(CUSTOM_RESOURCE_DEFINITION, name, {"spec": document["spec"]})
         except NotFoundError:
             raise InvalidArgumentError(
-                f"the CustomResourceDefinition {name} must exist before its conversion webhooks are registered"
+                f"must be registered after the CustomResourceDefinition {name}.", argument="webhooks"
             ) from None
 
 

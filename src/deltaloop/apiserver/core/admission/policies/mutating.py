@@ -251,7 +251,7 @@ def _patched(attributes: AdmissionAttributes, served: ServedResource, value: obj
     except JsonPatchError as error:
         raise _FailedError(f"JSON Patch: {error}") from None
     if not is_mapping(result):
-        raise status_errors.internal("the patch of a policy has made the object something else")
+        raise status_errors.internal("the patch of a policy must not change the kind or version of the object")
     try:
         made, unknown = read_anew(attributes, served, result)
     except UnreadableObjectError as error:

@@ -159,7 +159,7 @@ def _go_number(number: float) -> str:
 def _key(name: object, words: Mapping[type[object], str] | None = None) -> str:
     if not isinstance(name, str):
         told = (words or {}).get(kind_of(name), "")
-        raise WrongValueError(f"{_UNFIT}{told}" if told else "the keys of what is to be changed have to be texts")
+        raise WrongValueError(f"{_UNFIT}{told}" if told else "the keys of the changed object must be texts")
     return name
 
 

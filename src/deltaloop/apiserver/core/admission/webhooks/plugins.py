@@ -242,7 +242,9 @@ def _patched(
     except JsonPatchError as error:
         raise status_errors.internal(str(error)) from None
     if not is_mapping(result):
-        raise status_errors.internal("the patch of an admission webhook has made the object something else")
+        raise status_errors.internal(
+            "the patch of an admission webhook must not change the kind or version of the object"
+        )
     if has_own_kind(attributes):
         invocation.served.codec.check_made_kind(result)
     try:

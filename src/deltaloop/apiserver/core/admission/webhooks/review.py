@@ -134,7 +134,7 @@ def patch_of(response: AdmissionResponse) -> list[object]:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidResponseError(f"received undecodable patch in webhook response: {error}") from None
     if json_type(operations) not in ("array", "null"):
-        raise InvalidResponseError("received undecodable patch in webhook response: it is no list of operations")
+        raise InvalidResponseError("received undecodable patch in webhook response: it must be a list of operations")
     if len(items(operations)) > MAX_OPERATIONS:
         raise InvalidResponseError(
             f"received undecodable patch in webhook response: it must have at most {MAX_OPERATIONS} operations, "
