@@ -343,7 +343,7 @@ async def test_a_program_that_is_told_to_end_does_so_in_good_order_and_its_last_
         events = [*(await client.list(dl.kinds.EVENTS_V1_EVENT))]
         (lease,) = [*(await client.list(dl.kinds.LEASE))]
     assert code == 0, rest
-    assert "ending in good order: a signal came" in rest
+    assert "received signal, shutting down gracefully" in rest
     assert '"lock_was":"released"' in rest
     assert not lease["spec"].get("holderIdentity")
     assert sorted(event["reason"] for event in events) == ["Began", "Stopped", *(f"Word{n}" for n in range(5))]

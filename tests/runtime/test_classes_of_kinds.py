@@ -276,11 +276,11 @@ async def test_objects_of_a_class_own_and_are_owned(deltaloop_harness: Harness) 
     assert [each.controller for each in made.metadata.owner_references] == [True]
     with pytest.raises(AlreadyOwnedError, match=r"/b is already owned by another Database controller a"):
         dl.set_controller_reference(made, await client.create(Database, database("c")))
-    with pytest.raises(InvalidArgumentError, match="has no uid"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="owner")):
         dl.set_controller_reference({"metadata": {}}, database("new"))
     with pytest.raises(InvalidArgumentError, match="the owner is a str"):
         dl.set_controller_reference({"metadata": {}}, "a")
-    with pytest.raises(InvalidArgumentError, match="metadata cannot be changed; give a dict"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="object")):
         dl.set_controller_reference(await client.get("example.com/v1/Database", "a"), owner)
 
 

@@ -196,7 +196,7 @@ async def test_a_counter_of_the_program_is_on_the_page_without_a_flag(caplog: py
         greetings.labels(name=request.name).inc()
 
     async def is_served() -> bool:
-        urls = [str(vars(r)["url"]) for r in caplog.records if r.message == "the health server listens"]
+        urls = [str(vars(r)["url"]) for r in caplog.records if r.message == "health server is listening"]
         if not urls:
             return False
         async with aiohttp.ClientSession() as session, session.get(f"{urls[0]}/metrics") as answer:
