@@ -363,7 +363,7 @@ async def test_a_second_signal_ends_a_program_that_does_not_end_and_leaves_no_ku
         process.send_signal(signal.SIGTERM)  # another one: the same would be the same request, for half a second
         code, rest = await end_of(process)
     assert code == 1, rest
-    assert "1 reconcile(s) did not end in time and were left behind: namespace: default" in rest
+    assert "1 reconcile(s) did not end in time and were abandoned: namespace: default" in rest
     assert not (tmp_path / "config").exists()
 
 

@@ -175,7 +175,7 @@ async def test_a_missing_right_to_write(caplog: pytest.LogCaptureFixture) -> Non
     assert "secrets is forbidden" in line["raised"]
     assert 'cannot create resource "secrets"' in line["raised"]
     assert line["raised"].count("if controller 'maps' lacks a permission, declare the access (writes=[...])") == 1
-    assert "grant the role that `deltaloop generate rbac MODULE` prints" in line["raised"]
+    assert "grant the role of `deltaloop generate rbac MODULE`" in line["raised"]
 
 
 def test_an_error_that_is_raised_again_is_noted_once() -> None:

@@ -16,6 +16,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.errors import ReconcileStoppedError, TerminalError
 from deltaloop.predicates import Where
 from deltaloop.runtime import Context, Request, Result, controller, set_controller_reference
+from deltaloop.runtime.core.running import StopReason
 from deltaloop.sources import Channel, Periodic, Watch
 from deltaloop.workqueue import ItemExponentialFailureRateLimiter
 from tests.having import having
@@ -142,10 +143,8 @@ async def test_a_reconcile_that_swallows_its_cancellation_keeps_its_key_and_its_
         await asyncio.sleep(20.0)
         assert seen == [("stubborn 1", 0.0), ("waits 1", 20.0), ("stubborn 2", 21.0)]
         assert refused == [
-            (
-                "POST /api/v1/namespaces/default/configmaps refused: the reconcile of 'default/stubborn' was told to "
-                "stop, because its timeout expired"
-            )
+            "POST /api/v1/namespaces/default/configmaps rejected: the reconcile of 'default/stubborn' must stop, because "
+            + StopReason.TIMEOUT.value
         ]
     named = [
         (record.levelno, getattr(record, "key", "")) for record in caplog.records if "does not stop" in record.message

@@ -103,7 +103,7 @@ async def test_two_controllers_that_fight_are_both_slowed_down(caplog: pytest.Lo
     async with world() as w, w.running(wants("big"), wants("small")):
         await w.put("a", size="none")
         await asyncio.sleep(60.0)
-    told = {vars(record)["controller"]: vars(record) for record in caplog.records if "two writers" in record.getMessage()}
+    told = {vars(record)["controller"]: vars(record) for record in caplog.records if "two writers" in record.message}
     assert {name: told[name]["other"] for name in told} == {"wants-big": "wants-small", "wants-small": "wants-big"}
     assert told["wants-big"]["changes"] == ("data.size: small -> big",)
     assert 10 <= len(writes) <= 40  # thousands, if nobody slowed them down
@@ -141,7 +141,7 @@ async def test_a_writer_of_another_program_is_named_by_one_read_of_the_server(ca
         await w.put("a", size="none")
         await asyncio.sleep(60.0)
         other.cancel()
-    [told] = [vars(record) for record in caplog.records if "two writers" in record.getMessage()]
+    [told] = [vars(record) for record in caplog.records if "two writers" in record.message]
     assert (told["other"], told["changes"]) == ("scaler", ("data.size: big -> small",))
     assert len(reads) == 1
 
