@@ -164,6 +164,8 @@ def _known_words(public: PublicName) -> dict[str, str]:
     if isinstance(node, Function):
         return _parameters(node) | _keywords(node, public.scope)
     known: dict[str, str] = {}
+    for base in node.bases if isinstance(node, ast.ClassDef) else ():
+        known |= dict.fromkeys(getattr(public.scope.get(ast.unparse(base)), "__annotations__", ()), "")
     for child in node.body:
         if isinstance(child, ast.AnnAssign) and isinstance(child.target, ast.Name):
             known[child.target.id] = ast.unparse(child.annotation)

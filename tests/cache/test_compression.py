@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 import sys
 import threading
 from typing import Any, Literal, TypedDict
 
+import msgspec
 import pytest
 import zstandard
 
@@ -144,7 +144,7 @@ class Pod(TypedDict):
 @pytest.mark.parametrize("model", [dict, bytes, Pod])
 async def test_dict_typed_and_byte_caches_read_the_same(model: type[Any]) -> None:
     source = filled(40)
-    kind = dataclasses.replace(POD, model=model)
+    kind = msgspec.structs.replace(POD, model=model)
     plain = Informer(source, kind, options=STILL)
     small = Informer(source, kind, options=STILL.replace(compression="zstd"))
     async with running(plain), running(small):

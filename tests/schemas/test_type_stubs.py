@@ -84,7 +84,10 @@ def test_a_kind_is_a_resource_with_typed_fields_and_a_type_that_says_what_it_acc
     assert '    def get(self, field: Literal["spec"], default: None = None) -> Spec | None: ...\n' in text
     assert '    def get(self, field: Literal["spec"], default: Spec | AnyFields) -> Spec: ...\n' in text
     assert "class ThingDict(TypedDict, total=False):\n    kind: str\n    spec: SpecDict | AnyFields\n" in text
-    assert "class ThingType(ResourceType[Thing]):\n    def _accepts(self, obj: ThingDict) -> Thing: ...\n" in text
+    assert (
+        "class ThingType(ResourceType[Thing], frozen=True):\n    def _accepts(self, obj: ThingDict) -> Thing: ...\n"
+        in text
+    )
 
 
 def test_what_is_written_may_be_another_type_than_what_is_read() -> None:

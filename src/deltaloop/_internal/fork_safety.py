@@ -1,7 +1,7 @@
 """Locks that stay usable in a forked process.
 
 A fork copies memory but no threads, so a lock that another thread held would stay locked in the child, and its data can
-be inconsistent. Therefore, the child resets these locks, and their owners are told whether the lock was held.
+be inconsistent.
 
 Source: the standard library does the same for ``logging`` and ``threading`` (``os.register_at_fork``).
 """

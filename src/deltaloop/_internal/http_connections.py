@@ -1,7 +1,7 @@
 """HTTP servers with limited connections and memory, for ports that others can reach.
 
 A new connection replaces the connection that has waited longest for a request, and a new TLS handshake replaces the
-oldest handshake. Connections without requests, idle connections and unread responses time out.
+oldest handshake.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 UNREADABLE: Final = HttpProcessingError
-"""Error of an unreadable request."""
 IDLE: Final = 60.0
 FIRST_REQUEST: Final = 10.0
 HANDSHAKE: Final = 10.0
@@ -43,7 +42,6 @@ class BoundedServer(web.Server):
     def __init__(
         self, answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], *, most: int, logger: logging.Logger
     ) -> None:
-        """Create the protocol factory for ``create_server``."""
         # By default, aiohttp decompresses bodies that are never read, and keeps reading after the response.
         super().__init__(
             self._answered,
@@ -92,7 +90,6 @@ class BoundedServer(web.Server):
             self._forget(last).abort()
 
     def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
-        """Remove a connection."""
         super().connection_lost(handler, exc)
         if handler in self._open:
             self._forget(handler)

@@ -39,6 +39,5 @@ def read_homes(stub: str) -> dict[str, str]:
 
 
 def _imported(home: str, name: str) -> object:
-    """Import like ``from home import name``. The name can be a submodule."""
     value: object = getattr(__import__(home, fromlist=[name]), name)
     return value

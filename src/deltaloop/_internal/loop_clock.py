@@ -13,5 +13,4 @@ def clock_of(loop: asyncio.AbstractEventLoop) -> Callable[[], float]:
 
 
 def loop_clock() -> Callable[[], float]:
-    """Return the clock of the running loop."""
     return clock_of(asyncio.get_running_loop())

@@ -1,7 +1,7 @@
 """Type checks for options when they are created.
 
 Lists can replace tuples, sets can replace frozensets, and integers can replace floats. A string is not accepted as a
-collection of strings. For literals, only the type is checked.
+collection of strings.
 """
 
 from __future__ import annotations

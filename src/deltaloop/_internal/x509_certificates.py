@@ -59,7 +59,6 @@ def name_of(common_name: str, organizations: Sequence[str] = ()) -> x509.Name:
 def sign_authority(
     key: ec.EllipticCurvePrivateKey, *, name: str, not_before: datetime, not_after: datetime
 ) -> x509.Certificate:
-    """Return a self-signed CA certificate."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
 

@@ -20,8 +20,6 @@ class Compressor(Protocol):
 
 
 class Compressed(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """Compressed bytes with their codec."""
-
     data: bytes
     codec: Compressor
 

@@ -51,7 +51,6 @@ def is_reason(text: str) -> bool:
 
 
 def check_condition_type(type_name: str) -> None:
-    """Reject an invalid condition type by InvalidArgumentError."""
     if len(type_name) > _LONGEST_TYPE or _TYPE().fullmatch(type_name) is None:
         raise InvalidArgumentError(
             f"{type_name[:_LONGEST_TYPE]!r} is no type of a condition: use a word such as Ready or example.com/Synced, "

@@ -31,9 +31,7 @@ _TypeOf: TypeAlias = Callable[[object], type[object]]
 
 # Like isinstance, but typed and without a Python frame.
 is_mapping: Final = cast("_IsMapping", dict.__instancecheck__)
-"""Return whether the value is an object."""
 is_list: Final = cast("_IsList", list.__instancecheck__)
-"""Return whether the value is a list."""
 # ``type`` itself. Pyright turns an ``Any`` into ``dict[Unknown, Unknown]`` after ``type(value) is dict``, but not here.
 type_of: Final = cast("_TypeOf", type)
 
@@ -57,17 +55,14 @@ def json_type(value: object) -> str:
 
 
 def mapping(value: object) -> dict[str, object]:
-    """Return the value if it is an object, otherwise an empty dict."""
     return value if is_mapping(value) else {}
 
 
 def items(value: object) -> list[object]:
-    """Return the value if it is a list, otherwise an empty list."""
     return value if is_list(value) else []
 
 
 def text(value: object) -> str:
-    """Return the value if it is a string, otherwise ""."""
     return value if isinstance(value, str) else ""
 
 

@@ -1,8 +1,6 @@
 """Encode values as JSON, and reject values that JSON cannot represent, with their path.
 
 The encoder alone accepts several such values, for example NaN as ``null``, which removes the field in a merge patch.
-Encoded values are therefore inspected, and converted individually if they contain types other than mappings, lists,
-strings, finite numbers, booleans and None.
 
 The types of a typed object define its encoding: bytes are base64, as in Go, numeric keys are strings, and sets are
 sorted. Times, enums, UUIDs and decimals are always strings.

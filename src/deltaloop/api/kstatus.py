@@ -150,7 +150,6 @@ class _Seen:
         return _number(self.status.get(field), 0)
 
     def replicas(self) -> int:
-        """Return the desired replicas. The default is 1."""
         return _number(self.spec.get("replicas"), 1)
 
 

@@ -18,7 +18,7 @@ class ListOptions(Options, frozen=True, kw_only=True):
         label_selector: Label selector as text.
         field_selector: Field selector as text.
         shard_selector: Shard selector as text (``str`` of a ``ShardSelector``). Servers without KEP-5866 ignore it.
-        resource_version: "" for the most recent state, "0" for any state, or a number for this state or a newer one.
+        resource_version: "" for the most recent state, "0" for any state, or a number for this or a newer state.
         resource_version_match: Interpretation of ``resource_version`` in a list.
         limit: Objects per page. 0 means all objects.
         continue_: Token of the next page.

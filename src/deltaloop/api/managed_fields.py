@@ -1,7 +1,6 @@
 """Remove ``metadata.managedFields``, which is often a third of an object's size.
 
-The field is removed by cutting a slice out of the JSON. The slice is found without decoding it, and every assumption
-about the layout is verified:
+The slice is found without decoding it, and every assumption about the layout is verified:
 
 1. The first ``"managedFields"`` that is followed by ``:[`` is a candidate. The next ``]`` may end its value.
 2. The object is decoded with a mark instead of this value, which also decodes its metadata, so each byte is read once.
@@ -9,8 +8,6 @@ about the layout is verified:
 3. The ``]`` was also correct. After a ``]`` inside a string, the number of quotes is odd, and after a ``]`` of a nested
    list, a bracket is unbalanced. Neither is valid JSON after the mark.
 4. The field is removed with the comma before it, otherwise with the comma after it, otherwise alone.
-
-If a check fails, the object is decoded and encoded again, which is slower.
 """
 
 from __future__ import annotations

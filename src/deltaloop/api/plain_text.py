@@ -1,10 +1,10 @@
 r"""Make untrusted text safe for terminals and logs.
 
 A line feed could forge a log line, an escape sequence could control the terminal, and text direction marks could change
-the visible order. Such characters are escaped as in Python.
+the visible order.
 
 Source: Unicode TR 36 and TR 9; the characters are those of the categories Cc, Zl, Zp and Cs, and of Cf those that
-change what others look like.
+change the look of others.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ import msgspec
 
 
 def is_model_class(cls: object) -> bool:
-    """Return whether a value is a pydantic model class."""
     return isinstance(cls, type) and hasattr(cls, "__pydantic_validator__") and hasattr(cls, "model_validate")
 
 

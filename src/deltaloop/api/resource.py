@@ -415,7 +415,6 @@ for _method in _CHANGES_A_DICT:
 
 
 def with_stored(obj: Resource, stored: bytes | Compressed) -> Resource:
-    """Return a copy with other bytes."""
     return replace(obj, stored=stored, _fields=None)
 
 
@@ -518,7 +517,6 @@ def without_data(error: Exception) -> str:
 
 
 def _place_of(error: Exception) -> str:
-    """Return the path of the invalid value, or ""."""
     return re.sub(r"^(?:.* - at `\$\.?([^`]*)`|.*)$", r"\1", str(error), flags=re.DOTALL)
 
 

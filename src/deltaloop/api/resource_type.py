@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeAlias, TypeVar, cast
 from urllib.parse import quote
+
+import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_writing import is_unicode
@@ -19,8 +20,7 @@ _DEFINED: Final = "__custom_resource__"
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]*/[A-Za-z0-9][A-Za-z0-9._~-]*")
 
 
-@dataclass(frozen=True)  # no slots: Python 3.11 sets __orig_class__ on generics and only handles AttributeError
-class ResourceType(Generic[T_co]):
+class ResourceType(msgspec.Struct, Generic[T_co], frozen=True, eq=False, dict=True):
     """Resource of the API, such as ``ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)``.
 
     Equality ignores ``model``.
@@ -168,7 +168,6 @@ TypedKind: TypeAlias = ResourceType[T] | type[T]
 
 
 def resource_type_of(model: type[T]) -> ResourceType[T] | None:
-    """Return the resource type of a class from ``custom_resource``, or None."""
     found = vars(model).get(_ATTRIBUTE)
     return cast("ResourceType[T]", found) if isinstance(found, ResourceType) else None
 

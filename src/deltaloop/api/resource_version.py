@@ -1,7 +1,6 @@
 """Compare resource versions.
 
-Since Kubernetes 1.35, they are decimal numbers of at most 128 bits, without sign and leading zeros (KEP-5504). Some
-servers do not comply, so every comparison can fail, and callers fall back to equality.
+Since Kubernetes 1.35, they are decimal numbers of at most 128 bits, without sign and leading zeros (KEP-5504).
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ def compare_resource_versions(left: str, right: str) -> int:
 
 
 def is_comparable(resource_version: str) -> bool:
-    """Return whether a resource version complies with KEP-5504."""
     return version_number(resource_version) > 0
 
 

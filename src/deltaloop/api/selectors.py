@@ -1,8 +1,8 @@
 """Label and field selectors.
 
 Label selectors consist of equality (``a=b``, ``a==b``, ``a!=b``), set (``a in (b,c)``, ``a notin (b,c)``) and existence
-terms (``a``, ``!a``), separated by commas. A missing label satisfies ``!=``, ``notin`` and ``!a``. Field selectors only
-support ``=``, ``==`` and ``!=``. Commas, equals signs and backslashes in values are escaped with a backslash.
+terms (``a``, ``!a``), separated by commas. Field selectors only support ``=``, ``==`` and ``!=``. Commas, equals signs
+and backslashes in values are escaped with a backslash.
 
 Source: apimachinery pkg/labels/selector.go, pkg/fields/selector.go.
 """
@@ -250,8 +250,6 @@ def label_integer(text: str) -> int | None:
 
 
 class FieldRequirement(msgspec.Struct, frozen=True):
-    """Term of a field selector."""
-
     field: str
     value: str
     negated: bool = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
@@ -29,7 +28,7 @@ def with_defaults(value: object) -> Any:
 
 
 def _plain(value: object, *, with_defaults: bool) -> Any:
-    if isinstance(value, msgspec.Struct) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+    if isinstance(value, msgspec.Struct) or hasattr(type(value), "__dataclass_fields__"):
         return {
             name: _plain(each, with_defaults=with_defaults)
             for name, each, is_default in _fields(value)
@@ -70,6 +69,8 @@ def _fields(value: Any) -> Iterator[tuple[str, object, bool]]:
                 each is msgspec.UNSET or _is(each, field.default, field.default_factory, absent),
             )
         return
+    import dataclasses
+
     for known in dataclasses.fields(value):
         each = getattr(value, known.name)
         is_default = _is(each, known.default, known.default_factory, dataclasses.MISSING)

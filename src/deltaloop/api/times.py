@@ -29,7 +29,6 @@ def format_time(instant: datetime) -> str:
 
 
 def format_micro_time(instant: datetime) -> str:
-    """Format an aware datetime as a Kubernetes ``MicroTime``."""
     return _utc(instant).isoformat(timespec="microseconds") + "Z"
 
 
@@ -52,7 +51,6 @@ def utc_now() -> datetime:
 
 
 def from_epoch(seconds: float) -> datetime:
-    """Return the aware datetime for seconds since 1970."""
     return datetime.fromtimestamp(seconds, UTC)
 
 

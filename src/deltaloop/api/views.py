@@ -106,7 +106,6 @@ class ReadOnlyMap(_ReadOnly, Mapping[str, Any]):
         return _unpickle_map, (msgspec.json.encode(self._data),)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a mutable deep copy."""
         copy: dict[str, Any] = thaw(self._data)
         return copy
 
@@ -153,7 +152,6 @@ class ReadOnlyList(_ReadOnly, Sequence[Any]):
         return _unpickle_list, (msgspec.json.encode(self._data),)
 
     def to_list(self) -> list[Any]:
-        """Return a mutable deep copy."""
         copy: list[Any] = thaw(self._data)
         return copy
 

@@ -1,7 +1,7 @@
 """Decode the lines of a watch stream.
 
 Servers write the type first, so the object is usually the text between a known prefix and the closing brace, and is
-decoded in one pass. Other lines are decoded field by field.
+decoded in one pass.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class WatchEvent(msgspec.Struct, frozen=True, gc=False):
 class MalformedEventError(DeltaloopError):
     """A watch stream from a server or proxy contains an invalid line.
 
-    The stream is not usable any more, so start a new one. The message contains the reason and the size, but no data.
+    The stream is not usable any more, so start a new watch. The message contains the reason and the size, but no data.
     """
 
 

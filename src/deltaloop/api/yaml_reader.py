@@ -18,11 +18,10 @@ Source: sigs.k8s.io/yaml v1.6.0 (``yaml.go``), go.yaml.in/yaml v2.4.2 (``resolve
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any, Final, TypeVar, cast
 
@@ -30,6 +29,7 @@ import msgspec
 import yaml
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_documents import MAX_DEPTH, as_go_writes, json_documents
 
 T = TypeVar("T")
 
@@ -37,7 +37,6 @@ T = TypeVar("T")
 _PARSER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _parse_events = cast("Callable[..., Iterator[Any]]", yaml.parse)
 
-_MAX_DEPTH: Final = 500
 _MAX_VALUES_BY_ALIAS: Final = 100_000
 _MAX_TAG_DIRECTIVES: Final = 100
 
@@ -98,7 +97,7 @@ def read_yaml_documents(text: str | bytes, *, source: str = "YAML") -> Iterator[
             represent, is nested deeper than 500 levels, has more than 100 000 values from aliases, or has more than 100
             lines that begin with ``%TAG``. The message contains line and column, but no text.
     """
-    documents = _json_documents(text) or _read(text, source, lambda events: [*_documents(events, None)])
+    documents = json_documents(text) or _read(text, source, lambda events: [*_documents(events, None)])
     yield from (document for document in documents if document is not None)
 
 
@@ -128,44 +127,6 @@ def _read(text: str | bytes, source: str, build: Callable[[Iterator[Any]], T]) -
         raise InvalidArgumentError(f"{source} cannot be used: it holds half of a surrogate pair") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidArgumentError(f"{source} is not valid YAML{_place(error)}") from None
-
-
-def _json_documents(text: str | bytes) -> list[Any]:
-    """Return the JSON object in the text, or an empty list if the YAML reader must read it or report its fault."""
-    start = text.lstrip()[:1]
-    if start not in ("{", b"{"):
-        return []
-    try:
-        # Unlike json, msgspec rejects lone surrogates, NaN and infinite numbers.
-        msgspec.json.decode(text, type=dict[str, Any])
-        value = json.loads(
-            text, object_pairs_hook=_without_repeats, parse_float=lambda number: _as_go_writes(float(number))
-        )
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return []
-    return [] if _is_too_deep(value) else [value]
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        raise ValueError
-    return fields
-
-
-def _is_too_deep(value: object) -> bool:
-    level = [value]
-    for _ in range(_MAX_DEPTH):
-        level = [item for each in level for item in _items(each)]
-        if not level:
-            return False
-    return any(isinstance(each, dict | list) for each in level)
-
-
-def _items(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return cast("dict[str, object]", value).values()
-    return cast("list[object]", value) if isinstance(value, list) else ()
 
 
 class _RefusedError(Exception):
@@ -205,12 +166,10 @@ class _Open:
             self.key = None
 
     def expect_new(self, event: Any) -> None:
-        """Reject a duplicate key."""
         if self.is_map and self.key is not None and self.key in self.value:
             raise _RefusedError("a key comes twice in one map", event.start_mark)
 
     def note_repeated(self, event: Any, repeated: list[str]) -> None:
-        """Record a duplicate key."""
         if self.is_map and self.key is not None and self.key in self.value:
             shown = msgspec.json.encode(self.key).decode()
             repeated.append(f"line {event.start_mark.line + 1}: key {shown} already set in map")
@@ -248,8 +207,8 @@ class _Builder:
         elif isinstance(event, yaml.AliasEvent):
             self._alias(event)
         elif isinstance(event, yaml.CollectionStartEvent):
-            if len(self._stack) >= _MAX_DEPTH:
-                raise _RefusedError(f"it is nested deeper than {_MAX_DEPTH} levels", cast("Any", event).start_mark)
+            if len(self._stack) >= MAX_DEPTH:
+                raise _RefusedError(f"it is nested deeper than {MAX_DEPTH} levels", cast("Any", event).start_mark)
             opened = _Open(event)
             if opened.anchor:
                 self._anchors[opened.anchor] = None
@@ -268,7 +227,7 @@ class _Builder:
         if isinstance(value, float) and not is_key:
             if not math.isfinite(value):
                 raise _RefusedError("a number that is not finite has no form in JSON", event.start_mark)
-            value = _as_go_writes(value)
+            value = as_go_writes(value)
         self._place_value(value, event, size=1, anchor=event.anchor)
 
     def _alias(self, event: Any) -> None:
@@ -346,11 +305,6 @@ def _resolve(text: str) -> Any:
         if math.isfinite(real):
             return real
     return text
-
-
-def _as_go_writes(value: float) -> int | float:
-    """Return a finite number as read from Go's JSON, in which whole numbers below 1e21 are integers."""
-    return int(Decimal(repr(value))) if value.is_integer() and abs(value) < 1e21 else value
 
 
 def _int(text: str) -> int:

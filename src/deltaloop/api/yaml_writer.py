@@ -23,7 +23,6 @@ class _Dumper(yaml.SafeDumper):
     indents_lists = False
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Write repeated values without aliases."""
         _ = data
         return True
 

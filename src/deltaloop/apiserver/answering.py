@@ -107,7 +107,7 @@ class Answering:
         return await beside(len(obj.raw), write)
 
     def selection(self, query: ListQuery, served: ServedResource) -> Selection:
-        """Parse the selectors of a query, or raise BadRequestError if one is invalid or not supported."""
+        """Parse the selectors of a query, or raise BadRequestError."""
         try:
             return Selection.parse(
                 query.label_selector,

@@ -1,7 +1,6 @@
 """Data files: tables of the built-in kinds, initial objects and published schemas.
 
-``tools/first_objects`` and ``tools/builtin_tables/observe.py`` record them from a real kube-apiserver. The schemas come
-from the package ``kubernetes-validate`` (extra ``schemas``), whose code never runs.
+The schemas come from the package ``kubernetes-validate`` (extra ``schemas``), whose code never runs.
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ def builtin_types() -> BuiltInTypes:
 
 @cache
 def built_in() -> tuple[ServedResource, ...]:
-    """Return all built-in resources, including reviews."""
     tables, types = builtin_tables(), builtin_types()
     return (*built_in_resources(tables, types), *reviews(tables, types))
 

@@ -4,8 +4,7 @@ Bodies are not decompressed, because a few megabytes can become gigabytes. After
 remaining body are discarded, so that a client that is still sending can read the response.
 
 A large response is sent in chunks, because aiohttp would copy it completely into the buffer. A client that reads
-nothing for ``WRITE_PATIENCE`` seconds is disconnected. A stopping server does not wait for the TLS shutdown of its
-clients.
+nothing for ``WRITE_PATIENCE`` seconds is disconnected.
 """
 
 from __future__ import annotations

@@ -67,7 +67,6 @@ async def collect_garbage(state: ServerState, signal: ChangeSignal, *, moments: 
 
 
 async def elect_holders(state: ServerState, signal: ChangeSignal, *, moments: Moments) -> None:
-    """Elect the holders of Leases from LeaseCandidates."""
     from deltaloop.apiserver.core.controllers.coordinated_leases import LeaseElections
 
     elections = LeaseElections(state)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final, TypeVar, cast, final
 
 import msgspec
 
+from deltaloop._internal.threads import beside_loop
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.codec import ConversionError, WebhookConversion
@@ -36,7 +38,6 @@ T = TypeVar("T")
 MOST_SCANNED: Final = 1000
 """Maximum number of objects that one read scans on the event loop."""
 MOST_AT_ONCE: Final = 500
-"""Maximum number of objects in one review."""
 MOST_BYTES: Final = 512 * 1024
 """Maximum size of a review with several objects in bytes; web frameworks often accept one megabyte."""
 _decode: Final = msgspec.json.Decoder(dict[str, object]).decode
@@ -100,7 +101,7 @@ class Conversions:
         shown = self.shown(store.copy_of(served.storage) if is_long else store, served)
         while True:
             try:
-                return await asyncio.to_thread(read, shown) if is_long else read(shown)
+                return await beside_loop(partial(read, shown)) if is_long else read(shown)
             except QuestionError as asked:
                 question = asked.question
             try:

@@ -1,7 +1,4 @@
-"""The server's secrets: its token, its CA, and the key for service account tokens.
-
-In a data directory, each secret is a file that only its owner can read. It is written under a temporary name first.
-"""
+"""The server's secrets: its token, its CA, and the key for service account tokens."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Requests from the same event loop, without sockets, HTTP parsing and TLS.
 
-Data arrives in the next iteration of the event loop, so a request takes as many iterations as over a socket. A slow
-reader blocks the server like a full buffer. When either side closes, written data can still be read.
+Data arrives in the next iteration of the event loop, so a request takes as many iterations as over a socket. When
+either side closes, written data can still be read.
 """
 
 from __future__ import annotations
@@ -118,7 +118,6 @@ class DirectConnection(asyncio.Transport):
             self._arrives()
 
     def end(self) -> None:
-        """Send the end of the body."""
         if not self._broken:
             self._sent_end = True
             self._arrives()
@@ -143,7 +142,6 @@ class DirectConnection(asyncio.Transport):
         """Do nothing, because there is no protocol."""
 
     def close(self) -> None:
-        """Break the connection like ``abort``."""
         self.abort()
 
     def abort(self) -> None:

@@ -20,7 +20,6 @@ def query_of(request: web.BaseRequest) -> dict[str, tuple[str, ...]]:
 
 
 def options_of(request: web.BaseRequest, kind: str, *, applies: bool | None = None) -> WriteOptions:
-    """Return the options of a write; see ``parse_write_options``."""
     agent = request.headers.get("User-Agent", "")
     return parse_write_options(kind, query_of(request), user_agent=agent, applies=applies)
 

@@ -3,8 +3,7 @@
 Writes up to ``LARGE`` bytes run on the event loop in one step. Larger writes run in a thread on a draft
 (``core/storage/draft.py``), at most five times until its reads are still current, like patches on the real server.
 
-Each attempt has a work budget (``schemas.work``). A write that exceeds that of the event loop is repeated in the thread
-for large writes, and then in the thread for long writes, so that large writes do not wait for slow ones.
+Each attempt has a work budget (``schemas.work``).
 """
 
 from __future__ import annotations
@@ -13,8 +12,10 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Final, NamedTuple, TypeVar, cast, final
 
+from deltaloop._internal.threads import beside_loop
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.external_answers import QuestionError
@@ -77,7 +78,7 @@ class _ClosedError(Exception):
 
 async def beside(size: int, work: Callable[[], T]) -> T:
     """Run ``work`` directly, or in a thread for more than ``LARGE`` bytes."""
-    return work() if size <= LARGE else await asyncio.to_thread(work)
+    return work() if size <= LARGE else await beside_loop(work)
 
 
 def _received(answer: object) -> int:
@@ -162,7 +163,7 @@ class LargeWrites:
         ask = self._ask_on(loop)
         drafted = self._state.draft(ask)
         try:
-            result = await loop.run_in_executor(self._threads[place.thread], compute, drafted.within(context, ask))
+            result = await beside_loop(partial(compute, drafted.within(context, ask)), self._threads[place.thread])
         except Exception:
             if self._state.is_current(drafted):
                 raise
@@ -194,7 +195,6 @@ class LargeWrites:
         return ask
 
     def close(self) -> None:
-        """Stop. Unfinished writes are not committed."""
         self._closed = True
         for thread in self._threads.values():
             thread.shutdown(wait=False, cancel_futures=True)

@@ -59,7 +59,7 @@ class ServerOptions:
             verification of service account tokens. For example, the key of a controller manager that writes tokens into
             Secrets.
         authorization_mode: ``AlwaysAllow`` grants all permissions to authenticated users. ``RBAC`` evaluates roles and
-            bindings, and creates the initial ones.
+            bindings, and creates the initial roles.
         controllers: Controllers to run: ``gc`` (owner references), ``namespace`` (namespace deletion),
             ``volume-protection`` (finalizers of claims and volumes), ``policy-status`` (warnings about the expressions
             of ValidatingAdmissionPolicies) and ``coordinated-leases`` (KEP-4355). None of them by default, like a

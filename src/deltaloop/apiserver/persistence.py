@@ -8,8 +8,7 @@ with the same revisions.
     fsync=True    a commit is on disk before its response, like in etcd. A thread waits for the disk, and all writes in
                   the meantime share the next commit.
 
-The file contains a row per required change, keyed by revision. Opening it takes an exclusive lock until the process
-ends.
+Opening it takes an exclusive lock until the process ends.
 
 Source: SQLite, "Write-Ahead Logging" (synchronous=NORMAL and FULL); etcd's mvcc store.
 """

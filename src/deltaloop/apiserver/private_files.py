@@ -1,7 +1,7 @@
 """Files with secrets, which only their owner can read and write.
 
 A user who can write to the data directory could choose the server's token and CA, or redirect writes by a symbolic
-link. Therefore such directories and files are rejected.
+link.
 """
 
 from __future__ import annotations

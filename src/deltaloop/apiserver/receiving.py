@@ -19,8 +19,6 @@ from deltaloop.apiserver.large_writes import LARGE
 
 
 class Received(NamedTuple):
-    """Write with the encoder of its response."""
-
     context: WriteContext
     rendering: Rendering
 

@@ -21,8 +21,6 @@ _FEATURE: Final = "tokens of service accounts in the embedded API server"
 
 
 class CheckingKey(Protocol):
-    """Verifier of signatures for one algorithm."""
-
     @property
     def algorithm(self) -> str:
         """Algorithm in the token's header, for example ``ES256``."""
@@ -33,9 +31,7 @@ class CheckingKey(Protocol):
         """Digest that Kubernetes uses as the key ID (``kid``)."""
         ...
 
-    def holds(self, signed: bytes, signature: bytes) -> bool:
-        """Return whether a signature is valid."""
-        ...
+    def holds(self, signed: bytes, signature: bytes) -> bool: ...
 
 
 class SigningKey(Protocol):

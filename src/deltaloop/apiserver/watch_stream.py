@@ -2,13 +2,12 @@
 
     CHANGE ──(change, fault, or time: ``look``)──▶ step ──▶ what it needs next: CHANGE, ROOM, DURABLE, CONVERSION or END
 
-``step`` sends all available events without waiting, and returns the next condition. While the stream waits only for
-changes, ``look`` runs the step in the notification, so that a change for a hundred watches does not wake a hundred
-tasks.
+While the stream waits only for changes, ``look`` runs the step in the notification, so that a change for a hundred
+watches does not wake a hundred tasks.
 
 All available events are sent in one chunk, because each write is a TLS record and a system call. Chunks are encoded
 here, because aiohttp's writer costs more than the encoding of a line. A client that falls behind the store's window
-gets 410 Expired, and one that reads nothing for ``WRITE_PATIENCE`` seconds is disconnected.
+gets 410 Expired, and a client that reads nothing for ``WRITE_PATIENCE`` seconds is disconnected.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from deltaloop.apiserver.exchange import Exchange, add_warnings
 
 WRITE_PATIENCE: Final = 60.0
 WRITE_AT_ONCE: Final = 64 * 1024
-SENT_AT_ONCE: Final = 500
+SENT_AT_ONCE: Final = 200
 """Number of events, or KiB, that one stream sends before it yields."""
 CONVERSION_PAUSE: Final = 1.0
 
@@ -82,8 +81,6 @@ async def send_watch(
 
 
 class _Need(Enum):
-    """Condition that a stream waits for."""
-
     CHANGE = auto()
     TURN = auto()
     ROOM = auto()

@@ -43,8 +43,6 @@ _MOST_RETRIES: Final = 10
 
 
 class _NotCalledError(Exception):
-    """Call that is not allowed or has failed."""
-
     def __init__(self, failure: Failure, detail: str = "") -> None:
         super().__init__(failure)
         self.failure: Failure = failure
@@ -65,8 +63,6 @@ def _trusting(authority: str) -> ssl.SSLContext:
 
 @final
 class WebhookClient:
-    """Webhook client of one server, for concurrent calls."""
-
     def __init__(self, services: Mapping[str, str], hosts: frozenset[str], incoming: Incoming | None = None) -> None:
         """Configure the client; services are named ``namespace/name`` or ``namespace/name:port``."""
         self.services: dict[str, str] = dict(services)

@@ -44,7 +44,6 @@ class WriteHandlers:
         self._writes = writes
 
     async def create(self, exchange: Exchange, route: Route) -> web.Response:
-        """Create an object and return it."""
         received = await receive(self._answering, exchange, route, "CreateOptions")
         return await self._carry_out(create_sent, received)
 
@@ -54,7 +53,6 @@ class WriteHandlers:
         return await self._carry_out(update_sent, received)
 
     async def patch(self, exchange: Exchange, route: Route) -> web.Response:
-        """Patch or apply an object, and return it."""
         is_apply = applies(exchange.request.headers.get("Content-Type", ""))
         received = await receive(self._answering, exchange, route, "PatchOptions", applies=is_apply)
         return await self._carry_out(apply_sent if is_apply else patch_sent, received)

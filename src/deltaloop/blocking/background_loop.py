@@ -1,8 +1,7 @@
 """Event loop in a background thread, for programs that use threads.
 
 Each context manager that ``enter`` opens lives in a single task on the loop, because task groups and timeouts require
-that. ``close`` exits them in reverse order. A forked process has no background thread, so each use first compares the
-process id.
+that. A forked process has no background thread, so each use first compares the process id.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class Client(Scope):
         """Create a client that is not open yet.
 
         Args:
-            client: Asynchronous client, which is closed together with this one.
+            client: Asynchronous client, which is closed together with this client.
             loop: Loop for the client. By default, the client creates a loop, which ``close`` stops.
         """
         self._client = client

@@ -15,8 +15,6 @@ T = TypeVar("T")
 
 @final
 class Handoff(Generic[T]):
-    """Value for one waiting thread."""
-
     __slots__ = ("_abandoned", "_delivered", "_error", "_lock", "_value")
 
     def __init__(self) -> None:

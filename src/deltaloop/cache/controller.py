@@ -66,7 +66,6 @@ class ControllerConfig(Options, frozen=True, kw_only=True):
     random: Callable[[], float] = random.random
 
     def __post_init__(self) -> None:
-        """Check the options."""
         check_types(self)
         require_not_negative("ControllerConfig", resync_period=self.resync_period)
 

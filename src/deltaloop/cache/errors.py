@@ -77,7 +77,7 @@ class CacheSyncError(DeltaloopError, TimeoutError):
 class InformerStoppedError(DeltaloopError):
     """An informer has stopped, or already runs, and cannot perform the operation.
 
-    Create a new one.
+    Create a new informer.
     """
 
 

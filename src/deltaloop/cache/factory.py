@@ -6,7 +6,6 @@ Source: client-go informers/factory.go.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
@@ -38,8 +37,6 @@ _logger: Final = logging.getLogger("deltaloop.cache")
 
 
 class _Identity(msgspec.Struct, frozen=True):
-    """Properties that distinguish informers."""
-
     kind: ResourceType[Any]
     model: type[Any] | None
     namespace: str | None
@@ -186,7 +183,7 @@ class InformerFactory:
         kind: ResourceType[Any] = parse_resource_type(resource_type)
         if not kind.namespaced:
             raise InvalidArgumentError(f"{kind} has no namespaces")
-        kind = dataclasses.replace(kind, model=None) if metadata_only else kind
+        kind = msgspec.structs.replace(kind, model=None) if metadata_only else kind
         informers: dict[str, Informer[Any]] = {}
         for namespace in namespaces:
             here: InformerSelection = {**selection, "namespace": namespace}
@@ -264,7 +261,7 @@ class InformerFactory:
             raise InformerStoppedError("the informer factory was left; make a new one")
         kind: ResourceType[Any] = parse_resource_type(resource_type)
         if metadata_only:
-            kind = dataclasses.replace(kind, model=None)  # a model needs more than the metadata
+            kind = msgspec.structs.replace(kind, model=None)  # a model needs more than the metadata
         options = self._options
         keep = selection.get("keep_managed_fields")
         return _Identity(
@@ -393,7 +390,6 @@ class InformerFactory:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop all informers and wait for their end."""
         await self.shutdown()
 
     async def _run(self, informer: Informer[Any]) -> None:

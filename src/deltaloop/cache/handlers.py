@@ -235,7 +235,6 @@ class HandlerOptions(Options, frozen=True, kw_only=True):
     buffer_size: int = 1024
 
     def __post_init__(self) -> None:
-        """Check the options."""
         check_types(self)
         require_not_negative("HandlerOptions", resync_period=self.resync_period or 0.0)
         require_positive("HandlerOptions", buffer_size=self.buffer_size)

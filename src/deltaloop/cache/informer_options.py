@@ -57,7 +57,6 @@ class InformerOptions(Options, frozen=True, kw_only=True):
     random: Callable[[], float] = random.random
 
     def __post_init__(self) -> None:
-        """Check the options."""
         check_types(self)
         require_not_negative(
             "InformerOptions", resync_period=self.resync_period, consistency_period=self.consistency_period

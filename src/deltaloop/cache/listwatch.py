@@ -5,10 +5,11 @@ Source: client-go tools/cache/listwatch.go.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, cast, final, runtime_checkable
+
+import msgspec
 
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource
@@ -150,7 +151,7 @@ class ListWatch:
         self._drop_managed_fields = drop_managed_fields
         self._tweak = tweak
         self._client = client
-        self._raw_type = cast("ResourceType[Resource]", dataclasses.replace(resource_type, model=None))
+        self._raw_type = cast("ResourceType[Resource]", msgspec.structs.replace(resource_type, model=None))
 
     @property
     def drops_managed_fields(self) -> bool:

@@ -143,8 +143,6 @@ def raise_sync_failures(results: builtins.list[BaseException | None]) -> None:
 
 @final
 class JoinedIndexer:
-    """Combined stores of several namespaces."""
-
     def __init__(self, indexers: Mapping[str, Indexer[Resource]]) -> None:
         self._indexers = indexers
 
@@ -153,7 +151,6 @@ class JoinedIndexer:
         return None if indexer is None else indexer.get_by_key(key)
 
     def list(self) -> builtins.list[Resource]:
-        """Return all objects, grouped by namespace."""
         return [obj for indexer in self._indexers.values() for obj in indexer.list()]
 
     def by_index(self, name: str, value: str) -> builtins.list[Resource]:

@@ -37,7 +37,7 @@ class Queue(ABC, Generic[V]):
 
     Attributes:
         waiting: Queued items, for their number.
-        processed_version: Version of the processed deltas, or "" before the first one.
+        processed_version: Version of the processed deltas, or "" before the first delta.
         has_synced: Whether the initial list was processed. You can read it from any thread.
         consume: Function called during a write while a consumer waits in ``arrival``. It processes queued deltas with
             ``process_next``, or returns False to wake the consumer.

@@ -11,9 +11,10 @@ import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Final, Protocol, final, runtime_checkable
+
+from msgspec.structs import replace
 
 from deltaloop._internal.pacing import Wait
 from deltaloop._internal.tracebacks import ErrorSummaries

@@ -25,7 +25,7 @@ class ReflectorOptions(Options, frozen=True, kw_only=True):
             it. Otherwise lists use pages.
         watch_list_timeout: Seconds after which a streamed list without progress is abandoned. Changes and other
             bookmarks are not progress.
-        watch_list_retry_after: Seconds without streamed lists after one was abandoned or rejected.
+        watch_list_retry_after: Seconds without streamed lists after a streamed list was abandoned or rejected.
         detect_restore: Whether to request the server's version (a list of one object) before a new watch, to detect a
             server that was restored from a backup.
     """
@@ -40,7 +40,6 @@ class ReflectorOptions(Options, frozen=True, kw_only=True):
     detect_restore: bool = True
 
     def __post_init__(self) -> None:
-        """Check the options."""
         check_types(self)
         require_not_negative(
             "ReflectorOptions", page_size=self.page_size, max_internal_error_retry=self.max_internal_error_retry

@@ -99,7 +99,6 @@ class SharedProcessor(Generic[T]):
                 task.add_done_callback(self._ending.discard)
 
     def distribute(self, notifications: Sequence[Notification[Resource]], *, is_initial: bool = False) -> None:
-        """Add notifications to the buffers of all handlers."""
         initial = _count_initial(notifications) if is_initial else 0
         for listener in self._listeners:
             listener.add_all(notifications, initial=initial)

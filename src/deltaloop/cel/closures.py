@@ -90,7 +90,6 @@ def logical(operands: Sequence[Closure], *, deciding: bool) -> Closure:
 
 
 def conditional(operands: Sequence[Closure]) -> Closure:
-    """Return ``? :``, which evaluates one of two operands."""
     condition, chosen, other = operands
 
     def branch(frame: Frame) -> Any:

@@ -1,9 +1,8 @@
 """Compile a checked tree to closures over plain values.
 
-A program is a function of a frame, which is a list with a slot for each variable. Parts without variables are computed
-at compile time. With a budget, the tree is compiled a second time. A *region* is a part that is always evaluated
-together, such as one turn of a loop or one side of ``&&``. Its known cost is added at once, and closures count costs
-that depend on values. Lists and maps of constants, and conversions of constants, have no cost.
+A program is a function of a frame, which is a list with a slot for each variable. With a budget, the tree is compiled a
+second time. A *region* is a part that is always evaluated together, such as one turn of a loop or one side of ``&&``.
+Its known cost is added at once, and closures count costs that depend on values.
 """
 
 from __future__ import annotations
@@ -389,7 +388,6 @@ class Compiler:
         return [and_right, right]
 
     def _in_turn(self, nodes: Sequence[Node]) -> list[Closure]:
-        """Compile operands that are evaluated until one fails."""
         regions = [self._region(node) for node in nodes]
         left = sum(cost for _, cost in regions)
         self.fixed += left

@@ -217,7 +217,7 @@ class Environment:
     For example, ``Environment(variables={"x": INT}).compile("x + 1").evaluate({"x": 2})`` returns 3.
 
     Args:
-        libraries: Functions and macros. Defaults to all that Kubernetes enables.
+        libraries: Functions and macros. Defaults to the libraries that Kubernetes enables.
         variables: Variables with their types.
         types: Provider of object types.
         container: Prefix that is tried first for names, for example ``a.b``.

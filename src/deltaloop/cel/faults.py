@@ -107,7 +107,6 @@ def sound(value: Any) -> Any:
 
 
 def no_such_overload(*values: object, named: str = "") -> EvaluationError:
-    """Return the error for values that no overload accepts, or the error of the first failed value."""
     for value in values:
         if isinstance(value, FailedValue):
             return value.error

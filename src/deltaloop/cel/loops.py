@@ -3,7 +3,6 @@
 ``all`` and ``exists`` discard an error if a different element decides the result. The other loops also continue after
 an error, like in cel-go: an error of a condition replaces an earlier error, an error of a collected value does not. A
 collecting loop first runs without error handling, and runs again in careful mode after an error, with its nested loops.
-Long loops are charged to the account of the work (``schemas.work``) in parts.
 
 Source: cel-spec doc/langdef.md, "Macros"; cel-go ext/comprehensions.go, ext/bindings.go, ext/lists.go.
 """

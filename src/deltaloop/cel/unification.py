@@ -100,7 +100,6 @@ class Substitution:
         return given.name == wanted.name and self._all_fit(given.parameters, wanted.parameters)
 
     def _bind(self, other: Type, variable: Type) -> bool | None:
-        """Return whether a variable can have a value, or None if it occurs in the value."""
         if other == variable:
             return True
         bound = self._bound.get(variable)
@@ -133,7 +132,6 @@ def most_general(one: Type, other: Type) -> Type:
 
 
 def optional_parameter(declared: Type) -> Type | None:
-    """Return the value type of an optional type, or None for other types."""
     return declared.parameters[0] if declared.name == "optional_type" and declared.kind == "opaque" else None
 
 

@@ -103,7 +103,6 @@ class KeyedList(list[object]):
 
 
 def by_keys(elements: Iterable[object], keys: tuple[str, ...]) -> dict[str, object]:
-    """Return objects by their keys."""
     return {repr([mapping(element).get(key) for key in keys]): element for element in elements}
 
 
@@ -194,7 +193,6 @@ def as_timestamp(nanoseconds: int, ahead: int = 0) -> Timestamp:
 
 
 def as_duration(nanoseconds: int) -> Duration:
-    """Check that a duration fits 64 bits."""
     if INT_LEAST <= nanoseconds <= INT_MOST:
         return Duration(nanoseconds)
     raise EvaluationError("integer overflow")

@@ -1,7 +1,4 @@
-"""``deltaloop leader-elect``: client-go's example program, or a command that runs only while leading.
-
-lease_keeper.py runs the command and ends it before the lease can expire, even if this process is killed or paused.
-"""
+"""``deltaloop leader-elect``: client-go's example program, or a command that runs only while leading."""
 
 from __future__ import annotations
 
@@ -181,8 +178,6 @@ async def elect(command: LeaderElectCommand) -> int:
 
 @final
 class _Lead:
-    """Terms of one candidate."""
-
     def __init__(self, command: LeaderElectCommand, lock: Lock) -> None:
         self.exit_code = 0
         self._command = command

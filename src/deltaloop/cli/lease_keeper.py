@@ -33,8 +33,6 @@ def now() -> float:
 
 
 class Keeper:
-    """Command with its deadlines."""
-
     def __init__(self, command: list[str], lines: int, stop_at: float, kill_at: float) -> None:
         """Start the command. ``lines`` is the reading end of the pipe."""
         self._lines = lines

@@ -15,7 +15,6 @@ LogLevelFlag: TypeAlias = Annotated[
 
 
 def set_up_logging(log_level: str, log_format: str = "text") -> None:
-    """Configure logging."""
     if log_format not in ("text", "json"):
         raise typer.BadParameter(f"--log-format must be text or json, got {log_format!r}")
     try:

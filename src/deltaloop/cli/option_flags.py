@@ -65,7 +65,6 @@ def option_of(cls: type[Any], name: str, heading: str | None = None) -> Any:
 
 
 def flag_name(option: str) -> str:
-    """Return the flag of an option."""
     return f"--{option.replace('_', '-')}"
 
 

@@ -66,5 +66,4 @@ def package(
 
 
 def _below(folder: Path, texts: dict[str, T]) -> dict[str, T]:
-    """Prefix the paths with the folder."""
     return {str(folder / path): text for path, text in texts.items()}

@@ -2,11 +2,10 @@
 
 You can pass a kind as a ``ResourceType[T]``, which returns objects as ``T``, or as a name, which returns ``Resource``
 objects. Names of built-in kinds, such as ``"apps/v1/Deployment"``, are known. Other names (``"deploy"``,
-``"widgets.example.com"``) are looked up once by discovery. You can pass objects as ``Resource``, mapping or typed
-object.
+``"widgets.example.com"``) are looked up once by discovery.
 
 For lists and watches, ``namespace=None`` means all namespaces. For verbs of one object, it means the object's namespace
-or the client's. ``timeout`` is in seconds, and None means the client's timeout (30 s by default).
+or the client's.
 
 All verbs raise ``ApiError`` for error responses, ``TransportError`` without a response, ``MalformedObjectError`` for
 unreadable responses, ``UnknownResourceError`` for unknown names, and ``InvalidArgumentError`` for invalid arguments.

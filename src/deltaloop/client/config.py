@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import platform
 import re
-from dataclasses import dataclass, field, replace
-from ipaddress import IPv6Address
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 from urllib.parse import urlsplit
 
-from deltaloop._internal.option_types import check_types
+import msgspec
+
+from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.redaction import SecretText
 from deltaloop.client.core.impersonation import Impersonation
@@ -25,6 +25,7 @@ _PLAIN_URL: Final = re.compile(r"https?://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])
 _SHOWN_SCHEMES: Final = frozenset({"http", "https", "ftp", "socks4", "socks4a", "socks5", "socks5h", "tcp", "unix"})
 """Schemes that error messages can contain. Other text before a colon may be part of a password."""
 _LONGEST_LABEL: Final = 63
+_HIDDEN: Final = frozenset({"ca_data", "client_certificate_data", "proxy_url"})
 
 
 def default_user_agent() -> str:
@@ -32,8 +33,15 @@ def default_user_agent() -> str:
     return f"deltaloop/{VERSION} ({platform.system().lower()}/{platform.machine()}) python/{platform.python_version()}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TlsConfig:
+class _Shown(Options, frozen=True):
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [(name, getattr(self, name)) for name in self.__struct_fields__ if name not in _HIDDEN]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
+
+
+class TlsConfig(_Shown, frozen=True, kw_only=True):
     """TLS settings.
 
     Data takes precedence over files, as in a kubeconfig.
@@ -49,9 +57,9 @@ class TlsConfig:
         insecure_skip_verify: Whether to accept any server certificate. A warning is logged.
     """
 
-    ca_data: bytes | None = field(default=None, repr=False)
+    ca_data: bytes | None = None
     ca_file: Path | None = None
-    client_certificate_data: bytes | None = field(default=None, repr=False)
+    client_certificate_data: bytes | None = None
     client_certificate_file: Path | None = None
     client_key_data: SecretText | None = None
     client_key_file: Path | None = None
@@ -81,8 +89,7 @@ class TlsConfig:
         return bool(self.client_certificate_data or self.client_certificate_file)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientConfig:
+class ClientConfig(_Shown, frozen=True, kw_only=True):
     """Configuration of a client.
 
     Attributes:
@@ -106,15 +113,15 @@ class ClientConfig:
 
     server: str
     namespace: str = "default"
-    tls: TlsConfig = field(default_factory=TlsConfig)
+    tls: TlsConfig = msgspec.field(default_factory=TlsConfig)
     credentials: Credentials | None = None
     impersonate: Impersonation | None = None
-    proxy_url: str = field(default="", repr=False)
+    proxy_url: str = ""
     request_timeout: float = 30.0
     compression: bool = True
     max_response_bytes: int = 1024 * 1024 * 1024
     max_event_bytes: int = 64 * 1024 * 1024
-    user_agent: str = field(default_factory=default_user_agent)
+    user_agent: str = msgspec.field(default_factory=default_user_agent)
     context: str = ""
     source: str = ""
 
@@ -141,10 +148,6 @@ class ClientConfig:
     def is_tls(self) -> bool:
         """Whether the connection is encrypted, so that credentials can be sent."""
         return urlsplit(self.server).scheme == "https"
-
-    def replace(self, **changes: Any) -> Self:
-        """Return a copy with the given fields changed."""
-        return replace(self, **changes)
 
 
 def check_proxy(url: str, what: str) -> None:
@@ -178,6 +181,8 @@ def _is_sendable(host: str, url: str) -> bool:
     if _PLAIN_URL.fullmatch(url):
         return True
     name, is_scoped, zone = host.partition("%")
+    from ipaddress import IPv6Address
+
     try:
         if ":" in name:
             IPv6Address(name)

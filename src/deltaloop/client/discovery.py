@@ -1,12 +1,11 @@
 """Discovery of the resources that a server supports.
 
-Discovery runs on first use, and its result is cached. It is repeated when a name is unknown: three times in a row, then
-once every five seconds. A 404 about a path also repeats it, because a CRD may have lost a version, or have been
-recreated with another plural or scope.
+It is repeated when a name is unknown: three times in a row, then once every five seconds. A 404 about a path also
+repeats it, because a CRD may have lost a version, or have been recreated with another plural or scope.
 
-The aggregated form is requested first. If a server returns the legacy form, the resources of each group version are
-requested separately, also for stale versions. A group that fails does not affect other groups: it is named in a warning
-and in errors about unknown names, and its previously known resources are kept.
+If a server returns the legacy form, the resources of each group version are requested separately, also for stale
+versions. A group that fails does not affect other groups: it is named in a warning and in errors about unknown names,
+and its previously known resources are kept.
 
 Source: client-go discovery/discovery_client.go, discovery/aggregated_discovery.go; restmapper (``deferredDiscovery``).
 """
@@ -16,8 +15,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, final
+
+from msgspec.structs import replace
 
 from deltaloop._internal.pacing import TokenBucket
 from deltaloop.api.errors import DeltaloopError, MalformedObjectError, UnknownResourceError
@@ -89,7 +89,6 @@ class Discovery:
         return self.kinds.get(id(found)) or self.bound(found, found)
 
     def bound(self, given: TypedKind[Any] | str, kind: ResourceType[Any]) -> BoundKind:
-        """Store a resolved kind for later lookups."""
         if len(self.kinds) >= _MOST_KINDS:
             self.kinds.clear()
         known = self.kinds[id(given)] = BoundKind(given, kind)

@@ -50,8 +50,6 @@ class ClientMetrics(Protocol):
 
 @final
 class NoMetrics:
-    """Hooks that do nothing."""
-
     def request_done(self, *, code: str, method: str, host: str) -> None:
         """Do nothing."""
 

@@ -291,7 +291,6 @@ def _choice(kind: inspect.EnumType | inspect.LiteralType, place: tuple[str, str]
 
 
 def has_rules(schema: Fields) -> bool:
-    """Return whether a schema has rules at any depth."""
     inner = [*mapping(schema.get("properties")).values(), schema.get("items"), schema.get("additionalProperties")]
     return RULES in schema or any(has_rules(mapping(each)) for each in inner if each)
 

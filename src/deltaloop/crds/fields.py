@@ -56,7 +56,6 @@ def scale_errors(field: str, scale: dict[str, Any]) -> Iterator[SchemaError]:
 
 
 def selectable_errors(field: str, selectable: list[Any], schema: dict[str, Any]) -> Iterator[SchemaError]:
-    """Yield the errors of selectable fields, which must be in the schema."""
     seen: set[tuple[str, ...]] = set()
     for position, given in enumerate(selectable):
         path, where = text(mapping(given).get("jsonPath")), f"{field}[{position}].jsonPath"

@@ -1,8 +1,7 @@
 """Reject writes after leadership may have ended.
 
 Threads cannot be canceled, and a suspended process does not know that its lease expired. Therefore ``term.client``
-checks the clock immediately before it sends a write. A process can still be paused between the check and the send; the
-fencing token covers that case.
+checks the clock immediately before it sends a write.
 """
 
 from __future__ import annotations

@@ -42,7 +42,6 @@ class LastResort:
             self._timer = asyncio.get_running_loop().call_later(self._after, self._end)
 
     def cancel(self) -> None:
-        """Cancel the timer because the work has ended."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

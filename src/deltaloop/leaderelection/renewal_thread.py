@@ -1,11 +1,9 @@
 """Candidate that renews on a separate thread, event loop and connection while the work's event loop responds.
 
-A slow step on the work's event loop would delay renewals and lose the lease. The thread also sends heartbeats to the
-work's loop (core/heartbeat.py). If the loop does not respond within the renew deadline, the thread logs its stack,
-closes the guard and lets the lease expire, because the work may still be writing.
+The thread sends heartbeats to the work's loop (core/heartbeat.py). If the loop does not respond within the renew
+deadline, the thread logs its stack, closes the guard and lets the lease expire, because the work may still be writing.
 
-The thread lives from the start of contending to the end of the term. Each call from the work's loop, including a
-canceled call, finishes on the thread before the next call starts.
+Each call from the work's loop, including a canceled call, finishes on the thread before the next call starts.
 """
 
 from __future__ import annotations

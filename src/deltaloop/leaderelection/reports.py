@@ -67,7 +67,6 @@ class Reports:
         )
 
     def ended(self, because: str, outcome: ReleaseOutcome) -> None:
-        """Report the end of a term."""
         _log.info("stopped leading", extra=self._names(because=because, lock_was=str(outcome)))
 
     def new_leader(self, identity: str) -> None:

@@ -58,7 +58,7 @@ class Term:
     Attributes:
         fencing_token: ``resourceVersion`` of the write that acquired the lock. It increases from term to term, so a
             receiving system can reject tokens that are smaller than the largest known token.
-        transitions: Number of leader changes, including this one.
+        transitions: Number of leader changes, including this term.
         lost: Event that is set when leadership ends before the body does.
         ended_because: Reason for the end of the term, or None before its end.
     """

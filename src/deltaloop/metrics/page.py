@@ -61,7 +61,6 @@ class MetricsPage:
                     raise _collision_error(owner, *collision)
 
     def render(self) -> bytes:
-        """Return the page in the Prometheus text format."""
         taken: dict[str, str] = {}
         own = list(self._own.collect())
         for family in own:

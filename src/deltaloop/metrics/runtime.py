@@ -76,14 +76,8 @@ class ReconcileMetrics(RegisteredCollector):
     def __init__(self, *, queues: WorkQueueMetrics | None = None, registry: CollectorRegistry | None = None) -> None:
         """Register the collector.
 
-        Args:
-            queues: Collector for the controllers' work queues. None disables their metrics.
-            registry: Prometheus registry. The default (None) is that of prometheus-client. It can contain only one
-                collector of this class.
-
-        Raises:
-            MissingExtraError: If prometheus-client is not installed.
-            ValueError: If these metric names are registered already.
+        ``queues`` is the collector for the work queues; None disables their metrics. For ``registry`` and errors see
+        ``InformerMetrics``.
         """
         self._queues = queues
         super().__init__(registry=registry)

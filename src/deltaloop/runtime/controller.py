@@ -9,12 +9,12 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast, final, overload
 
 import msgspec
 
 from deltaloop._internal.function_signatures import is_coroutine_function
+from deltaloop._internal.option_types import Options
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.path import Path
 from deltaloop.api.resource import Resource
@@ -35,6 +35,8 @@ from deltaloop.workqueue import QueueOptions, RateLimiter
 
 if TYPE_CHECKING:
     from deltaloop.runtime.program.lifespans import Lifespan
+else:
+    Lifespan = type  # ``inspect.signature`` evaluates the annotations of a Struct
 
 ReconcileFunction: TypeAlias = Callable[[Request, Context], Awaitable[Result | None] | Result | None]
 
@@ -54,8 +56,7 @@ class Cleanup(msgspec.Struct, frozen=True):
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Controller:
+class Controller(Options, frozen=True, kw_only=True, eq=False):
     """A declared controller.
 
     You can call it in unit tests, which calls its function.
@@ -103,12 +104,12 @@ class Controller:
     rate_limiter: Callable[[], RateLimiter[str]] | None = None
     name: str = ""
     namespace: str | None = None
-    indexers: Mapping[str, IndexFunc[Resource] | Path] = field(default_factory=dict[str, "IndexFunc[Resource] | Path"])
+    indexers: Mapping[str, IndexFunc[Resource] | Path] = {}
     queue: QueueOptions = _DEFAULTS
     hot_loops: HotLoopOptions | None = _HOT_LOOPS
     lifespan: Lifespan[Any] | None = None
     finalizer: str = ""
-    declared_cleanup: Cleanup | None = field(default=None, init=False)
+    declared_cleanup: Cleanup | None = None
 
     def __post_init__(self) -> None:
         """Reject invalid declarations.
@@ -117,9 +118,9 @@ class Controller:
             InvalidControllerError: If the declaration is invalid. The message names the controller and the necessary
                 change.
         """
-        object.__setattr__(self, "resource", as_kind(self.resource))
+        msgspec.structs.force_setattr(self, "resource", as_kind(self.resource))
         if not self.name:
-            object.__setattr__(self, "name", kind_of(self.resource).lower())
+            msgspec.structs.force_setattr(self, "name", kind_of(self.resource).lower())
         self._require_reconciler("function", self.function)
         if self.finalizer and not is_finalizer(self.finalizer):
             problem = f"must be a name with a domain, such as 'example.com/backup', got {self.finalizer!r}."
@@ -146,7 +147,7 @@ class Controller:
                 self._require_plain(f"indexers[{name!r}]", index)
         self._require_watches()
         for name in ("owns", "children", "watches", "reads", "tracks", "writes"):
-            object.__setattr__(self, name, _named(getattr(self, name)))
+            msgspec.structs.force_setattr(self, name, _named(getattr(self, name)))
 
     def _require_lifespan(self, given: object) -> None:
         from deltaloop.runtime.program.lifespans import Lifespan
@@ -162,7 +163,6 @@ class Controller:
             raise InvalidControllerError(self.name, "must not be a generator. Remove `yield`.", argument=name)
 
     def _require_watches(self) -> None:
-        """Reject watches in the wrong list."""
         for name, watches in (("owns", self.owns), ("reads", self.reads)):
             for watch in map(as_watch, watches):
                 if watch.to is not None or watch.by_index:
@@ -265,7 +265,7 @@ class Controller:
                 raise InvalidControllerError(self.name, problem, argument="deadline")
             if on_deadline is not None:
                 self._require_reconciler("on_deadline", on_deadline)
-            object.__setattr__(self, "declared_cleanup", Cleanup(function, deadline, on_deadline))
+            msgspec.structs.force_setattr(self, "declared_cleanup", Cleanup(function, deadline, on_deadline))
             return function
 
         return declare if function is None else declare(function)
@@ -293,7 +293,6 @@ def require_controllers(given: object, call: str) -> None:
 
 
 def kinds_declared(controller: Controller, *, writes: bool = True) -> list[Kind]:
-    """Return all kinds that a controller names."""
     beside = (*controller.owns, *controller.children, *controller.watches, *controller.reads, *controller.tracks)
     written = [each.resource if isinstance(each, Permission) else each for each in controller.writes if writes]
     return [controller.resource, *(as_watch(watch).resource for watch in beside), *written]
@@ -310,13 +309,11 @@ def group_kind(resource: Kind) -> tuple[str, str]:
 
 
 def _named(given: Sequence[Any]) -> Sequence[Any]:
-    """Replace classes with their resource types."""
     classes = any(isinstance(each, type) for each in given)
     return [as_kind(each) if isinstance(each, type) else each for each in given] if classes else given
 
 
 def as_watch(watch: Kind | Watch) -> Watch:
-    """Wrap a bare kind in a watch."""
     return watch if isinstance(watch, Watch) else Watch(watch)
 
 

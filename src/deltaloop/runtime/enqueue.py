@@ -1,8 +1,7 @@
 """Informer handlers that queue keys with triggers.
 
 ``informer.add_event_handler(enqueue(queue))`` queues the object's own key.
-``deployments.add_event_handler(enqueue_owner(queue, FOO))`` queues the key of the Foo that controls the Deployment. If
-a mapper raises, the object is retried with backoff.
+``deployments.add_event_handler(enqueue_owner(queue, FOO))`` queues the key of the Foo that controls the Deployment.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ class Enqueue:
             source: Source name in the triggers.
             name: Name of the queue of failed mappings in logs. By default the source.
             predicates: Predicates that changes must pass. If one raises, the error is logged and the change passes,
-                because an extra reconcile is better than a missing one.
+                because a missing reconcile is worse than an extra reconcile.
             on_trigger: Function called with source and verb for each queued key.
             on_gone: Function called with the last state of each object that is deleted or replaced by a successor. It
                 is called before keys are queued and regardless of predicates.
@@ -95,7 +94,7 @@ class Enqueue:
         self._closed = False
 
     def on_add(self, obj: object, *, is_in_initial_list: bool) -> None:
-        """Queue the keys of a new object, or of one in the initial list."""
+        """Queue the keys of a new object, or of an object in the initial list."""
         new = obj if type(obj) is Resource else as_resource(obj)
         self._changed("initial" if is_in_initial_list else "add", None, new)
 

@@ -53,7 +53,7 @@ class NotOwnedError(DeltaloopError):
 
 @final
 class OwnerGoneError(TerminalError):
-    """The owner of children is gone, being deleted, or replaced by another one of the same name; nothing more was sent.
+    """The owner of children is gone, being deleted, or replaced by an object of the same name; nothing more was sent.
 
     The next event of the owner reconciles it again.
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import inspect
 import logging
 import math
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias, cast, final
+
+import msgspec
 
 from deltaloop._internal.fork_safety import fork_safe
 from deltaloop._internal.function_signatures import is_coroutine_function
+from deltaloop._internal.option_types import Options
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.path import Path
@@ -34,9 +36,12 @@ _logger: Final = logging.getLogger("deltaloop.runtime")
 _PENDING_LIMIT: Final = 10_000
 
 
+class _Watched(Options, frozen=True):
+    resource: Kind
+
+
 @final
-@dataclass(frozen=True, slots=True)
-class Watch:
+class Watch(_Watched, frozen=True, kw_only=True):
     """A kind whose changes reconcile a controller's objects.
 
     Attributes:
@@ -54,17 +59,14 @@ class Watch:
         source: Name in triggers and metrics. Use a small number of names.
     """
 
-    resource: Kind
-    to: Mapper | CachedMapper | None = field(default=None, kw_only=True)
-    by_index: str = field(default="", kw_only=True)
-    predicates: Sequence[Predicate] = field(default=(), kw_only=True)
-    namespace: str | None = field(default=None, kw_only=True)
-    label_selector: str = field(default="", kw_only=True)
-    field_selector: str = field(default="", kw_only=True)
-    indexers: Mapping[str, Callable[[Resource], Iterable[str]] | Path] = field(
-        default_factory=dict[str, "Callable[[Resource], Iterable[str]] | Path"], kw_only=True
-    )
-    source: str = field(default="", kw_only=True)
+    to: Mapper | CachedMapper | None = None
+    by_index: str = ""
+    predicates: Sequence[Predicate] = ()
+    namespace: str | None = None
+    label_selector: str = ""
+    field_selector: str = ""
+    indexers: Mapping[str, Callable[[Resource], Iterable[str]] | Path] = {}
+    source: str = ""
 
     def __post_init__(self) -> None:
         """Replace a class with its resource type.
@@ -72,7 +74,7 @@ class Watch:
         Raises:
             InvalidArgumentError: If the class is not a kind.
         """
-        object.__setattr__(self, "resource", as_kind(self.resource))
+        msgspec.structs.force_setattr(self, "resource", as_kind(self.resource))
 
 
 class Source(Protocol):
@@ -179,7 +181,7 @@ class Periodic:
         """Create a timer.
 
         Args:
-            period: Interval in seconds. A call that takes longer delays the next one, and calls never overlap.
+            period: Interval in seconds. A call that takes longer delays the next call, and calls never overlap.
             requests: Keys, requests or objects to reconcile, or a plain or ``async`` function that returns them. With
                 ``changed_only`` it is the polling function, which runs in a thread if it is plain. For a controller
                 that always processes all objects, use ``Request("", "all")``.
@@ -206,14 +208,14 @@ class Periodic:
 
         Periods count from the start, regardless of the duration of calls. Exceptions of the function are logged, at
         most once a minute per kind of error (others with level DEBUG), and it is called again after a period. Its
-        result is then compared with the last valid one. A polling thread that still runs at the end is left to end by
-        itself.
+        result is then compared with the last valid result. A polling thread that still runs at the end is left to end
+        by itself.
         """
         loop = asyncio.get_running_loop()
         errors, polled = ErrorSummaries(), Polled()
-        pool: ThreadPoolExecutor | None = None
+        pool: concurrent.futures.ThreadPoolExecutor | None = None
         if self._changed_only and not is_coroutine_function(self._requests):
-            pool = ThreadPoolExecutor(1, thread_name_prefix=f"{self.name}-")
+            pool = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix=f"{self.name}-")
         due_at = loop.time() + (0.0 if self._changed_only else self.period)
         try:
             while True:
@@ -238,7 +240,7 @@ class Periodic:
             if pool is not None:
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _ask(self, pool: ThreadPoolExecutor | None) -> object:
+    async def _ask(self, pool: concurrent.futures.ThreadPoolExecutor | None) -> object:
         if not callable(self._requests):
             return self._requests
         function = cast("Callable[[], object]", self._requests)
@@ -255,6 +257,6 @@ def _call(function: Callable[[], object]) -> object:
 
 
 def is_cancelled_from_outside(error: BaseException) -> bool:
-    """Return whether an error is the cancellation of the current task, not of an awaited one."""
+    """Return whether an error is the cancellation of the current task, not of an awaited task."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0

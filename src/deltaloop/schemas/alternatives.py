@@ -1,7 +1,6 @@
 """Check a value against anyOf, oneOf, allOf and not.
 
-If no alternative fits, the errors of the first alternative with the most matches are reported. Every check that applies
-counts as a match even if it fails, except for the type, so a branch that checks more of the value wins.
+If no alternative fits, the errors of the first alternative with the most matches are reported.
 
 Source: kube-openapi pkg/validation/validate/schema_props.go, result.go, and the calls of ``Inc`` in its other files.
 """
@@ -28,7 +27,6 @@ Check: TypeAlias = Callable[[TypeNode, object, str, Errors], None]
 
 
 def alternative_errors(check: Check, check_type: Check, rules: Rules, value: object, path: str) -> Errors:
-    """Return the errors of a non-null value by the alternatives of its schema. ``check_type`` checks only the type."""
     return _Alternatives(check, check_type).errors(rules, value, path)
 
 

@@ -2,7 +2,7 @@
 
 In each struct, fields with rules come first, in the order of the table. Their rules apply in this order: required (an
 empty list is absent, and so are "" and 0 where Go has no pointer), enum, min and max, longest, each, unique, checks and
-fixed. A name that begins with a dot stands for the struct itself.
+fixed.
 
 The rules of the real server's code apply first, at every write. The rules in the tags of the published types apply
 next, and skip values that an update does not change.
@@ -143,7 +143,6 @@ class Place:
         return True
 
     def is_noted(self, what: str, value: str) -> bool:
-        """Return whether a value was recorded here."""
         return value in self._known.get(what, ())
 
     def errors_below(self, name: str, value: object, *, number: int | None = None) -> Iterator[SchemaError]:

@@ -1,8 +1,5 @@
 """Convert the result of a strategic merge patch or an apply to its built-in kind.
 
-The real server converts the merged values one by one, so 2.0 may be a whole number, and only the first wrong type is
-reported.
-
 Source: apimachinery pkg/runtime/converter.go (``FromUnstructured``).
 """
 

@@ -98,12 +98,10 @@ def forbidden_field(field: str, text: str) -> SchemaError:
 
 
 def internal(field: str, text: str) -> SchemaError:
-    """Return an internal error of the server at a field."""
     return SchemaError(field, "InternalError", f"Internal error: {text}")
 
 
 def too_long(field: str, most: int, unit: str = "byte") -> SchemaError:
-    """Return an error for a string that is longer than ``most`` units."""
     text = f"Too long: may not be more than {most} {unit}{'' if most == 1 else 's'}"
     return SchemaError(field, "FieldValueTooLong", text)
 

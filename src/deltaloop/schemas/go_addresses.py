@@ -46,7 +46,6 @@ class Address(msgspec.Struct, frozen=True):
         return self.family == 6 and self.number >> 32 == 0xFFFF
 
     def starts_with(self, number: int, bits: int) -> bool:
-        """Return whether its first bits equal a number."""
         return self.number >> (self.bits - bits) == number
 
     @property

@@ -29,7 +29,6 @@ _SHORT: Final = {
 
 
 def quoted(text: str) -> str:
-    """Return a string in quotes like Go's ``%q``."""
     return f'"{"".join(_SHORT.get(sign) or (sign if sign.isprintable() else _escaped(ord(sign))) for sign in text)}"'
 
 

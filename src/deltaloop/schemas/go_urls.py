@@ -69,7 +69,7 @@ class Url(msgspec.Struct):
 
     @property
     def query(self) -> dict[str, list[str]]:
-        """Query parameters without invalid ones."""
+        """Query parameters without invalid parameters."""
         charge(10 * len(self.raw_query))
         found: dict[str, list[str]] = {}
         if self.raw_query.count("&") + 1 > _MOST_PARAMETERS:

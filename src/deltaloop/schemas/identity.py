@@ -46,7 +46,6 @@ def _place(node: TypeNode, path: str, name: str) -> str:
 
 
 def embedded_objects(node: TypeNode, value: object, path: str = "") -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield each embedded object with its path."""
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
         if node.embedded:

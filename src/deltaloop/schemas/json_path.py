@@ -116,7 +116,6 @@ def _inside(text: str) -> tuple[_Step, ...]:
 
 
 def _step(text: str, position: int, *, after_all_below: bool) -> tuple[list[_Step], int] | None:
-    """Parse the step at a position, or return None."""
     if text.startswith("[?", position):
         match = _FILTER.match(text, position)
         return ([_filter(match[1])], match.end()) if match else None

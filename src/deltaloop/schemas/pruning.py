@@ -1,8 +1,5 @@
 """Drop or report unknown fields when an object is decoded.
 
-Some fields are always kept: ``apiVersion``, ``kind`` and ``metadata`` of objects; everything below a type that keeps
-unknown fields, unless the field has its own type; and the items of such a list.
-
 Source: sigs.k8s.io/json, strict decoding; apiextensions-apiserver pkg/apiserver/schema/pruning.
 """
 

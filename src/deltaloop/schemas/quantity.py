@@ -1,8 +1,8 @@
 """Parse and write quantities like Go: ``0.5`` becomes ``500m``, ``1024Mi`` becomes ``1Gi``, ``1e3`` stays ``1e3``.
 
 The canonical form keeps the format (powers of 1024, of 1000, or an exponent) and uses the largest suffix without a
-fraction. Text that seems canonical is kept, for example ``+1Ki``. Amounts are rounded away from zero to billionths, and
-amounts of resources (``limits``, ``capacity``) to thousandths.
+fraction. Amounts are rounded away from zero to billionths, and amounts of resources (``limits``, ``capacity``) to
+thousandths.
 
 Source: apimachinery pkg/api/resource/quantity.go, ``ParseQuantity`` and ``CanonicalizeBytes``.
 """
@@ -158,7 +158,6 @@ def _with_exponent(nanos: int) -> str:
 
 
 def _thousands(nanos: int, *, last: int) -> tuple[int, int]:
-    """Return an integer and its power of 1000."""
     power = -3
     while nanos and nanos % 1000 == 0 and power < last:
         nanos, power = nanos // 1000, power + 1

@@ -1,7 +1,6 @@
 """Decode objects of built-in kinds like Go: find wrong types, drop empty fields, and normalize bytes and times.
 
-Decoding into Go structs with ``omitempty`` removes nulls, empty lists and empty maps, but not empty structs. Rejected
-values are never repeated in messages.
+Decoding into Go structs with ``omitempty`` removes nulls, empty lists and empty maps, but not empty structs.
 
 Source: sigs.k8s.io/json, encoding/json; Go encoding/base64, time; apimachinery pkg/apis/meta/v1/time.go, micro_time.go.
 """

@@ -137,7 +137,6 @@ def _rule_errors(
 
 
 def _expression_errors(rule: dict[str, object], field: str, schema: dict[str, object]) -> Iterator[SchemaError]:
-    """Yield the errors of a rule, without its expressions."""
     test, message, own, path = (text(rule.get(name)) for name in ("rule", "message", "messageExpression", "fieldPath"))
     if not test.strip():
         yield required(f"{field}.rule", "rule is not specified")

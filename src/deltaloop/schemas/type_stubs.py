@@ -1,7 +1,6 @@
 """Generate type stubs for the objects of a kind: ``DeploymentSpec`` for reading and ``DeploymentSpecDict`` for writing.
 
-A ``dict[str, Any]`` is accepted for every written dict. ``AnyFields`` is a mapping to a class without instances, which
-accepts ``Any`` but no literal values.
+``AnyFields`` is a mapping to a class without instances, which accepts ``Any`` but no literal values.
 """
 
 from __future__ import annotations
@@ -119,7 +118,7 @@ def literal(text: str) -> str:
 
 
 def is_plain_name(name: str) -> bool:
-    """Return whether a class body can declare a name without hiding another name or changing this one."""
+    """Return whether a class body can declare a name without hiding another name or changing this name."""
     return (
         name.isascii()
         and name.isidentifier()
@@ -268,7 +267,7 @@ def _kind(kind: Kind) -> list[str]:
             lines.append(f"    def get(self, field: {key}, default: {found} | {_empty(field.type)}) -> {found}: ...")
         ignored = ""
     accepts = f"    def _accepts(self, obj: {kind.name}Dict) -> {kind.name}: ..."
-    return [*lines, *_written(kind), "", f"class {kind.name}Type(ResourceType[{kind.name}]):", accepts]
+    return [*lines, *_written(kind), "", f"class {kind.name}Type(ResourceType[{kind.name}], frozen=True):", accepts]
 
 
 def _is_text(kind: FieldType) -> bool:

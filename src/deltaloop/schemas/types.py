@@ -1,7 +1,5 @@
 """Type tree of an object, compiled from the table of built-in kinds or from the schema of a custom resource.
 
-Steps such as ``reading``, ``pruning`` and ``validating`` walk an object and this tree side by side.
-
 Forms of a value: ``integer`` has any size. ``bytes``, ``time`` and ``micro_time`` are strings in base64, in RFC 3339 to
 the second, and with six decimal digits. ``quantity`` and ``intstr`` are a number or a string. ``schema`` is a schema of
 a CRD, or a boolean or list in its place.

@@ -1,7 +1,7 @@
 """Validate an object by its schema, with the real server's messages.
 
 A value of the wrong type is still checked by the rules for its own type, and values that an update does not change are
-not validated again. Fields are checked in the order of the object.
+not validated again.
 
 Source: kube-openapi pkg/validation/{validate,errors}; apiextensions-apiserver pkg/apiserver/validation/validation.go,
 pkg/apiserver/schema/{listtype,objectmeta}.
@@ -108,7 +108,6 @@ Errors = list[SchemaError]
 
 
 def validate(node: TypeNode, fields: dict[str, object], old: dict[str, object] | None = None) -> Errors:
-    """Return the errors of an object. Values that are unchanged from ``old`` are not validated (KEP-4008)."""
     errors: Errors = []
     _check(node, fields, "", errors)
     if errors and old is not None:
@@ -195,7 +194,6 @@ def _wrong_type(path: str, wanted: str, found: str, errors: Errors) -> None:
 
 
 def _check(node: TypeNode, value: object, path: str, errors: Errors, old: object = _UNKNOWN) -> None:
-    """Add the errors of a value. ``old`` is its old value if that is known."""
     if old is not _UNKNOWN and is_same(node, old, value):
         return
     if type(value) is int:
@@ -345,7 +343,6 @@ def keyed_items(keys: tuple[str, ...], value: object) -> dict[str, object]:
 
 
 def keys_of(keys: tuple[str, ...], item: object) -> str:
-    """Return the keys of an item as text, or "" if it is not an object."""
     return shown([at(item, name) for name in keys]) if is_mapping(item) else ""
 
 

@@ -38,8 +38,6 @@ class LongWorkError(Exception):
 
 @final
 class GrowthError(DeltaloopError):
-    """An object would become larger than ``size`` bytes."""
-
     def __init__(self, size: int) -> None:
         super().__init__(f"an object must not grow beyond {CURRENT.account.growth} bytes, got {size} or more")
         self.size = size

@@ -5,9 +5,8 @@
     time.time, monotonic   and similar functions, datetime.now, today, utcnow: the clock of the run's event loop;
                            also time.clock_gettime, except for clocks of processor time
 
-Modules of the program under test also get the simulated functions that they imported by name. The standard library and
-installed packages keep the real time. Other processes, thread scheduling and extension modules are not controlled. Set
-``PYTHONHASHSEED`` to get the same order of sets.
+Modules of the program under test also get the simulated functions that they imported by name. Other processes, thread
+scheduling and extension modules are not controlled. Set ``PYTHONHASHSEED`` to get the same order of sets.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _ONE_AT_A_TIME: Final = threading.Lock()
 
 
 class SimulationRunningError(DeltaloopError):
-    """A simulation was started while the process runs another one, in a different thread or within a scenario."""
+    """A simulation was started while the process runs a different one, in a thread or within a scenario."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -127,7 +126,6 @@ def _simulated(seed: int, clock: Callable[[], float], epoch: float) -> dict[tupl
 
 
 def _imports(frame: FrameType | None) -> bool:
-    """Return whether a module is being imported."""
     if not _IMPORT_LOCKS:
         return False  # fast path: no import is running
     while frame is not None:

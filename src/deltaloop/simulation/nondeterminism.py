@@ -1,7 +1,6 @@
 """Detection of events that the seed does not decide: threads, processes, and connections to the real network.
 
-It reports only lines of the program under test, by audit events (PEP 578) and a wrapper of ``Thread.start``. Audit
-hooks cannot be removed, so outside of ``detect_nondeterminism`` the hook returns immediately.
+It reports only lines of the program under test, by audit events (PEP 578) and a wrapper of ``Thread.start``.
 """
 
 from __future__ import annotations

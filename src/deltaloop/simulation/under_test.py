@@ -18,7 +18,6 @@ TURN: Final = "_run_once"
 
 
 def is_under_test(file: str) -> bool:
-    """Return whether a file belongs to the program under test."""
     return not file.startswith(_NOT_UNDER_TEST) and _INSTALLED[0] not in file and _INSTALLED[1] not in file
 
 

@@ -3,8 +3,6 @@
     def test_nothing_is_lost() -> None:
         assert_conversion_round_trips(to_new, to_old)
 
-Objects are drawn from the schemas of the classes, the same in each run. A failing object is reduced.
-
 Source: controller-runtime has such a test written for each kind (cluster-api util/conversion ``FuzzTestFunc``).
 """
 

@@ -14,8 +14,6 @@ server:
   embedded server skip their tests.
 
 With a shared or real server, async tests run on the real clock, and those marked ``virtual_time`` are skipped.
-
-pytest loads this module in every project that has deltaloop installed, so fixtures import their dependencies lazily.
 """
 
 from __future__ import annotations

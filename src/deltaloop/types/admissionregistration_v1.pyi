@@ -326,7 +326,7 @@ class MutatingAdmissionPolicyDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     spec: MutatingAdmissionPolicySpecDict | AnyFields
 
-class MutatingAdmissionPolicyType(ResourceType[MutatingAdmissionPolicy]):
+class MutatingAdmissionPolicyType(ResourceType[MutatingAdmissionPolicy], frozen=True):
     def _accepts(self, obj: MutatingAdmissionPolicyDict) -> MutatingAdmissionPolicy: ...
 
 class MutatingAdmissionPolicyBinding(Resource, frozen=True):
@@ -361,7 +361,7 @@ class MutatingAdmissionPolicyBindingDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     spec: MutatingAdmissionPolicyBindingSpecDict | AnyFields
 
-class MutatingAdmissionPolicyBindingType(ResourceType[MutatingAdmissionPolicyBinding]):
+class MutatingAdmissionPolicyBindingType(ResourceType[MutatingAdmissionPolicyBinding], frozen=True):
     def _accepts(self, obj: MutatingAdmissionPolicyBindingDict) -> MutatingAdmissionPolicyBinding: ...
 
 class MutatingWebhookConfiguration(Resource, frozen=True):
@@ -396,7 +396,7 @@ class MutatingWebhookConfigurationDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     webhooks: Sequence[MutatingWebhookDict | AnyFields]
 
-class MutatingWebhookConfigurationType(ResourceType[MutatingWebhookConfiguration]):
+class MutatingWebhookConfigurationType(ResourceType[MutatingWebhookConfiguration], frozen=True):
     def _accepts(self, obj: MutatingWebhookConfigurationDict) -> MutatingWebhookConfiguration: ...
 
 class ValidatingAdmissionPolicy(Resource, frozen=True):
@@ -438,7 +438,7 @@ class ValidatingAdmissionPolicyDict(TypedDict, total=False):
     spec: ValidatingAdmissionPolicySpecDict | AnyFields
     status: ValidatingAdmissionPolicyStatusDict | AnyFields
 
-class ValidatingAdmissionPolicyType(ResourceType[ValidatingAdmissionPolicy]):
+class ValidatingAdmissionPolicyType(ResourceType[ValidatingAdmissionPolicy], frozen=True):
     def _accepts(self, obj: ValidatingAdmissionPolicyDict) -> ValidatingAdmissionPolicy: ...
 
 class ValidatingAdmissionPolicyBinding(Resource, frozen=True):
@@ -473,7 +473,7 @@ class ValidatingAdmissionPolicyBindingDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     spec: Required[ValidatingAdmissionPolicyBindingSpecDict | AnyFields]
 
-class ValidatingAdmissionPolicyBindingType(ResourceType[ValidatingAdmissionPolicyBinding]):
+class ValidatingAdmissionPolicyBindingType(ResourceType[ValidatingAdmissionPolicyBinding], frozen=True):
     def _accepts(self, obj: ValidatingAdmissionPolicyBindingDict) -> ValidatingAdmissionPolicyBinding: ...
 
 class ValidatingWebhookConfiguration(Resource, frozen=True):
@@ -508,5 +508,5 @@ class ValidatingWebhookConfigurationDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     webhooks: Sequence[ValidatingWebhookDict | AnyFields]
 
-class ValidatingWebhookConfigurationType(ResourceType[ValidatingWebhookConfiguration]):
+class ValidatingWebhookConfigurationType(ResourceType[ValidatingWebhookConfiguration], frozen=True):
     def _accepts(self, obj: ValidatingWebhookConfigurationDict) -> ValidatingWebhookConfiguration: ...

@@ -350,5 +350,5 @@ class CustomResourceDefinitionDict(TypedDict, total=False):
     spec: Required[CustomResourceDefinitionSpecDict | AnyFields]
     status: CustomResourceDefinitionStatusDict | AnyFields
 
-class CustomResourceDefinitionType(ResourceType[CustomResourceDefinition]):
+class CustomResourceDefinitionType(ResourceType[CustomResourceDefinition], frozen=True):
     def _accepts(self, obj: CustomResourceDefinitionDict) -> CustomResourceDefinition: ...

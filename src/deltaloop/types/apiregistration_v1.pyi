@@ -102,5 +102,5 @@ class APIServiceDict(TypedDict, total=False):
     spec: APIServiceSpecDict | AnyFields
     status: APIServiceStatusDict | AnyFields
 
-class APIServiceType(ResourceType[APIService]):
+class APIServiceType(ResourceType[APIService], frozen=True):
     def _accepts(self, obj: APIServiceDict) -> APIService: ...

@@ -334,7 +334,7 @@ class ControllerRevisionDict(TypedDict, total=False):
     data: Required[Any]
     revision: int
 
-class ControllerRevisionType(ResourceType[ControllerRevision]):
+class ControllerRevisionType(ResourceType[ControllerRevision], frozen=True):
     def _accepts(self, obj: ControllerRevisionDict) -> ControllerRevision: ...
 
 class DaemonSet(Resource, frozen=True):
@@ -376,7 +376,7 @@ class DaemonSetDict(TypedDict, total=False):
     spec: Required[DaemonSetSpecDict | AnyFields]
     status: DaemonSetStatusDict | AnyFields
 
-class DaemonSetType(ResourceType[DaemonSet]):
+class DaemonSetType(ResourceType[DaemonSet], frozen=True):
     def _accepts(self, obj: DaemonSetDict) -> DaemonSet: ...
 
 class Deployment(Resource, frozen=True):
@@ -418,7 +418,7 @@ class DeploymentDict(TypedDict, total=False):
     spec: Required[DeploymentSpecDict | AnyFields]
     status: DeploymentStatusDict | AnyFields
 
-class DeploymentType(ResourceType[Deployment]):
+class DeploymentType(ResourceType[Deployment], frozen=True):
     def _accepts(self, obj: DeploymentDict) -> Deployment: ...
 
 class ReplicaSet(Resource, frozen=True):
@@ -460,7 +460,7 @@ class ReplicaSetDict(TypedDict, total=False):
     spec: Required[ReplicaSetSpecDict | AnyFields]
     status: ReplicaSetStatusDict | AnyFields
 
-class ReplicaSetType(ResourceType[ReplicaSet]):
+class ReplicaSetType(ResourceType[ReplicaSet], frozen=True):
     def _accepts(self, obj: ReplicaSetDict) -> ReplicaSet: ...
 
 class StatefulSet(Resource, frozen=True):
@@ -502,5 +502,5 @@ class StatefulSetDict(TypedDict, total=False):
     spec: Required[StatefulSetSpecDict | AnyFields]
     status: StatefulSetStatusDict | AnyFields
 
-class StatefulSetType(ResourceType[StatefulSet]):
+class StatefulSetType(ResourceType[StatefulSet], frozen=True):
     def _accepts(self, obj: StatefulSetDict) -> StatefulSet: ...

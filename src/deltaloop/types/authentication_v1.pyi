@@ -117,7 +117,7 @@ class SelfSubjectReviewDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     status: SelfSubjectReviewStatusDict | AnyFields
 
-class SelfSubjectReviewType(ResourceType[SelfSubjectReview]):
+class SelfSubjectReviewType(ResourceType[SelfSubjectReview], frozen=True):
     def _accepts(self, obj: SelfSubjectReviewDict) -> SelfSubjectReview: ...
 
 class TokenReview(Resource, frozen=True):
@@ -159,5 +159,5 @@ class TokenReviewDict(TypedDict, total=False):
     spec: Required[TokenReviewSpecDict | AnyFields]
     status: TokenReviewStatusDict | AnyFields
 
-class TokenReviewType(ResourceType[TokenReview]):
+class TokenReviewType(ResourceType[TokenReview], frozen=True):
     def _accepts(self, obj: TokenReviewDict) -> TokenReview: ...

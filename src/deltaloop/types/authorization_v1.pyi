@@ -173,7 +173,7 @@ class LocalSubjectAccessReviewDict(TypedDict, total=False):
     spec: Required[SubjectAccessReviewSpecDict | AnyFields]
     status: SubjectAccessReviewStatusDict | AnyFields
 
-class LocalSubjectAccessReviewType(ResourceType[LocalSubjectAccessReview]):
+class LocalSubjectAccessReviewType(ResourceType[LocalSubjectAccessReview], frozen=True):
     def _accepts(self, obj: LocalSubjectAccessReviewDict) -> LocalSubjectAccessReview: ...
 
 class SelfSubjectAccessReview(Resource, frozen=True):
@@ -215,7 +215,7 @@ class SelfSubjectAccessReviewDict(TypedDict, total=False):
     spec: Required[SelfSubjectAccessReviewSpecDict | AnyFields]
     status: SubjectAccessReviewStatusDict | AnyFields
 
-class SelfSubjectAccessReviewType(ResourceType[SelfSubjectAccessReview]):
+class SelfSubjectAccessReviewType(ResourceType[SelfSubjectAccessReview], frozen=True):
     def _accepts(self, obj: SelfSubjectAccessReviewDict) -> SelfSubjectAccessReview: ...
 
 class SelfSubjectRulesReview(Resource, frozen=True):
@@ -257,7 +257,7 @@ class SelfSubjectRulesReviewDict(TypedDict, total=False):
     spec: Required[SelfSubjectRulesReviewSpecDict | AnyFields]
     status: SubjectRulesReviewStatusDict | AnyFields
 
-class SelfSubjectRulesReviewType(ResourceType[SelfSubjectRulesReview]):
+class SelfSubjectRulesReviewType(ResourceType[SelfSubjectRulesReview], frozen=True):
     def _accepts(self, obj: SelfSubjectRulesReviewDict) -> SelfSubjectRulesReview: ...
 
 class SubjectAccessReview(Resource, frozen=True):
@@ -299,5 +299,5 @@ class SubjectAccessReviewDict(TypedDict, total=False):
     spec: Required[SubjectAccessReviewSpecDict | AnyFields]
     status: SubjectAccessReviewStatusDict | AnyFields
 
-class SubjectAccessReviewType(ResourceType[SubjectAccessReview]):
+class SubjectAccessReviewType(ResourceType[SubjectAccessReview], frozen=True):
     def _accepts(self, obj: SubjectAccessReviewDict) -> SubjectAccessReview: ...

@@ -103,5 +103,5 @@ class HorizontalPodAutoscalerDict(TypedDict, total=False):
     spec: Required[HorizontalPodAutoscalerSpecDict | AnyFields]
     status: HorizontalPodAutoscalerStatusDict | AnyFields
 
-class HorizontalPodAutoscalerType(ResourceType[HorizontalPodAutoscaler]):
+class HorizontalPodAutoscalerType(ResourceType[HorizontalPodAutoscaler], frozen=True):
     def _accepts(self, obj: HorizontalPodAutoscalerDict) -> HorizontalPodAutoscaler: ...

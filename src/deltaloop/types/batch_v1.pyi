@@ -240,7 +240,7 @@ class CronJobDict(TypedDict, total=False):
     spec: Required[CronJobSpecDict | AnyFields]
     status: CronJobStatusDict | AnyFields
 
-class CronJobType(ResourceType[CronJob]):
+class CronJobType(ResourceType[CronJob], frozen=True):
     def _accepts(self, obj: CronJobDict) -> CronJob: ...
 
 class Job(Resource, frozen=True):
@@ -282,5 +282,5 @@ class JobDict(TypedDict, total=False):
     spec: JobSpecDict | AnyFields
     status: JobStatusDict | AnyFields
 
-class JobType(ResourceType[Job]):
+class JobType(ResourceType[Job], frozen=True):
     def _accepts(self, obj: JobDict) -> Job: ...

@@ -144,7 +144,7 @@ class CertificateSigningRequestDict(TypedDict, total=False):
     spec: Required[CertificateSigningRequestSpecDict | AnyFields]
     status: CertificateSigningRequestStatusDict | AnyFields
 
-class CertificateSigningRequestType(ResourceType[CertificateSigningRequest]):
+class CertificateSigningRequestType(ResourceType[CertificateSigningRequest], frozen=True):
     def _accepts(self, obj: CertificateSigningRequestDict) -> CertificateSigningRequest: ...
 
 class ClusterTrustBundle(Resource, frozen=True):
@@ -179,7 +179,7 @@ class ClusterTrustBundleDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     spec: Required[ClusterTrustBundleSpecDict | AnyFields]
 
-class ClusterTrustBundleType(ResourceType[ClusterTrustBundle]):
+class ClusterTrustBundleType(ResourceType[ClusterTrustBundle], frozen=True):
     def _accepts(self, obj: ClusterTrustBundleDict) -> ClusterTrustBundle: ...
 
 class PodCertificateRequest(Resource, frozen=True):
@@ -221,5 +221,5 @@ class PodCertificateRequestDict(TypedDict, total=False):
     spec: Required[PodCertificateRequestSpecDict | AnyFields]
     status: PodCertificateRequestStatusDict | AnyFields
 
-class PodCertificateRequestType(ResourceType[PodCertificateRequest]):
+class PodCertificateRequestType(ResourceType[PodCertificateRequest], frozen=True):
     def _accepts(self, obj: PodCertificateRequestDict) -> PodCertificateRequest: ...

@@ -64,5 +64,5 @@ class LeaseDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     spec: LeaseSpecDict | AnyFields
 
-class LeaseType(ResourceType[Lease]):
+class LeaseType(ResourceType[Lease], frozen=True):
     def _accepts(self, obj: LeaseDict) -> Lease: ...

@@ -2649,7 +2649,7 @@ class BindingDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     target: Required[ObjectReferenceDict | AnyFields]
 
-class BindingType(ResourceType[Binding]):
+class BindingType(ResourceType[Binding], frozen=True):
     def _accepts(self, obj: BindingDict) -> Binding: ...
 
 class ComponentStatus(Resource, frozen=True):
@@ -2684,7 +2684,7 @@ class ComponentStatusDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     conditions: Sequence[ComponentConditionDict | AnyFields]
 
-class ComponentStatusType(ResourceType[ComponentStatus]):
+class ComponentStatusType(ResourceType[ComponentStatus], frozen=True):
     def _accepts(self, obj: ComponentStatusDict) -> ComponentStatus: ...
 
 class ConfigMap(Resource, frozen=True):
@@ -2733,7 +2733,7 @@ class ConfigMapDict(TypedDict, total=False):
     data: Mapping[str, str]
     binaryData: Mapping[str, str]
 
-class ConfigMapType(ResourceType[ConfigMap]):
+class ConfigMapType(ResourceType[ConfigMap], frozen=True):
     def _accepts(self, obj: ConfigMapDict) -> ConfigMap: ...
 
 class Endpoints(Resource, frozen=True):
@@ -2768,7 +2768,7 @@ class EndpointsDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     subsets: Sequence[EndpointSubsetDict | AnyFields]
 
-class EndpointsType(ResourceType[Endpoints]):
+class EndpointsType(ResourceType[Endpoints], frozen=True):
     def _accepts(self, obj: EndpointsDict) -> Endpoints: ...
 
 class Event(Resource, frozen=True):
@@ -2894,7 +2894,7 @@ class EventDict(TypedDict, total=False):
     reportingComponent: str
     reportingInstance: str
 
-class EventType(ResourceType[Event]):
+class EventType(ResourceType[Event], frozen=True):
     def _accepts(self, obj: EventDict) -> Event: ...
 
 class LimitRange(Resource, frozen=True):
@@ -2929,7 +2929,7 @@ class LimitRangeDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     spec: LimitRangeSpecDict | AnyFields
 
-class LimitRangeType(ResourceType[LimitRange]):
+class LimitRangeType(ResourceType[LimitRange], frozen=True):
     def _accepts(self, obj: LimitRangeDict) -> LimitRange: ...
 
 class Namespace(Resource, frozen=True):
@@ -2971,7 +2971,7 @@ class NamespaceDict(TypedDict, total=False):
     spec: NamespaceSpecDict | AnyFields
     status: NamespaceStatusDict | AnyFields
 
-class NamespaceType(ResourceType[Namespace]):
+class NamespaceType(ResourceType[Namespace], frozen=True):
     def _accepts(self, obj: NamespaceDict) -> Namespace: ...
 
 class Node(Resource, frozen=True):
@@ -3013,7 +3013,7 @@ class NodeDict(TypedDict, total=False):
     spec: NodeSpecDict | AnyFields
     status: NodeStatusDict | AnyFields
 
-class NodeType(ResourceType[Node]):
+class NodeType(ResourceType[Node], frozen=True):
     def _accepts(self, obj: NodeDict) -> Node: ...
 
 class PersistentVolume(Resource, frozen=True):
@@ -3055,7 +3055,7 @@ class PersistentVolumeDict(TypedDict, total=False):
     spec: PersistentVolumeSpecDict | AnyFields
     status: PersistentVolumeStatusDict | AnyFields
 
-class PersistentVolumeType(ResourceType[PersistentVolume]):
+class PersistentVolumeType(ResourceType[PersistentVolume], frozen=True):
     def _accepts(self, obj: PersistentVolumeDict) -> PersistentVolume: ...
 
 class PersistentVolumeClaim(Resource, frozen=True):
@@ -3097,7 +3097,7 @@ class PersistentVolumeClaimDict(TypedDict, total=False):
     spec: PersistentVolumeClaimSpecDict | AnyFields
     status: PersistentVolumeClaimStatusDict | AnyFields
 
-class PersistentVolumeClaimType(ResourceType[PersistentVolumeClaim]):
+class PersistentVolumeClaimType(ResourceType[PersistentVolumeClaim], frozen=True):
     def _accepts(self, obj: PersistentVolumeClaimDict) -> PersistentVolumeClaim: ...
 
 class Pod(Resource, frozen=True):
@@ -3139,7 +3139,7 @@ class PodDict(TypedDict, total=False):
     spec: PodSpecDict | AnyFields
     status: PodStatusDict | AnyFields
 
-class PodType(ResourceType[Pod]):
+class PodType(ResourceType[Pod], frozen=True):
     def _accepts(self, obj: PodDict) -> Pod: ...
 
 class PodTemplate(Resource, frozen=True):
@@ -3174,7 +3174,7 @@ class PodTemplateDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     template: PodTemplateSpecDict | AnyFields
 
-class PodTemplateType(ResourceType[PodTemplate]):
+class PodTemplateType(ResourceType[PodTemplate], frozen=True):
     def _accepts(self, obj: PodTemplateDict) -> PodTemplate: ...
 
 class ReplicationController(Resource, frozen=True):
@@ -3216,7 +3216,7 @@ class ReplicationControllerDict(TypedDict, total=False):
     spec: ReplicationControllerSpecDict | AnyFields
     status: ReplicationControllerStatusDict | AnyFields
 
-class ReplicationControllerType(ResourceType[ReplicationController]):
+class ReplicationControllerType(ResourceType[ReplicationController], frozen=True):
     def _accepts(self, obj: ReplicationControllerDict) -> ReplicationController: ...
 
 class ResourceQuota(Resource, frozen=True):
@@ -3258,7 +3258,7 @@ class ResourceQuotaDict(TypedDict, total=False):
     spec: ResourceQuotaSpecDict | AnyFields
     status: ResourceQuotaStatusDict | AnyFields
 
-class ResourceQuotaType(ResourceType[ResourceQuota]):
+class ResourceQuotaType(ResourceType[ResourceQuota], frozen=True):
     def _accepts(self, obj: ResourceQuotaDict) -> ResourceQuota: ...
 
 class Secret(Resource, frozen=True):
@@ -3314,7 +3314,7 @@ class SecretDict(TypedDict, total=False):
     stringData: Mapping[str, str]
     type: str
 
-class SecretType(ResourceType[Secret]):
+class SecretType(ResourceType[Secret], frozen=True):
     def _accepts(self, obj: SecretDict) -> Secret: ...
 
 class Service(Resource, frozen=True):
@@ -3356,7 +3356,7 @@ class ServiceDict(TypedDict, total=False):
     spec: ServiceSpecDict | AnyFields
     status: ServiceStatusDict | AnyFields
 
-class ServiceType(ResourceType[Service]):
+class ServiceType(ResourceType[Service], frozen=True):
     def _accepts(self, obj: ServiceDict) -> Service: ...
 
 class ServiceAccount(Resource, frozen=True):
@@ -3405,5 +3405,5 @@ class ServiceAccountDict(TypedDict, total=False):
     imagePullSecrets: Sequence[LocalObjectReferenceDict | AnyFields]
     automountServiceAccountToken: bool
 
-class ServiceAccountType(ResourceType[ServiceAccount]):
+class ServiceAccountType(ResourceType[ServiceAccount], frozen=True):
     def _accepts(self, obj: ServiceAccountDict) -> ServiceAccount: ...

@@ -122,5 +122,5 @@ class EndpointSliceDict(TypedDict, total=False):
     endpoints: Sequence[EndpointDict | AnyFields]
     ports: Sequence[EndpointPortDict | AnyFields]
 
-class EndpointSliceType(ResourceType[EndpointSlice]):
+class EndpointSliceType(ResourceType[EndpointSlice], frozen=True):
     def _accepts(self, obj: EndpointSliceDict) -> EndpointSlice: ...

@@ -145,5 +145,5 @@ class EventDict(TypedDict, total=False):
     deprecatedLastTimestamp: str | datetime
     deprecatedCount: int
 
-class EventType(ResourceType[Event]):
+class EventType(ResourceType[Event], frozen=True):
     def _accepts(self, obj: EventDict) -> Event: ...

@@ -230,7 +230,7 @@ class FlowSchemaDict(TypedDict, total=False):
     spec: Required[FlowSchemaSpecDict | AnyFields]
     status: FlowSchemaStatusDict | AnyFields
 
-class FlowSchemaType(ResourceType[FlowSchema]):
+class FlowSchemaType(ResourceType[FlowSchema], frozen=True):
     def _accepts(self, obj: FlowSchemaDict) -> FlowSchema: ...
 
 class PriorityLevelConfiguration(Resource, frozen=True):
@@ -272,5 +272,5 @@ class PriorityLevelConfigurationDict(TypedDict, total=False):
     spec: Required[PriorityLevelConfigurationSpecDict | AnyFields]
     status: PriorityLevelConfigurationStatusDict | AnyFields
 
-class PriorityLevelConfigurationType(ResourceType[PriorityLevelConfiguration]):
+class PriorityLevelConfigurationType(ResourceType[PriorityLevelConfiguration], frozen=True):
     def _accepts(self, obj: PriorityLevelConfigurationDict) -> PriorityLevelConfiguration: ...

@@ -274,7 +274,7 @@ class IPAddressDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     spec: Required[IPAddressSpecDict | AnyFields]
 
-class IPAddressType(ResourceType[IPAddress]):
+class IPAddressType(ResourceType[IPAddress], frozen=True):
     def _accepts(self, obj: IPAddressDict) -> IPAddress: ...
 
 class Ingress(Resource, frozen=True):
@@ -316,7 +316,7 @@ class IngressDict(TypedDict, total=False):
     spec: IngressSpecDict | AnyFields
     status: IngressStatusDict | AnyFields
 
-class IngressType(ResourceType[Ingress]):
+class IngressType(ResourceType[Ingress], frozen=True):
     def _accepts(self, obj: IngressDict) -> Ingress: ...
 
 class IngressClass(Resource, frozen=True):
@@ -351,7 +351,7 @@ class IngressClassDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     spec: IngressClassSpecDict | AnyFields
 
-class IngressClassType(ResourceType[IngressClass]):
+class IngressClassType(ResourceType[IngressClass], frozen=True):
     def _accepts(self, obj: IngressClassDict) -> IngressClass: ...
 
 class NetworkPolicy(Resource, frozen=True):
@@ -386,7 +386,7 @@ class NetworkPolicyDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     spec: NetworkPolicySpecDict | AnyFields
 
-class NetworkPolicyType(ResourceType[NetworkPolicy]):
+class NetworkPolicyType(ResourceType[NetworkPolicy], frozen=True):
     def _accepts(self, obj: NetworkPolicyDict) -> NetworkPolicy: ...
 
 class ServiceCIDR(Resource, frozen=True):
@@ -428,5 +428,5 @@ class ServiceCIDRDict(TypedDict, total=False):
     spec: ServiceCIDRSpecDict | AnyFields
     status: ServiceCIDRStatusDict | AnyFields
 
-class ServiceCIDRType(ResourceType[ServiceCIDR]):
+class ServiceCIDRType(ResourceType[ServiceCIDR], frozen=True):
     def _accepts(self, obj: ServiceCIDRDict) -> ServiceCIDR: ...

@@ -74,5 +74,5 @@ class RuntimeClassDict(TypedDict, total=False):
     overhead: OverheadDict | AnyFields
     scheduling: SchedulingDict | AnyFields
 
-class RuntimeClassType(ResourceType[RuntimeClass]):
+class RuntimeClassType(ResourceType[RuntimeClass], frozen=True):
     def _accepts(self, obj: RuntimeClassDict) -> RuntimeClass: ...

@@ -84,5 +84,5 @@ class PodDisruptionBudgetDict(TypedDict, total=False):
     spec: PodDisruptionBudgetSpecDict | AnyFields
     status: PodDisruptionBudgetStatusDict | AnyFields
 
-class PodDisruptionBudgetType(ResourceType[PodDisruptionBudget]):
+class PodDisruptionBudgetType(ResourceType[PodDisruptionBudget], frozen=True):
     def _accepts(self, obj: PodDisruptionBudgetDict) -> PodDisruptionBudget: ...

@@ -95,7 +95,7 @@ class ClusterRoleDict(TypedDict, total=False):
     rules: Sequence[PolicyRuleDict | AnyFields]
     aggregationRule: AggregationRuleDict | AnyFields
 
-class ClusterRoleType(ResourceType[ClusterRole]):
+class ClusterRoleType(ResourceType[ClusterRole], frozen=True):
     def _accepts(self, obj: ClusterRoleDict) -> ClusterRole: ...
 
 class ClusterRoleBinding(Resource, frozen=True):
@@ -137,7 +137,7 @@ class ClusterRoleBindingDict(TypedDict, total=False):
     subjects: Sequence[SubjectDict | AnyFields]
     roleRef: Required[RoleRefDict | AnyFields]
 
-class ClusterRoleBindingType(ResourceType[ClusterRoleBinding]):
+class ClusterRoleBindingType(ResourceType[ClusterRoleBinding], frozen=True):
     def _accepts(self, obj: ClusterRoleBindingDict) -> ClusterRoleBinding: ...
 
 class Role(Resource, frozen=True):
@@ -172,7 +172,7 @@ class RoleDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     rules: Sequence[PolicyRuleDict | AnyFields]
 
-class RoleType(ResourceType[Role]):
+class RoleType(ResourceType[Role], frozen=True):
     def _accepts(self, obj: RoleDict) -> Role: ...
 
 class RoleBinding(Resource, frozen=True):
@@ -214,5 +214,5 @@ class RoleBindingDict(TypedDict, total=False):
     subjects: Sequence[SubjectDict | AnyFields]
     roleRef: Required[RoleRefDict | AnyFields]
 
-class RoleBindingType(ResourceType[RoleBinding]):
+class RoleBindingType(ResourceType[RoleBinding], frozen=True):
     def _accepts(self, obj: RoleBindingDict) -> RoleBinding: ...

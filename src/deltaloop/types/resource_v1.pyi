@@ -515,7 +515,7 @@ class DeviceClassDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     spec: DeviceClassSpecDict | AnyFields
 
-class DeviceClassType(ResourceType[DeviceClass]):
+class DeviceClassType(ResourceType[DeviceClass], frozen=True):
     def _accepts(self, obj: DeviceClassDict) -> DeviceClass: ...
 
 class DeviceTaintRule(Resource, frozen=True):
@@ -557,7 +557,7 @@ class DeviceTaintRuleDict(TypedDict, total=False):
     spec: Required[DeviceTaintRuleSpecDict | AnyFields]
     status: DeviceTaintRuleStatusDict | AnyFields
 
-class DeviceTaintRuleType(ResourceType[DeviceTaintRule]):
+class DeviceTaintRuleType(ResourceType[DeviceTaintRule], frozen=True):
     def _accepts(self, obj: DeviceTaintRuleDict) -> DeviceTaintRule: ...
 
 class ResourceClaim(Resource, frozen=True):
@@ -599,7 +599,7 @@ class ResourceClaimDict(TypedDict, total=False):
     spec: ResourceClaimSpecDict | AnyFields
     status: ResourceClaimStatusDict | AnyFields
 
-class ResourceClaimType(ResourceType[ResourceClaim]):
+class ResourceClaimType(ResourceType[ResourceClaim], frozen=True):
     def _accepts(self, obj: ResourceClaimDict) -> ResourceClaim: ...
 
 class ResourceClaimTemplate(Resource, frozen=True):
@@ -634,7 +634,7 @@ class ResourceClaimTemplateDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     spec: ResourceClaimTemplateSpecDict | AnyFields
 
-class ResourceClaimTemplateType(ResourceType[ResourceClaimTemplate]):
+class ResourceClaimTemplateType(ResourceType[ResourceClaimTemplate], frozen=True):
     def _accepts(self, obj: ResourceClaimTemplateDict) -> ResourceClaimTemplate: ...
 
 class ResourceSlice(Resource, frozen=True):
@@ -669,5 +669,5 @@ class ResourceSliceDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     spec: Required[ResourceSliceSpecDict | AnyFields]
 
-class ResourceSliceType(ResourceType[ResourceSlice]):
+class ResourceSliceType(ResourceType[ResourceSlice], frozen=True):
     def _accepts(self, obj: ResourceSliceDict) -> ResourceSlice: ...

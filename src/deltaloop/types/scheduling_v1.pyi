@@ -66,5 +66,5 @@ class PriorityClassDict(TypedDict, total=False):
     description: str
     preemptionPolicy: str
 
-class PriorityClassType(ResourceType[PriorityClass]):
+class PriorityClassType(ResourceType[PriorityClass], frozen=True):
     def _accepts(self, obj: PriorityClassDict) -> PriorityClass: ...

@@ -175,7 +175,7 @@ class CSIDriverDict(TypedDict, total=False):
     metadata: meta_v1.ObjectMetaDict | AnyFields
     spec: Required[CSIDriverSpecDict | AnyFields]
 
-class CSIDriverType(ResourceType[CSIDriver]):
+class CSIDriverType(ResourceType[CSIDriver], frozen=True):
     def _accepts(self, obj: CSIDriverDict) -> CSIDriver: ...
 
 class CSINode(Resource, frozen=True):
@@ -217,7 +217,7 @@ class CSINodeDict(TypedDict, total=False):
     spec: Required[CSINodeSpecDict | AnyFields]
     status: CSINodeStatusDict | AnyFields
 
-class CSINodeType(ResourceType[CSINode]):
+class CSINodeType(ResourceType[CSINode], frozen=True):
     def _accepts(self, obj: CSINodeDict) -> CSINode: ...
 
 class CSIStorageCapacity(Resource, frozen=True):
@@ -273,7 +273,7 @@ class CSIStorageCapacityDict(TypedDict, total=False):
     capacity: str | float
     maximumVolumeSize: str | float
 
-class CSIStorageCapacityType(ResourceType[CSIStorageCapacity]):
+class CSIStorageCapacityType(ResourceType[CSIStorageCapacity], frozen=True):
     def _accepts(self, obj: CSIStorageCapacityDict) -> CSIStorageCapacity: ...
 
 class StorageClass(Resource, frozen=True):
@@ -350,7 +350,7 @@ class StorageClassDict(TypedDict, total=False):
     volumeBindingMode: str
     allowedTopologies: Sequence[core_v1.TopologySelectorTermDict | AnyFields]
 
-class StorageClassType(ResourceType[StorageClass]):
+class StorageClassType(ResourceType[StorageClass], frozen=True):
     def _accepts(self, obj: StorageClassDict) -> StorageClass: ...
 
 class VolumeAttachment(Resource, frozen=True):
@@ -392,7 +392,7 @@ class VolumeAttachmentDict(TypedDict, total=False):
     spec: Required[VolumeAttachmentSpecDict | AnyFields]
     status: VolumeAttachmentStatusDict | AnyFields
 
-class VolumeAttachmentType(ResourceType[VolumeAttachment]):
+class VolumeAttachmentType(ResourceType[VolumeAttachment], frozen=True):
     def _accepts(self, obj: VolumeAttachmentDict) -> VolumeAttachment: ...
 
 class VolumeAttributesClass(Resource, frozen=True):
@@ -434,5 +434,5 @@ class VolumeAttributesClassDict(TypedDict, total=False):
     driverName: Required[str]
     parameters: Mapping[str, str]
 
-class VolumeAttributesClassType(ResourceType[VolumeAttributesClass]):
+class VolumeAttributesClassType(ResourceType[VolumeAttributesClass], frozen=True):
     def _accepts(self, obj: VolumeAttributesClassDict) -> VolumeAttributesClass: ...

@@ -67,5 +67,5 @@ class StorageVersionMigrationDict(TypedDict, total=False):
     spec: StorageVersionMigrationSpecDict | AnyFields
     status: StorageVersionMigrationStatusDict | AnyFields
 
-class StorageVersionMigrationType(ResourceType[StorageVersionMigration]):
+class StorageVersionMigrationType(ResourceType[StorageVersionMigration], frozen=True):
     def _accepts(self, obj: StorageVersionMigrationDict) -> StorageVersionMigration: ...

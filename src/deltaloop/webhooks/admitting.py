@@ -1,7 +1,7 @@
 """Call the function of an admission webhook and build the response.
 
 An invalid review returns 400. An object that does not fit its class returns 422, or is allowed (``core/misfits.py``).
-Errors that the function reports return 422 or 403. The failure policy decides about 500 and 503 (cache not synced).
+Errors that the function reports return 422 or 403.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Call conversion functions for the objects of a review and build the response.
 
-Metadata is preserved, but conversions of dicts can change labels and annotations. One object that cannot be converted
-fails the whole review. Absent required fields get the zero value of their type (``core/zero_values.py``).
+Metadata is preserved, but conversions of dicts can change labels and annotations. Absent required fields get the zero
+value of their type (``core/zero_values.py``).
 """
 
 from __future__ import annotations

@@ -78,7 +78,6 @@ class GuardedQueueMetrics:
                 self._call(hooks.retried)
 
     def running(self, unfinished: float, longest: float) -> None:
-        """Set the durations of the current runs."""
         self._call(self._hooks.unfinished_work, unfinished)
         self._call(self._hooks.longest_running, longest)
 

@@ -29,7 +29,7 @@ class QueueOptions(Options, frozen=True, kw_only=True):
             triggers to store. None stores all up to ``max_triggers``. It runs under the queue's lock. If it raises, the
             error is logged and the trigger is stored.
         priority_aging: Seconds for which other items may overtake an item, by priority. An unlisted priority has the
-            value of the next lower one. For example, with ``{0: 0.0, -100: 30.0}``, an item added with
+            value of the next lower priority. For example, with ``{0: 0.0, -100: 30.0}``, an item added with
             ``priority=-100`` lets other items pass for half a minute. None ignores priorities.
         fairness_key: Function that returns the flow of an item; flows take turns. ``by_namespace`` is suitable for keys
             such as ``namespace/name``. It runs under the queue's lock. If it raises, the error is logged and the item
@@ -52,7 +52,6 @@ class QueueOptions(Options, frozen=True, kw_only=True):
     metrics_period: float = 0.5
 
     def __post_init__(self) -> None:
-        """Check the options."""
         check_types(self)
         require_not_negative(
             "QueueOptions",

@@ -1,10 +1,9 @@
 """Work queue on an event loop.
 
-**Threads.** All methods that are not async are thread-safe. An add takes effect before it returns. Workers are woken
-immediately by calls from the loop's thread, otherwise with ``call_soon_threadsafe``.
+**Threads.** All methods that are not async are thread-safe. Workers are woken immediately by calls from the loop's
+thread, otherwise with ``call_soon_threadsafe``.
 
 **Event loop.** A queue belongs to the loop in which it is created, otherwise to the loop of the first awaiting call.
-After its loop is closed, a queue can be used on another one.
 
 **Cancellation.** A ``get`` that is canceled does not change the queue. Use its ``timeout`` instead of
 ``asyncio.wait_for``, which can drop a result on Python 3.11.

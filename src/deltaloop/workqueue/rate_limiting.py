@@ -47,7 +47,7 @@ class DeadLetter(msgspec.Struct, Generic[K], frozen=True, kw_only=True):
 
 @final
 class RateLimitingQueue(DelayingQueue[K]):
-    """Work queue for controllers: ``async with work`` retries failed items, and forgets successful ones.
+    """Work queue for controllers: ``async with work`` retries failed items, and forgets successful items.
 
     With plain calls, the worker must do this: call ``get``, then ``forget`` after a success or ``add_rate_limited``
     after a failure, then ``done``.

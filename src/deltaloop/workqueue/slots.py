@@ -71,7 +71,7 @@ class Slots(Generic[K]):
     def end(self, run: Run[K], ending: Ending) -> None:
         """End the run of a task, and free its slot."""
         try:
-            self.give_back(run, ending)
+            self._queue._finish(run, ending)  # noqa: SLF001 - same
         finally:
             self._free()
 

@@ -52,7 +52,7 @@ class Work(msgspec.Struct, Generic[K], eq=False):
     _left_to_caller: bool = False
 
     def retry_after(self, delay: float, *, trigger: object | None = None, keep_triggers: bool = True) -> None:
-        """Request another run ``delay`` seconds after this one, without an error.
+        """Request another run ``delay`` seconds after this run, without an error.
 
         The last call counts.
 
@@ -61,7 +61,7 @@ class Work(msgspec.Struct, Generic[K], eq=False):
         Args:
             delay: Seconds from the end of this run. Zero or less means immediately.
             trigger: Cause of the later run, in addition to its other triggers.
-            keep_triggers: Whether the later run keeps the triggers of this one. Pass False for work that repeats
+            keep_triggers: Whether the later run keeps the triggers of this run. Pass False for work that repeats
                 forever, because its first triggers become outdated.
 
         Raises:

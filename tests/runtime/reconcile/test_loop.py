@@ -143,8 +143,8 @@ async def test_a_reconcile_that_swallows_its_cancellation_keeps_its_key_and_its_
         await asyncio.sleep(20.0)
         assert seen == [("stubborn 1", 0.0), ("waits 1", 20.0), ("stubborn 2", 21.0)]
         assert refused == [
-            "POST /api/v1/namespaces/default/configmaps rejected: the reconcile of 'default/stubborn' must stop, because "
-            + StopReason.TIMEOUT.value
+            "POST /api/v1/namespaces/default/configmaps rejected: the reconcile of 'default/stubborn' "
+            "must stop, because " + StopReason.TIMEOUT.value
         ]
     named = [
         (record.levelno, getattr(record, "key", "")) for record in caplog.records if "does not stop" in record.message

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import logging
+import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -298,7 +299,8 @@ async def test_each_reconcile_has_a_span_with_links_to_what_caused_it(monkeypatc
 
 
 def test_without_the_api_there_are_no_spans(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "opentelemetry", None)
-    context: Any = None  # it is not looked at
-    assert Tracing().start(context, name="maps") is None
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    tracing = Tracing()
+    tracing.look(1.0)
+    assert (tracing.is_on, tracing.look_at) == (False, 2.0)
     assert reasons((Trigger(source="timer", verb="tick"), Trigger(source="timer", verb="tick"))) == ("timer tick",)

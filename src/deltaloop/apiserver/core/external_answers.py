@@ -1,8 +1,7 @@
 """External answers that a write needs, for example the response of a webhook.
 
-A write cannot wait. If it needs a missing answer, it raises ``QuestionError`` before it has written any object. The
-caller finds the answer and repeats the write with the current objects. A question about an object that changed in
-between is different.
+If it needs a missing answer, it raises ``QuestionError`` before it has written any object. The caller finds the answer
+and repeats the write with the current objects. A question about an object that changed in between is different.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ from typing import final
 
 
 class QuestionError(Exception):
-    """Missing external answer for the caller to find."""
-
     def __init__(self, question: Hashable) -> None:
         super().__init__("the write needs an answer from outside of the server")
         self.question = question

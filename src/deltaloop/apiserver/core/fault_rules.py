@@ -228,8 +228,6 @@ class FaultBook:
 
 
 class WatchFate(Enum):
-    """Next action of an open watch."""
-
     SEND = auto()
     WAIT = auto()
     END = auto()
@@ -262,7 +260,6 @@ class WatchTrouble:
         self._until = 0.0
 
     def lift(self) -> None:
-        """End a stall."""
         self._do = ""
 
     @property
@@ -291,5 +288,4 @@ class WatchTrouble:
 
 
 def expired() -> Status:
-    """Return the status that ``expire`` sends."""
     return status_errors.expired_watch(1, 2).status

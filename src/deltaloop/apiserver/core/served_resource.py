@@ -99,7 +99,6 @@ class ServedResource:
         return join_key(namespace if self.type.namespaced else "", name)
 
     def prefix(self, namespace: str) -> str:
-        """Return the key prefix of a namespace, or an empty string for all namespaces."""
         return f"{namespace}/" if self.type.namespaced and namespace else ""
 
     def subresource(self, name: str) -> Subresource | None:
@@ -111,5 +110,4 @@ class ServedResource:
 
     @property
     def storage(self) -> str:
-        """Plural and group in the store."""
         return self.stored_in or self.type.group_resource

@@ -194,7 +194,6 @@ def unreadable(kind: str, why: str, *, said: str = "", version: str | None = Non
 
 
 def unrecognized(kind: str, why: str) -> UnreadableObjectError:
-    """400: a body has no readable kind."""
     return UnreadableObjectError(f"the object provided is unrecognized (must be of type {kind})", why)
 
 
@@ -278,7 +277,6 @@ def protected(resource: Type, name: str, text: str, *, cause: str = "") -> ApiEr
 
 
 def protected_otherwise(error: ApiError, reason: str, code: int, cause: str) -> ApiError:
-    """Return a rejection with another reason, code and cause."""
     status = error.status
     details = msgspec.structs.replace(status.details or StatusDetails(), causes=(StatusCause("", cause),))
     return error_from_status(msgspec.structs.replace(status, reason=reason, code=code, details=details))
@@ -329,20 +327,17 @@ def foreign_page(origin: str) -> ApiError:
 
 
 def method_not_allowed(text: str = "") -> ApiError:
-    """405: the resource does not support the verb."""
     message = text or "the server does not allow this method on the requested resource"
     return _error(405, "MethodNotAllowed", message, StatusDetails())
 
 
 def unsupported_media_type(accepted: Iterable[str]) -> ApiError:
-    """415: the body has an unsupported format."""
     listed = ", ".join(accepted)
     message = f"the body of the request was in an unknown format - accepted media types include: {listed}"
     return _error(415, "UnsupportedMediaType", message)
 
 
 def not_acceptable(offered: Iterable[str]) -> ApiError:
-    """406: no requested format is supported."""
     # Text of go-restful, which selects the format before the handler runs.
     message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(offered)}"
     return _error(406, "NotAcceptable", message, StatusDetails())
@@ -354,7 +349,6 @@ def not_servable(offered: Iterable[str]) -> ApiError:
 
 
 def body_too_large() -> ApiError:
-    """413: the body exceeds 3 MiB."""
     return _error(413, "RequestEntityTooLarge", f"Request entity too large: limit is {MAX_BODY}")
 
 

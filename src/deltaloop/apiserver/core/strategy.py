@@ -66,8 +66,6 @@ class Given(Protocol):
 
 
 class Definitions(Protocol):
-    """Custom resource definitions (``CrdLifecycle``)."""
-
     def check_open(self, name: str) -> None:
         """Reject a new object of a CRD that is being deleted."""
         ...
@@ -117,9 +115,7 @@ class Writes(Protocol):
         """Create a cluster-scoped object that belongs to another object."""
         ...
 
-    def remove_beside(self, kind: ResourceType[Resource], name: str) -> None:
-        """Remove an object of ``create_beside``."""
-        ...
+    def remove_beside(self, kind: ResourceType[Resource], name: str) -> None: ...
 
     def delete_all(self, resource: str, *, now: float) -> None:
         """Delete all objects of a CRD's resource, named by plural and group."""
@@ -127,7 +123,6 @@ class Writes(Protocol):
 
 
 CLIENTS_METADATA: Final = frozenset({"annotations", "finalizers", "generateName", "labels", "ownerReferences"})
-"""Metadata fields that clients can change."""
 
 
 class Flags(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,13 +160,10 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
 
 
 PLAIN_FLAGS: Final = Flags()
-"""Flags of most built-in kinds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Request to a subresource, with its decoded body."""
-
     namespace: str
     name: str
     fields: dict[str, object]
@@ -263,29 +255,31 @@ def _no_cells(_obj: Mapping[str, object], _now: float) -> dict[str, object]:
 class Strategy:
     """Strategy of one kind. The defaults are the common behavior.
 
+    Attributes of functions describe their effect or result.
+
     Attributes:
-        defaults: Functions that set defaults that depend on other fields, in place, by type name. Simple defaults are
+        defaults: Functions for defaults that depend on other fields, in place, by type name. Simple defaults are
             already set, but not yet those of nested structs.
-        prepare_new: Function that sets values of a new object that count as written by its author.
-        prepare_update: Function that restores fields of the new object that a full update cannot change.
-        parts: Functions that merge the object sent to a subresource into the current object, by subresource.
+        prepare_new: Set values of a new object that count as written by its author.
+        prepare_update: Restore fields of the new object that a full update cannot change.
+        parts: Functions that merge a sent object into the current object, by subresource.
         checks: Validation functions for single values, by their names in the types' rules.
-        validate: Function that returns the errors of a new or fully updated object beyond the types' rules.
-        validate_update: Function that returns the forbidden changes between the old and the new object.
-        validate_status: Function that returns the errors of the new object after a status update.
-        warn_wanted: Function that returns warnings about a new object or a changed spec.
+        validate: Errors of a new or fully updated object beyond the types' rules.
+        validate_update: Forbidden changes between the old and the new object.
+        validate_status: Errors of the new object after a status update.
+        warn_wanted: Warnings about a new object or a changed spec.
         posts_to: Kind and subresource that handle a POST to the collection, for the object of the same name.
-        row_conditions: Function that returns the conditions of a table row.
+        row_conditions: Conditions of a table row.
         reported: Objects that the server reports without storing them.
         row_order: Sort key for table rows. None for the order of the list.
-        default_of: Function that returns the name of the default object in a list, or an empty string.
-        finish_new: Function that adds server-side values to a new object and returns errors for unavailable values.
-        check_new: Function that can reject a new object of a resource before validation.
-        store: Function that runs the side effects of storing an object and returns the object to store. The old object
+        default_of: Name of the default object in a list, or an empty string.
+        finish_new: Add server-side values to a new object and return errors for unavailable values.
+        check_new: Reject a new object of a resource before validation.
+        store: Run the side effects of storing an object and return the object to store. The old object
             is None for a create.
-        mark: Function that changes an object that is marked for deletion.
-        is_held: Function that returns whether more than ``metadata.finalizers`` prevents the removal.
-        grace: Function that returns the grace period in seconds, given the requested grace period.
+        mark: Change an object that is marked for deletion.
+        is_held: Whether more than ``metadata.finalizers`` prevents the removal.
+        grace: Grace period in seconds, given the requested grace period.
         finalizers: Finalizers that are added when an object is marked for deletion.
         dependents: Handling of dependents by a delete that specifies no policy; ``ignored`` disables policies.
         counts_empty: Field in which an empty list or map counts as a change at each update, although it is not stored.
@@ -294,8 +288,8 @@ class Strategy:
         status_when_new: Whether a create can set the status.
         reset_fields: Fields that a write to a subresource resets, so that they have no owner, by subresource in the
             format of ``fieldsV1``. In addition to those of all kinds.
-        why_unserved: Function that returns why the resource of a definition is not served, or an empty string.
-        timed_cells: Function that computes the cells that depend on the time or on each other.
+        why_unserved: Why the resource of a definition is not served, or an empty string.
+        timed_cells: Compute the cells that depend on the time or on each other.
     """
 
     defaults: Mapping[str, _Fill] = field(default_factory=dict[str, _Fill])

@@ -23,7 +23,6 @@ class User:
 
     @property
     def anonymous(self) -> bool:
-        """Whether the request has no credentials."""
         return self.name == ANONYMOUS
 
 

@@ -20,7 +20,6 @@ from deltaloop.schemas.go_urls import Url, UrlError, parse_url
 from deltaloop.schemas.nesting import MAX_STORED_DEPTH, TooDeepError, TooManyPartsError, check_depth, decode_json
 
 MOST_BYTES: Final = 16 * 1024 * 1024
-"""Maximum size of a response in bytes."""
 _MOST_YAML: Final = 256 * 1024
 # A review contains objects a few levels below its top.
 _MOST_DEPTH: Final = MAX_STORED_DEPTH + 8

@@ -53,7 +53,6 @@ class WriteOptions:
     given: Mapping[str, object]
 
     def as_object(self) -> dict[str, object]:
-        """Return the options as an object for admission."""
         return {"kind": self.kind, "apiVersion": OPTIONS_VERSION, **self.given}
 
 
@@ -139,7 +138,6 @@ def check_dry_run(values: tuple[str, ...]) -> bool:
 
 
 def dry_run_errors(values: tuple[str, ...]) -> Iterator[SchemaError]:
-    """Yield an error with all values if a ``dryRun`` value is not ``All``."""
     if any(value != "All" for value in values):
         shown = escape_html(msgspec.json.encode([value[:64] for value in values]).decode())
         yield SchemaError("dryRun", "FieldValueNotSupported", f'Unsupported value: {shown}: supported values: "All"')
@@ -151,8 +149,6 @@ class _Preconditions(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
-    """Options of a delete, as in its body."""
-
     grace_period_seconds: int | None = None
     preconditions: _Preconditions | None = None
     orphan_dependents: bool | None = None
@@ -167,7 +163,6 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel"):
         return self.propagation_policy
 
     def as_object(self) -> dict[str, object]:
-        """Return the options as an object for admission."""
         fields = mapping(msgspec.to_builtins(self))
         said = {name: value for name, value in fields.items() if value is not None}
         return {"kind": "DeleteOptions", "apiVersion": OPTIONS_VERSION, **said}

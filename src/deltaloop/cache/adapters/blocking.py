@@ -1,7 +1,7 @@
 """Read the response of a blocking client in a thread.
 
-If the loop does not read, the thread blocks after a few chunks. Leaving the context closes the socket, which wakes the
-thread. A thread that still waits for the response headers ends later, in the background.
+Leaving the context closes the socket, which wakes the thread. A thread that still waits for the response headers ends
+later, in the background.
 """
 
 from __future__ import annotations

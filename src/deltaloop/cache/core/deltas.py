@@ -3,7 +3,7 @@
 Rules:
 
 * A key keeps its place while deltas are added. After a pop, the next change adds it at the end.
-* Two consecutive ``Deleted`` deltas are merged. The one with the object's final state wins, otherwise the first.
+* Two consecutive ``Deleted`` deltas are merged. The delta with the object's final state wins, otherwise the first.
 * The deletion of an object that is neither queued nor known is dropped.
 * ``replace`` represents a complete list. It adds ``Replaced`` for each item, and ``Deleted`` with
   ``DeletedFinalStateUnknown`` for each queued or known key that is missing. The tombstone contains the queued state,
@@ -80,7 +80,6 @@ class WholeList(tuple[Delta[V], ...]):
 
 
 def is_whole_list(deltas: Deltas[V]) -> TypeGuard[WholeList[V]]:
-    """Return whether deltas are a complete list."""
     return isinstance(deltas, WholeList)
 
 
@@ -226,7 +225,7 @@ class DeltaQueue(Generic[V]):
 
     @property
     def processed_version(self) -> str:
-        """Version that corresponds to all popped deltas, or "" before the first one."""
+        """Version that corresponds to all popped deltas, or "" before the first pop."""
         if not self.items:
             return self._version
         if self._out_of_order:
@@ -258,7 +257,7 @@ class DeltaQueue(Generic[V]):
             self._write(DeltaType.DELETED, key, self._transformed(key, obj))
 
     def write_all(self, changes: Iterable[Change[V]]) -> None:
-        """Write several changes. If one raises, the earlier ones stay queued."""
+        """Write several changes. If a write raises, the earlier changes stay queued."""
         writes = {DeltaType.ADDED: self.add, DeltaType.UPDATED: self.update, DeltaType.DELETED: self.delete}
         for delta_type, obj, version in changes:
             writes[delta_type](obj)

@@ -6,9 +6,6 @@
         │  finished
     DONE         remembered objects are compressed in batches, new objects at once
 
-Samples are beginnings of objects. Their number is limited, so the duration of the training does not depend on the size
-of the list.
-
 Source: the sizes are ours. zstd's documentation recommends samples of about a hundred times the dictionary; in our
 measurements a fiftieth of that produced objects that are 2 % larger in a tenth of the time.
 """
@@ -47,7 +44,6 @@ class ZstdOptions(Options, frozen=True, kw_only=True):
     min_objects: int = 32
 
     def __post_init__(self) -> None:
-        """Check the options."""
         check_types(self)
         require_positive(
             "ZstdOptions",
@@ -61,8 +57,6 @@ class ZstdOptions(Options, frozen=True, kw_only=True):
 
 
 class TrainingPhase(StrEnum):
-    """Phases of the training."""
-
     COLLECTING = "Collecting"
     TRAINING = "Training"
     DONE = "Done"

@@ -28,8 +28,8 @@ class Freshness(msgspec.Struct, frozen=True, kw_only=True):
             an object.
         last_confirmed_at: Time at which the server last confirmed the state with a list, an event, a bookmark or the
             clean end of a watch.
-        relists: Number of full lists after the first one.
-        restarts: Number of watches after the first one.
+        relists: Number of full lists after the first list.
+        restarts: Number of watches after the first watch.
         stalled_by: Names of handlers whose full buffers currently stop the informer.
     """
 

@@ -13,8 +13,7 @@ notifications that still arrive. **Coalescing** stores at most one notification 
     Deleted   Deleted   the second
     Added     Added     the second (does not occur with a store)
 
-With each policy, the handler sees (add update* delete)* for each object. A merged notification of the initial list
-stays part of it.
+With each policy, the handler sees (add update* delete)* for each object.
 
 Source: client-go tools/cache/shared_informer.go (``processorListener``, unbounded); the other two are ours.
 """

@@ -6,8 +6,8 @@
     Deleted                           yes             removed                Deleted
     Deleted                           no              none                   none; for a tombstone: Deleted
 
-The store decides between added and updated, because after a relist the delta's type can differ. It is written before
-the notification is sent. Deltas of different keys are written in one step, deltas of one key one by one.
+The store decides between added and updated, because after a relist the delta's type can differ. Deltas of different
+keys are written in one step, deltas of one key one by one.
 
 The deletion of an unknown object reaches no handler, unlike upstream's RealFIFO, so each handler sees (add update*
 delete)* for each key. Objects without a key are skipped, then ``TransactionError`` is raised.
@@ -34,15 +34,13 @@ _DELETED, _REPLACED = DeltaType.DELETED, DeltaType.REPLACED
 
 @final
 class AddNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
-    """An object that is new in the store."""
-
     obj: V
     is_in_initial_list: bool = False
 
 
 @final
 class UpdateNotification(msgspec.Struct, Generic[V], frozen=True, gc=False):
-    """A changed object, or one that is delivered again (``old is new``: a resync).
+    """A changed object, or a repeated delivery (``old is new``: a resync).
 
     Attributes:
         is_unchanged: Whether a relist returned the known state (same uid and resource version). Handlers are not

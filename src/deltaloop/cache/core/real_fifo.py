@@ -8,7 +8,7 @@ Each add, update and delete is an entry. A complete list and a complete resync a
   as in client-go. Unreadable objects of a list are ``Replaced`` by their known states.
 * A resync contains ``Sync`` for each object that the consumer has when it is popped.
 * A pop takes up to 1000 entries of different keys, so that they can be applied in one step. Lists and resyncs are
-  popped alone. A batch never mixes entries of the initial list with later ones.
+  popped alone. A batch never mixes entries of the initial list with later entries.
 * Deletions are queued even if the object is unknown.
 * The queue has synced when the first list has been *processed*, or when another write came first, as in client-go.
 * Failed and interrupted batches return to the front (``put_back``) to preserve the order.
@@ -134,7 +134,7 @@ class InOrderQueue(Generic[V]):
             self.write_all([(DeltaType.DELETED, obj, "")])
 
     def write_all(self, changes: Iterable[Change[V]]) -> None:
-        """Write several changes, each with its version. If one raises, the earlier ones stay queued."""
+        """Write several changes, each with its version. If a write raises, the earlier changes stay queued."""
         key_func, transform, append = self._key_func, self._transform, self.entries.append
         by_name = key_func is deletion_handling_key
         for delta_type, obj, version in changes:
@@ -214,7 +214,6 @@ class InOrderQueue(Generic[V]):
         self._initial_waits = self._initial_waits and not batch.is_in_initial_list
 
     def put_back(self, batch: Batch[V]) -> None:
-        """Return a batch to the front."""
         self._processing = ()
         self.entries.extendleft(reversed(batch.entries))
 

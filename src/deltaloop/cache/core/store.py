@@ -232,7 +232,6 @@ class IndexedItems(Generic[V]):
         return failures
 
     def add_indexers(self, indexers: Indexers[V]) -> list[IndexFailure]:
-        """Add indexes for current and future objects."""
         return self.index.add_indexers(indexers, self.objects)
 
     def with_keys(self, keys: Iterable[str]) -> list[V]:
@@ -241,7 +240,7 @@ class IndexedItems(Generic[V]):
 
 @final
 class Replacement(Generic[V]):
-    """State that is built separately, to replace the current one in one step."""
+    """State that is built separately, to replace the current state in one step."""
 
     __slots__ = ("failures", "items")
 

@@ -28,7 +28,6 @@ class LogLine:
 
     @property
     def message(self) -> str:
-        """Constant message of the record."""
         return str(self.fields.get("message", ""))
 
 
@@ -84,7 +83,6 @@ class DemoReplica:
         return f"{self.identity} ended by itself with exit code {self.process.returncode}{last}"
 
     def logged(self, message: str) -> LogLine | None:
-        """Return the last line with this message, or None."""
         return next((line for line in reversed(self.lines) if line.message == message), None)
 
     async def kill(self) -> None:

@@ -73,7 +73,7 @@ class DemoOptions:
     Attributes:
         keep: Whether to leave the server and the controller running after the last step, until canceled.
         port: Port of the server. 0 selects a free port.
-        token: Bearer token of the server. None generates a random one.
+        token: Bearer token of the server. None generates a random token.
         log_dir: Folder for the logs of the replicas. None discards them.
         log_level: Minimum log level of the replicas.
         time_limit: Timeout for all steps in seconds.

@@ -28,8 +28,6 @@ _SHOWN: Final = {
 
 
 class Screen(Protocol):
-    """Output of the demo."""
-
     def say(self, who: str, what: str) -> None: ...
 
     def change(self, verb: str, obj: Resource) -> None: ...

@@ -88,7 +88,6 @@ class Story:
             result.seconds = round(monotonic() - begun, 3)
 
     async def tell(self) -> None:
-        """Run all steps but the last."""
         await self._two_replicas()
         await self._foos_become_deployments()
         await self._deleted_deployment_comes_back()

@@ -87,7 +87,6 @@ class DeclaredProgram:
     notes: tuple[str, ...]
 
     def manifests(self) -> str:
-        """Return its objects as YAML."""
         namespace = self.command.install_namespace or self.app
         return write_yaml(manifests(self._program(self.app, namespace)), indents_lists=True)
 
@@ -144,7 +143,6 @@ class DeclaredProgram:
 
 
 def declared_program(command: PackageCommand) -> DeclaredProgram:
-    """Load a program."""
     module, controllers, webhooks = load_declared(command.target)
     app = command.name or target_name(command.target)
     check_name("--name", app)

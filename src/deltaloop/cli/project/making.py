@@ -50,6 +50,5 @@ def _no_bytecode() -> Generator[None]:
 
 
 def read_templates() -> dict[str, str]:
-    """Return the template texts by name."""
     there = resources.files("deltaloop.cli.project") / "template"
     return {name: (there / name).read_text(encoding="utf-8") for name in FILES.values()}

@@ -1,8 +1,5 @@
 """Build the Accept headers of lists and watches.
 
-Each header ends with plain JSON, because some aggregated API servers support only that form. kube-apiserver ignores
-unknown parameters, and other servers fall back to a later form.
-
 Source: Kubernetes API concepts, "Metadata-only fetches"; KEP-5958 (``drop``).
 """
 

@@ -1,7 +1,6 @@
 """Convert unsuccessful responses to ``ApiError``.
 
-The API server returns plain text for unknown paths and for flow control, and proxies return HTML. Error messages
-contain a short, redacted part of a text, and only the title of HTML.
+Error messages contain a short, redacted part of a text, and only the title of HTML.
 """
 
 from __future__ import annotations

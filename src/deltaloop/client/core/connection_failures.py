@@ -7,9 +7,6 @@
 | a TLS connection that was cut                       | raise the error, and check the client certificate, because a  |
 |                                                     | TLS 1.3 server rejects it after the handshake                 |
 | any other failure                                   | raise the error (``retry`` decides about further attempts)    |
-
-Both kinds of repetition end: each attempt removes one dead connection from the pool, or needs another change of the
-files.
 """
 
 from __future__ import annotations
@@ -28,8 +25,6 @@ CUTS: Final = (ConnectionResetError, BrokenPipeError, ConnectionAbortedError)
 
 
 class FailureKind(Enum):
-    """Phase of a connection failure."""
-
     NAME = auto()
     REFUSED = auto()
     CONNECT = auto()

@@ -36,7 +36,6 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bearer(token: str) -> Credential:
-    """Return the credential for a bearer token."""
     return Credential(authorization=SecretText(f"Bearer {token}"))
 
 

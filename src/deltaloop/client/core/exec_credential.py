@@ -1,6 +1,5 @@
 """Input and output of credential plugins. ``expiring_credential`` decides when a plugin runs.
 
-A plugin receives an ``ExecCredential`` with a ``spec`` in ``KUBERNETES_EXEC_INFO``, and prints one with a ``status``.
 Messages contain the end of its standard error, redacted, but never its output.
 
 Source: KEP-541; client-go pkg/apis/clientauthentication/types.go, plugin/pkg/client/auth/exec/exec.go
@@ -115,8 +114,6 @@ class PluginCall:
 
 
 class PluginEnd(StrEnum):
-    """Outcome of a plugin process."""
-
     EXITED = "exited"
     NOT_FOUND = "not-found"
     NOT_STARTED = "not-started"

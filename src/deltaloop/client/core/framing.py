@@ -1,7 +1,6 @@
 r"""Split a byte stream into lines, of a bounded length, because a line without end would fill the memory.
 
-The framer searches each byte once, and copies each byte of a line that spans chunks twice. The lines do not depend on
-the chunks: all lines, followed by ``finish()``, are ``data.split(b"\n")``.
+The lines do not depend on the chunks: all lines, followed by ``finish()``, are ``data.split(b"\n")``.
 """
 
 from __future__ import annotations

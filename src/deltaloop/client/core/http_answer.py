@@ -7,8 +7,8 @@
 | ``Content-Length``                   | that many bytes                                                  |
 | neither                              | all bytes until the connection is closed                         |
 
-llhttp rejects ambiguous responses. This reader also rejects encodings other than ``chunked``, protocol changes, and
-endless heads, trailers and interim responses. A connection cannot be kept if bytes follow the end of a response.
+This reader also rejects encodings other than ``chunked``, protocol changes, and endless heads, trailers and interim
+responses. A connection cannot be kept if bytes follow the end of a response.
 
 Sources: RFC 9112, sections 4, 5, 6 and 7; RFC 9110, section 15.2.
 """

@@ -15,7 +15,6 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_writing import is_unicode
 
 PATH: Final = cache(lambda: re.compile(r"[!-\"$-~]*"))
-"""Pattern of a path that needs no quoting."""
 
 _TOKEN: Final = cache(lambda: re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"))
 _VALUE: Final = cache(lambda: re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*"))

@@ -19,10 +19,10 @@ before the next attempt, so the work remains linear.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Final, Generic, TypeVar, final
 
 import msgspec
+from msgspec.structs import replace
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.managed_fields import decode_object_stripped

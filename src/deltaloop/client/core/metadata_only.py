@@ -1,17 +1,16 @@
 """Reduce objects to their metadata if the server sent complete objects, like some aggregated API servers.
 
 The objects keep the kind ``PartialObjectMetadata``, so that the server rejects updates with them.
-``Resource.resource_type`` contains the original kind.
 
 Source: client-go metadata/metadata.go; Kubernetes API concepts, "Metadata-only fetches".
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import Resource, with_stored

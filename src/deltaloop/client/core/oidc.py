@@ -1,7 +1,6 @@
 """Protocol of OpenID Connect: expiry of ID tokens, refresh requests and their responses.
 
-Shortly before the ID token expires, the client reads the issuer's discovery document and requests a new token from its
-token endpoint. Messages contain no text from the issuer, except OAuth error codes such as ``invalid_grant``.
+Messages contain no text from the issuer, except OAuth error codes such as ``invalid_grant``.
 
 Source: client-go plugin/pkg/client/auth/oidc/oidc.go; OpenID Connect Discovery 1.0; RFC 6749 sections 2.3.1, 5.2, 6.
 """
@@ -71,15 +70,13 @@ class TokenEndpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshRequest:
-    """POST request to the token endpoint."""
-
     authorization: SecretText | None
     body: SecretText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refreshed:
-    """Result of a refresh; ``refresh_token`` is None if it did not change, otherwise the old one may be invalid."""
+    """Result of a refresh; ``refresh_token`` is None if it did not change, otherwise the old token may be invalid."""
 
     id_token: SecretText
     refresh_token: SecretText | None

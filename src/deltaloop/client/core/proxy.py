@@ -1,7 +1,7 @@
 """Select the proxy for a server from environment variables, also in lower case.
 
 In ``NO_PROXY``, a host name includes its subdomains, ``.name`` matches only subdomains, ``10.0.0.0/8`` a network, and
-``*`` all hosts. Hosts can have a port. Loopback addresses never use a proxy. ``ALL_PROXY`` is ignored.
+``*`` all hosts. Loopback addresses never use a proxy. ``ALL_PROXY`` is ignored.
 
 Source: golang.org/x/net/http/httpproxy, which client-go uses.
 """
@@ -29,7 +29,6 @@ def proxy_for(scheme: str, host: str, port: int, environ: Mapping[str, str]) -> 
 
 
 def proxy_variable(scheme: str, environ: Mapping[str, str]) -> str:
-    """Return the name of the environment variable for a scheme."""
     name = f"{scheme}_proxy"
     return name.upper() if environ.get(name.upper()) else name
 

@@ -1,8 +1,7 @@
 """Decide when the TLS files are checked for changes.
 
-The files are checked at most once a minute, and immediately after a TLS failure. Changed files result in a new TLS
-context for new connections. Files that are not usable, for example because they are half written, are ignored until the
-next check.
+The files are checked at most once a minute, and immediately after a TLS failure. Files that are not usable, for example
+because they are half written, are ignored until the next check.
 
 Source: client-go transport/cert_rotation.go (client certificates, every 5 min), transport/ca_rotation.go.
 """

@@ -1,7 +1,7 @@
 """Decide when a token file is read again.
 
-The kubelet replaces a token about every hour. The file is read at most once a minute, and after the server rejected the
-token. If a later read fails, the last valid token stays in use.
+The file is read at most once a minute, and after the server rejected the token. If a later read fails, the last valid
+token stays in use.
 
 Source: client-go transport/token_source.go (``fileTokenSource``, period 1 min; ``cachingTokenSource``).
 """

@@ -1,7 +1,6 @@
 """Decompress response bodies in pieces and within limits.
 
-A response is rejected when it exceeds its limit, or when its compression ratio is implausible for data. One chunk can
-decompress to a thousand times its size, so the output is returned in pieces.
+A response is rejected when it exceeds its limit, or when its compression ratio is implausible for data.
 
 Source: RFC 1952; Apache's mod_deflate, for the bound of the ratio (``DeflateInflateRatioLimit``, 200).
 """

@@ -7,9 +7,9 @@
      └────── the list failed, wait ─┐   ┌─ it ended ──────┤ watch again from the last received version
                                     └───┴─ it broke, wait ┘
 
-Delays after failures double from 0.5 s to 10 s, and are reset when data arrives. A watch that ends within a second
-without an event counts as a failure. Permanent errors (403, an unknown resource, a bad request) end the wait. A list
-without a version (metrics.k8s.io) cannot be watched, and is listed again after the same delays.
+Delays after failures double from 0.5 s to 10 s, and are reset when data arrives. Permanent errors (403, an unknown
+resource, a bad request) end the wait. A list without a version (metrics.k8s.io) cannot be watched, and is listed again
+after the same delays.
 
 A wait applies to one object: the first object with this name, or the object with the UID of ``Deleted``. If another
 object takes its name, the first object is gone. This also ends waits for other conditions, unless deletions are

@@ -38,7 +38,7 @@ def all_warnings(headers: Iterable[str]) -> list[str]:
 
 @final
 class WarningMemory:
-    """Memory of the warnings seen so far, limited to the ``size`` most recent ones."""
+    """Memory of the warnings seen so far, limited to the ``size`` most recent warnings."""
 
     __slots__ = ("_seen", "_size")
 

@@ -1,7 +1,7 @@
 """Credentials from an OpenID Connect issuer.
 
-Refreshed tokens are kept in memory only. If the issuer rotates refresh tokens, the token in the kubeconfig becomes
-invalid, and kubectl requires a new login, of which a warning is logged.
+If the issuer rotates refresh tokens, the token in the kubeconfig becomes invalid, and kubectl requires a new login, of
+which a warning is logged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Run a credential plugin as a process, and clean up after it.
 
-A plugin without standard input runs in its own session, so that its child processes can be killed. An interactive
-plugin must remain in the terminal's foreground process group.
+A plugin without standard input runs in its own session, so that its child processes can be killed.
 """
 
 from __future__ import annotations

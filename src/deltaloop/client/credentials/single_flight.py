@@ -1,11 +1,10 @@
 """Deduplicate concurrent calls across event loops and threads.
 
-For example, leader election has its own event loop. If two loops sent the same refresh token, an issuer with rotation
-would revoke it.
+If two loops sent the same refresh token, an issuer with rotation would revoke it.
 
 While one loop calls, the run is a task of this loop. After a second loop has called, runs get a separate thread and
 loop. A run is canceled when its last caller is canceled, unless it ``finishes``. If the loop of a run is closed, the
-remaining callers start a new run. A forked process has separate runs.
+remaining callers start a new run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sources of static and file-based credentials.
 
-A source is called before every request. After a 401, it is asked to renew the credential, and if it returns a different
-one, the request is sent once more.
+After a 401, it is asked to renew the credential, and if it returns a different credential, the request is sent once
+more.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Credentials(Protocol):
         ...
 
     async def renew(self, rejected: Credential) -> Credential | None:
-        """Return a different credential after the server rejected one, or None.
+        """Return a different credential after a rejection, or None.
 
         Raises:
             ConfigError, CredentialsError: See ``credential``.

@@ -1,7 +1,7 @@
 """Load kubeconfig files, merge them, and select a context.
 
 Files are merged like in kubectl: for each entry, the first file in ``KUBECONFIG`` that defines it wins, missing files
-are ignored, and relative paths are relative to their file. Faults raise ``ConfigError`` without secrets.
+are ignored, and relative paths are relative to their file.
 
 Source: client-go tools/clientcmd (``loader.go``, ``client_config.go``, ``validation.go``).
 """
@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.json_documents import json_documents
 from deltaloop.api.redaction import SecretText
 from deltaloop.client.bounded_files import read_file
 from deltaloop.client.config import ClientConfig, TlsConfig
@@ -123,6 +124,8 @@ def _read(path: Path) -> Mapping[str, Any]:
     except OSError as error:
         problem = f"must be readable: {error.strerror}. Choose another file, or correct its permissions."
         raise ConfigError(problem, argument=source) from None
+    if known := json_documents(text):
+        return cast("Mapping[str, Any]", known[0])
     from deltaloop.api.yaml_reader import read_yaml_body  # imported on use, because pods read no YAML
 
     repeated: list[str] = []

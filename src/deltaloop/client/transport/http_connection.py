@@ -23,7 +23,6 @@ READ_BUFFER: Final = 256 * 1024
 """Maximum size of a read, and approximate size of unread stream data before reading pauses."""
 
 RECORD: Final = 16 * 1024
-"""Maximum size of a TLS record."""
 
 SLICE: Final = 256 * 1024
 """Maximum size of a body that is written at once."""
@@ -315,7 +314,6 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._feed = self.reader.feed
 
     def abort(self) -> None:
-        """Close the connection immediately, if it exists."""
         if self._stands:
             self.transport.abort()
 

@@ -1,7 +1,7 @@
 """HTTP/1.1 transport of the client, based on asyncio.
 
-Three pools without limits separate ordinary calls, leader election and watches. The most recently used connection is
-used first. The transport ignores redirects, cookies and ``~/.netrc``. A GET on a dead connection is sent once more.
+Three pools without limits separate ordinary calls, leader election and watches. The transport ignores redirects,
+cookies and ``~/.netrc``.
 
 One timer serves the deadlines of all requests and closes idle connections. A deadline starts when the credential is
 available, and a renewal extends it. TCP keepalive starts after 30 s, and TCP_USER_TIMEOUT of 30 s (if the system
@@ -625,7 +625,6 @@ def _meaning(error: Exception) -> tuple[ConnectionFailure, OSError | None]:
 
 
 def make_socket(family: int, kind: int, protocol: int) -> socket.socket:
-    """Create a socket that detects a lost peer."""
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     # Linux supports all options. macOS calls the first one TCP_KEEPALIVE and lacks the last one.

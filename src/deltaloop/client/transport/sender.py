@@ -26,7 +26,6 @@ from deltaloop.client.transport.protocol import Headers, HttpRequest, HttpRespon
 _log = logging.getLogger("deltaloop.client")
 
 JSON: Final = "application/json"
-"""Default media type of requests and responses."""
 
 _ERROR_BODY: Final = 64 * 1024
 _NO_ANSWER: Final = "<error>"

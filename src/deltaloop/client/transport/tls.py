@@ -6,11 +6,8 @@ loaded, and deleted immediately.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import ssl
-import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, final
 
@@ -28,7 +25,7 @@ class TlsContexts:
     """TLS context for new connections. Existing connections keep their context.
 
     Files are read on the event loop, because they are local and small. Times are event loop times. ``shown`` is a
-    client certificate that replaces the configured one.
+    client certificate that replaces the configured certificate.
     """
 
     def __init__(self, config: ClientConfig) -> None:
@@ -82,14 +79,15 @@ class TlsContexts:
     def _make(self, certificate: ClientCertificate | None) -> ssl.SSLContext:
         if certificate is None:
             return make_ssl_context(self._config)
-        tls = replace(
-            self._config.tls,
+        tls = self._config.tls.replace(
             client_certificate_data=certificate.certificate,
             client_key_data=certificate.key,
         )
         return make_ssl_context(self._config.replace(tls=tls, source="exec plugin"))
 
     def _fingerprint(self) -> bytes | None:
+        import hashlib
+
         digest = hashlib.sha256()
         for path in self._files:
             try:
@@ -162,6 +160,8 @@ def _load_client_certificate(context: ssl.SSLContext, config: ClientConfig) -> N
 
 
 def _load_from_data(context: ssl.SSLContext, config: ClientConfig, password: object) -> None:
+    import tempfile
+
     certificate, key = _certificate(config.tls, config), _key(config.tls, config)
     with tempfile.TemporaryDirectory(prefix="deltaloop-") as directory:
         path = Path(directory) / "client.pem"

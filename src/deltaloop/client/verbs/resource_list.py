@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar, final, overload
+
+import msgspec
 
 from deltaloop.api.errors import MalformedObjectError
 
 T_co = TypeVar("T_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceList(Sequence[T_co]):
+class _SequenceMeta(msgspec.StructMeta, ABCMeta):
+    pass
+
+
+class ResourceList(msgspec.Struct, Sequence[T_co], frozen=True, metaclass=_SequenceMeta):
     """Sequence of the objects in a list response.
 
     Attributes:

@@ -37,7 +37,6 @@ _METHODS: Final[dict[WriteVerb, tuple[str, str]]] = {
     "delete": ("DELETE", "delete"),
     "delete_collection": ("DELETE", "deletecollection"),
 }
-"""HTTP method and RBAC verb of each verb."""
 
 
 class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -67,8 +66,6 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Way(Protocol):
-    """Backend of the verbs."""
-
     @property
     def home(self) -> str:
         """Default namespace for methods that access one object."""
@@ -98,8 +95,6 @@ class Way(Protocol):
 
 
 class Server:
-    """Backend that sends requests to a server."""
-
     def __init__(
         self, config: ClientConfig, sender: RequestSender, discovery: Discovery, options: ClientOptions
     ) -> None:

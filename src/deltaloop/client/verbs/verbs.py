@@ -1,8 +1,7 @@
 """Verbs of the API, shared by all clients.
 
-A verb looks up the kind, builds a request, and passes it to the backend of its client (``Way``). Most verbs have two
-signatures, for typed kinds and for names. ``create_or_update`` raises conflicts. Finalizer changes are repeated after a
-conflict, because they do not depend on other fields.
+A verb looks up the kind, builds a request, and passes it to the backend of its client (``Way``). Finalizer changes are
+repeated after a conflict, because they do not depend on other fields.
 
 Source: controller-runtime pkg/controller/controllerutil/controllerutil.go.
 """
@@ -230,7 +229,7 @@ class Verbs:
             timeout: Timeout of each page in seconds.
 
         Raises:
-            ValueError: If ``page_size`` or ``page_buffer`` is negative.
+            InvalidArgumentError: If ``page_size`` or ``page_buffer`` is negative.
 
         Source: client-go tools/pager, ``ListPager.EachListItem``.
         """

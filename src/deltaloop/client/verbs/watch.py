@@ -100,7 +100,6 @@ class _ReadLimit:
         return self._expired and task is not None and task.uncancel() <= self._canceling
 
     def close(self) -> None:
-        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -165,7 +164,6 @@ class WatchStream:
         return self._framer.pending
 
     def close(self) -> None:
-        """Cancel the timer of the stream."""
         self._limit.close()
 
     def __aiter__(self) -> WatchStream:

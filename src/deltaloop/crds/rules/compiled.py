@@ -109,7 +109,6 @@ class RuleNode:
 
     @cached_property
     def scope(self) -> RuleScope | None:
-        """Own rules of the schema, or None."""
         if not self.schema.get(RULES):
             return None
         source = _DESCRIPTION.sub(b"", _encode(self.schema))
@@ -127,7 +126,6 @@ def _compiled(schema: dict[str, object], types: DeclaredTypes) -> tuple[Compiled
 
 
 def at_optional(rule: dict[str, object]) -> bool:
-    """Return whether a rule uses an optional ``oldSelf``."""
     return rule.get("optionalOldSelf") is True
 
 

@@ -88,7 +88,6 @@ def declared_map(element: Declared) -> Declared:
 
 
 def is_whole(schema: dict[str, object]) -> bool:
-    """Return whether a schema describes an embedded object."""
     return schema.get(EMBEDDED) is True
 
 

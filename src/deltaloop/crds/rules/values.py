@@ -1,7 +1,7 @@
 """Convert values for expressions: formatted strings become timestamps, durations or bytes, names become identifiers.
 
-Fields without an identifier stay under hidden names, so that they affect equality. A null in an object counts as
-absent. A value that does not have the type of its schema causes an error when it is used.
+Fields without an identifier stay under hidden names, so that they affect equality. A value that does not have the type
+of its schema causes an error when it is used.
 
 Source: apiserver pkg/cel/common/valuesunstructured.go.
 """

@@ -1,7 +1,7 @@
 """Decide whether to create a core/v1 event, count it into an existing one, or drop it.
 
 1. **Aggregate.** Similar events differ only in their messages. From the tenth different message on, they become one
-   event, ``(combined from similar events): <message>``. The messages are forgotten after ten minutes without one.
+   event, ``(combined from similar events): <message>``. The messages are forgotten after ten minutes without an event.
 2. **Count.** An event that was seen before becomes an update with a new count, last time and message.
 3. **Spam filter.** For each source, object and type, the burst is 25 events, and one more is allowed every five
    minutes. Normal events therefore do not use up the limit for Warnings.

@@ -30,8 +30,6 @@ _TERMINATING: Final = "NamespaceTerminating"
 
 
 class EventWrite(Enum):
-    """Next request."""
-
     CREATE = "create"
     PATCH = "patch"
 
@@ -44,8 +42,6 @@ class Sleep:
 
 
 class Outcome(StrEnum):
-    """Result of a delivery."""
-
     SENT = "sent"
     EXISTS = "exists already"
     NAMESPACE_TERMINATING = "namespace is terminating"

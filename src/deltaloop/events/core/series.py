@@ -10,10 +10,9 @@ locally:
                                          │ 6 minutes without a repeat            ──▶ PATCH series{n}, removed
                                          │ flush, or cache full                  ──▶ PATCH series{n}, if n is unwritten
 
-An event without a repeat for 6 minutes is removed without a request. Events are processed by their own times:
-``record`` first handles the writes that were due before the event, so a server outage does not end a series whose
-repeats are still in the queue. Unlike upstream, each series has its own times, and the version of an object is not part
-of the key.
+Events are processed by their own times: ``record`` first handles the writes that were due before the event, so a server
+outage does not end a series whose repeats are still in the queue. Unlike upstream, each series has its own times, and
+the version of an object is not part of the key.
 
 Source: client-go tools/events/event_broadcaster.go; KEP-383.
 """

@@ -76,7 +76,6 @@ def new_object(
     name: str,
     labels: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return a new object that contains only the record and the labels."""
     empty = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"namespace": namespace, "name": name}}
     return object_with_record(empty, record, labels=labels)
 

@@ -4,8 +4,6 @@ The holder of the combined lock holds both locks. A migration has three steps: a
 use both, then all use the new kind. If the two locks name different holders, the leader is unknown. Then all candidates
 wait until neither lock has changed for the longer of the two lease durations, and take both.
 
-The combined version consists of both versions. A missing lock has an empty version, and an update creates it.
-
 Source: client-go tools/leaderelection/resourcelock/multilock.go. Differences (see docs/reference/differences.md): the
 holder of the secondary is known even if the primary is missing, and the longer lease duration applies.
 """
@@ -21,7 +19,6 @@ _SEPARATOR: Final = ","
 
 
 def combined_state(primary: LockState | None, secondary: LockState | None) -> LockState | None:
-    """Return the combined state, or None if neither lock exists."""
     version = _SEPARATOR.join(state.version if state is not None else "" for state in (primary, secondary))
     if primary is None and secondary is None:
         return None

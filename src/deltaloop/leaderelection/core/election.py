@@ -1,13 +1,13 @@
 """Decide when one candidate reads and writes the lock, and when it leads.
 
-Candidates share one record. Each write has a precondition on the version, so one of two concurrent writes fails. The
-leader renews the record. Another candidate takes over after it has seen no change for a whole lease duration.
+Candidates share one record. Each write has a precondition on the version, so one of two concurrent writes fails.
+Another candidate takes over after it has seen no change for a whole lease duration.
 
     IDLE ──join──▶ CONTENDING ──won──▶ LEADING ──deadline, or lock lost──▶ LOST
       ▲                │                  │                                 │
       └── DONE ◀── RELEASING ◀────────────┴──────────── release ────────────┘
 
-Five rules together prevent two leaders at the same time. The tests break each rule with a seeded bug.
+Five rules together prevent two leaders at the same time.
 
 1. Leadership counts from the START of the last successful write. The server stored the write later, and other
    candidates observed it even later. The response does not show when the write happened.
@@ -23,7 +23,7 @@ A leader renews with the version of its last write (fast path) and reads the loc
 request is at most half the renew deadline, so one hanging connection cannot use it up, and at most the remaining time.
 
 ``now`` is in seconds on the caller's monotonic clock, which must run during suspend. ``wall`` is only written into the
-record. A response without a request raises ``RuntimeError``.
+record.
 
 Source: client-go tools/leaderelection/leaderelection.go (``tryAcquireOrRenew``, ``renew``, ``release``). Differences
 (see docs/reference/differences.md): leadership counts from the start of the write, a leader that sees another holder
@@ -60,8 +60,6 @@ _LONG_LEASE: Final = 3600.0
 
 
 class ElectionPhase(Enum):
-    """Phase of a candidate."""
-
     IDLE = "idle"
     CONTENDING = "contending"
     LEADING = "leading"

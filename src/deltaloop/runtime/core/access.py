@@ -9,11 +9,11 @@ plugin/pkg/admission/gc ``gcPermissionsEnforcement``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, final
 
 import msgspec
 
+from deltaloop._internal.option_types import Options
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.kinds import BUILT_IN, parse_resource_type
@@ -30,9 +30,12 @@ _KNOWN: Final = (*_ORDER, "*", "approve", "attest", "bind", "escalate", "imperso
 """Verbs allowed in roles: request verbs, the wildcard, and special verbs of Kubernetes."""
 
 
+class _Permitted(Options, frozen=True):
+    resource: TypedKind[Any] | str
+
+
 @final
-@dataclass(frozen=True, slots=True)
-class Permission:
+class Permission(_Permitted, frozen=True, kw_only=True):
     """Permission for requests other than watching, for example ``Permission("v1/Secret", verbs=("create",))``.
 
     Attributes:
@@ -44,8 +47,6 @@ class Permission:
             (``resourceNames``), but the check during development ignores them.
     """
 
-    resource: TypedKind[Any] | str
-    _: KW_ONLY
     verbs: tuple[str, ...] = WRITE_VERBS
     subresource: str = ""
     namespace: str = ""
@@ -58,7 +59,7 @@ class Permission:
             InvalidArgumentError: If a verb is rejected, or the class is not a kind. The message suggests a similar
                 verb.
         """
-        object.__setattr__(self, "resource", as_kind(self.resource))
+        msgspec.structs.force_setattr(self, "resource", as_kind(self.resource))
         what = f"verbs of Permission({str(self.resource)!r})"
         verbs: object = self.verbs
         if isinstance(verbs, str) or not verbs:

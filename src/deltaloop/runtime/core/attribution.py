@@ -1,12 +1,10 @@
 """Attribution of events to the program's own writes.
 
-A write gives an object a unique version, so ``(uid, version)`` identifies the write, and the UID a deletion. The events
-of own writes are labeled and never dropped. Labels are computed when a reconcile begins, because an event can arrive
-before the response to the write.
+The events of own writes are labeled and never dropped. Labels are computed when a reconcile begins, because an event
+can arrive before the response to the write.
 
-An event is an *echo* for a key if reconciles of the key wrote all versions between the two that it shows. After a
-relist, the versions are followed back from write to write. The oldest writes are forgotten first, and their events are
-then not labeled.
+An event is an *echo* for a key if reconciles of the key wrote all versions between the two that it shows. The oldest
+writes are forgotten first, and their events are then not labeled.
 """
 
 from __future__ import annotations
@@ -79,7 +77,8 @@ class Attribution:
 
         Other triggers stay unchanged, and objects that are not a ``Trigger`` are omitted.
         """
-        writers, found = self._writers, list[Trigger]()
+        writers = self._writers
+        found: tuple[Trigger, ...] = ()
         for trigger in triggers:
             if type(trigger) is not Trigger:
                 continue
@@ -89,5 +88,5 @@ class Attribution:
                 by = writers[write]
                 who = "self" if by.controller == controller else by.controller
                 trigger = msgspec.structs.replace(trigger, origin=f"{who}, reconcile {by.number}")  # noqa: PLW2901
-            found.append(trigger)
-        return tuple(found)
+            found += (trigger,)
+        return found

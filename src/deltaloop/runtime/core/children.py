@@ -3,13 +3,11 @@
 A child is an object of a declared kind that ``ctx.children`` applied. Its owner reference names its owner, and a label
 and an annotation distinguish it from other objects of the owner. A child in another namespace, or one that the garbage
 collector must not delete, has an annotation with the owner's key instead of an owner reference, and stays until the
-owner's cleanup prunes it. Another annotation has a hash of the applied configuration, which reveals fields that are no
-longer desired. It excludes values of Secrets, because readers of annotations could guess short values.
+owner's cleanup prunes it.
 """
 
 from __future__ import annotations
 
-import hashlib
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -27,7 +25,6 @@ from deltaloop.runtime.errors import InvalidChildrenError
 from deltaloop.runtime.objects.ownership import set_controller_reference
 
 OWNER_UID: Final = "deltaloop.dev/owner-uid"
-"""Label with the owner's UID."""
 APPLIED_BY: Final = "deltaloop.dev/applied-by"
 """Annotation with the name of the controller that applied a child."""
 APPLIED_HASH: Final = "deltaloop.dev/applied-hash"
@@ -35,9 +32,7 @@ APPLIED_HASH: Final = "deltaloop.dev/applied-hash"
 OWNER: Final = "deltaloop.dev/owner"
 """Annotation with the owner's key, for children without an owner reference."""
 OWNER_INDEX: Final = OWNER_UID
-"""Index of children by the owner's UID."""
 CHILD_VERBS: Final = ("create", "patch", "delete")
-"""Verbs for children in addition to watching."""
 _SERVERS: Final = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 """Fields that only the server sets. Desired objects that were read from the server can contain them."""
 
@@ -242,4 +237,6 @@ def _mark(metadata: dict[str, object], field: str, name: str, value: str, shown:
 
 
 def _hash(body: dict[str, object]) -> str:
-    return hashlib.sha256(msgspec.json.encode(body, order="deterministic")).hexdigest()[:32]
+    from hashlib import sha256
+
+    return sha256(msgspec.json.encode(body, order="deterministic")).hexdigest()[:32]

@@ -75,7 +75,6 @@ class DeclaredAccess:
     def undeclared(
         self, verb: str, kind: ResourceType[Any], namespace: str | None, subresource: str
     ) -> NeededAccess | None:
-        """Return the access that a request needs and the controller does not declare; None if it is declared."""
         place = namespace or _EVERYWHERE
         resource = f"{kind.plural}/{subresource}" if subresource else kind.plural
         for asked in (verb, "*"):

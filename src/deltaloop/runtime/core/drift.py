@@ -1,7 +1,7 @@
 """Comparison of applied fields with the present object.
 
 Fields that were not applied do not count. The comparison accounts for the server's changes as far as the type describes
-them (``deltaloop.schemas``). Without a type, mappings are compared field by field, except label selectors.
+them (``deltaloop.schemas``).
 
 Differences in the response to an apply are not drift, because a webhook or a default caused them. They are remembered,
 and only other differences count.

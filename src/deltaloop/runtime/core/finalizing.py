@@ -8,8 +8,8 @@
                                             │    └──────────────▶ AS_IT_ENDED
                                             └── ASK (after the deadline) ──give up──▶ DROP
 
-Each reconcile starts with LOOK. LOOK also precedes each DROP and follows each conflict. The finalizer is removed after
-a successful cleanup, and only from the object that was cleaned up. The UID protects a successor of the same name.
+The finalizer is removed after a successful cleanup, and only from the object that was cleaned up. The UID protects a
+successor of the same name.
 
 After the deadline, ``on_deadline`` is called once per reconcile: after a cleanup that failed or is not done, or before
 the cleanup if the previous reconcile failed, because a cleanup can exceed the reconcile timeout each time. The first
@@ -30,8 +30,6 @@ from deltaloop.runtime.core.predicates import And, Change, Predicate
 
 
 class FinalizerStep(Enum):
-    """Next step of the driver."""
-
     LOOK = "read the object, and look at it"
     RECONCILE = "call the reconciler; that is the end"
     ADD = "add the finalizer, and look at the answer"

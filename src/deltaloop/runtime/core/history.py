@@ -1,8 +1,7 @@
 """History of the last reconciles of each object, for ``deltaloop why``.
 
 It keeps at most ``LIMIT`` keys, and ``EACH`` reconciles per key. Keys that have been idle for longest are forgotten
-first. The output contains no object data. Objects of the latest ``MOST_BYTES`` are kept, and changed fields are
-compared on demand.
+first. Objects of the latest ``MOST_BYTES`` are kept, and changed fields are compared on demand.
 """
 
 from __future__ import annotations
@@ -93,9 +92,7 @@ class History:
                 self._keys.popitem(last=False)
         for write in reconciled.writes:
             if write.before is not None and write.after is not None:
-                size = 2 * _OVERHEAD
-                for stored in (write.before.stored, write.after.stored):
-                    size += len(stored if type(stored) is bytes else stored.data)  # type: ignore[union-attr]
+                size = 2 * (_OVERHEAD + len(write.after.raw))
                 self._changes.append((write, size))
                 self._bytes += size
         while self._bytes > MOST_BYTES:
@@ -104,7 +101,6 @@ class History:
             write.before, write.after, write.forgotten = None, None, True
 
     def latest(self, controller: str, key: str) -> Reconciled | None:
-        """Return the last reconcile of a key by a controller; None if it is unknown."""
         runs = self._keys.get((controller, key))
         return runs[-1] if runs else None
 

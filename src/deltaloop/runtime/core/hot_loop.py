@@ -207,7 +207,10 @@ class HotLoops:
         for trigger in triggers:
             own = own and trigger.origin != ""
         # Objects outside all caches cannot trigger a reconcile, so writes to them do not indicate a loop.
-        effective = [write for write in writes if write.is_known_change]
+        effective: tuple[OwnWrite, ...] = ()
+        for write in writes:
+            if write.is_known_change:
+                effective += (write,)
         known = self._keys.get(key)
         facts: list[Fact] = []
         if known is None:
@@ -241,10 +244,13 @@ class HotLoops:
         self, key: str, known: _Key, write: OwnWrite, triggers: Sequence[Trigger], *, own: bool, now: float
     ) -> HotLoop | None:
         subject = write.subject if write.verb == "create" else (write.kind, write.key)
-        last = known.objects.pop(subject, None)
-        present = known.objects[subject] = last or _Written()
-        if len(known.objects) > _OBJECTS:
-            del known.objects[next(iter(known.objects))]
+        objects = known.objects
+        last = objects[subject] if subject in objects else None  # noqa: SIM401 - without a call
+        if last is not None:
+            del objects[subject]
+        elif len(objects) >= _OBJECTS:
+            del objects[next(iter(objects))]
+        present = objects[subject] = last or _Written()
         contested: tuple[PathParts, ...] = ()
         if last is not None and (own or write.before is None or write.before.resource_version != last.version):
             contested = self._contested(last, write, own=own or known.hot is not None, now=now)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, cast, final
 
 import msgspec
 
+from deltaloop._internal.option_types import Options
 from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.errors import (
     InvalidArgumentError,
@@ -29,8 +29,7 @@ from deltaloop.workqueue.errors import TerminalError, is_terminal
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(Options, frozen=True, kw_only=True):
     """Request of a successful reconcile for another reconcile; returning ``None`` requests nothing.
 
     Attributes:
@@ -146,8 +145,6 @@ Ended: TypeAlias = Returned | Raised | TimedOut | Stopped
 
 
 class Action(Enum):
-    """Action for the key."""
-
     FORGET = "done"
     REQUEUE_AFTER = "again after the requested time"
     RATE_LIMIT = "again after the rate limiter's delay"
@@ -156,8 +153,6 @@ class Action(Enum):
 
 
 class Case(Enum):
-    """Ways in which a reconcile can end."""
-
     NOTHING = "nothing"
     AFTER = "after"
     REQUEUE = "requeue"
@@ -230,7 +225,6 @@ ROWS: Final[Mapping[Case, Row]] = MappingProxyType(
         ),
     }
 )
-"""Decision for each case."""
 
 
 @final
@@ -257,7 +251,6 @@ class KeyDecision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NOTHING: Final = KeyDecision(case=Case.NOTHING, row=ROWS[Case.NOTHING])
-"""Decision for the most common case."""
 
 
 def decide(ended: Ended, *, declared: Iterable[str] = ()) -> KeyDecision:

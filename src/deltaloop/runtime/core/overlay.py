@@ -6,16 +6,14 @@ Each key has at most one entry:
     Gone(uid, version)      tombstone that hides the object with the UID; ``version`` is its newest known version
 
 An entry is dropped when the cache has caught up: its stream has reached the version, or it has the object at that
-version or a later one. Versions are compared as numbers (KEP-5504). If that is impossible, an entry is dropped when the
-cache shows the same version, or after ``UNCOMPARABLE_AGE`` seconds. All entries are dropped after ``MAX_AGE`` seconds,
-or when the cache's version decreases, because the server was then restored from a backup.
+version or a later one. If versions are not comparable, an entry is dropped when the cache shows the same version, or
+after ``UNCOMPARABLE_AGE`` seconds. All entries are dropped after ``MAX_AGE`` seconds, or when the cache's version
+decreases, because the server was then restored from a backup.
 
 A write has an unknown outcome if no response arrived. It makes its key *uncertain*: the object must be read from the
 server until the read proves that the write was carried out or can no longer be. For a create, the proof is that the
 object exists. Uncertainty ends in any case after ``UNCERTAIN_FOR`` seconds, the longest time that a server works on a
 request. For a create with a generated name, all keys with its prefix are uncertain for that long.
-
-The overlay reads the cache and receives no events from it. Unread entries stay in memory until ``prune``.
 """
 
 from __future__ import annotations
@@ -48,8 +46,6 @@ class StoredWrite(msgspec.Struct, frozen=True):
 
 @final
 class Gone(msgspec.Struct, frozen=True):
-    """An own deletion."""
-
     uid: str
     version: str
     at: float

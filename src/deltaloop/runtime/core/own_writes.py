@@ -112,7 +112,6 @@ def _changed(
 
 
 def path_text(path: PathParts) -> str:
-    """Format a path."""
     text = ""
     for part in path:
         if isinstance(part, int):

@@ -1,7 +1,6 @@
 """Comparison of the results of a polling function: keys, each with a value such as a version or a hash.
 
-All keys of the first result are new. Invalid results are ignored, so the next result is compared with the last valid
-one.
+Invalid results are ignored, so the next result is compared with the last valid result.
 """
 
 from __future__ import annotations
@@ -16,8 +15,6 @@ from deltaloop.runtime.core.requests import Request
 
 @final
 class Polled:
-    """Last result of one polling function."""
-
     def __init__(self) -> None:
         self._found: dict[str, object] = {}
 

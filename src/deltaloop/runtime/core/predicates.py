@@ -1,7 +1,7 @@
 """Predicates that filter changes before they trigger a reconcile.
 
 Predicates named ``...Changed`` filter only updates. Combine predicates with ``&``, ``|`` and ``~``, which inverts the
-whole result, including new objects. Path predicates decode only the fields that they name.
+whole result, including new objects.
 
 Source: controller-runtime pkg/predicate.
 """
@@ -270,7 +270,6 @@ class Not(Predicate):
     __slots__ = ("predicate",)
 
     def __init__(self, predicate: Predicate) -> None:
-        """Invert ``predicate``."""
         self.predicate: Predicate = predicate
 
     def allows(self, change: Change) -> bool:

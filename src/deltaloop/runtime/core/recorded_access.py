@@ -83,7 +83,6 @@ class RecordedAccess:
         return tuple(sorted(dict.fromkeys(widened)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form for a file."""
         rules = [
             {"group": rule.group, "resource": rule.resource, "verb": rule.verb, "namespace": rule.namespace}
             for rule in sorted(self._rules)

@@ -1,7 +1,6 @@
 """Mapping of changes to keys and triggers.
 
-For updates, a mapper is called with the old and the new object, because a new owner affects both owners. If the mapper
-raises, the change waits in ``Unmapped`` until it succeeds.
+If the mapper raises, the change waits in ``Unmapped`` until it succeeds.
 """
 
 from __future__ import annotations
@@ -91,7 +90,6 @@ class InvalidRequestsError(TerminalError, TypeError):
 
 
 def own_key(obj: Resource) -> Mapped:
-    """Map an object to its own key."""
     return (meta_namespace_key(obj),)
 
 
@@ -129,7 +127,7 @@ def requests_for(
 ) -> tuple[Iterable[str], Trigger]:
     """Return the distinct keys that a change affects, and their common trigger.
 
-    ``old`` is None for new objects, and ``new`` for deleted ones. ``now`` is in monotonic seconds. Raises
+    ``old`` is None for new objects, and ``new`` for deleted objects. ``now`` is in monotonic seconds. Raises
     InvalidRequestsError if the mapper returns an invalid value.
     """
     subject = old if new is None else new
@@ -165,14 +163,14 @@ def keys_of(mapped: Any) -> Iterable[str]:
         isinstance(mapped, str | Request | Resource) or not isinstance(mapped, Iterable)
     ):
         raise InvalidRequestsError(type(mapped).__name__)  # iterating over a string would return its letters
-    keys: list[str] = []
+    keys: tuple[str, ...] = ()
     for each in values:
         if type(each) is str or isinstance(each, str):
-            keys.append(each)
+            keys += (each,)
         elif isinstance(each, Request | Resource):
-            keys.append(each.key)
+            keys += (each.key,)
         elif resource_type_of(type_of(each)) is not None:
-            keys.append(meta_namespace_key(each))
+            keys += (meta_namespace_key(each),)
         else:
             raise InvalidRequestsError(f"{type_of(values).__name__} with a {type(each).__name__} in it")
     return keys
@@ -196,7 +194,6 @@ class Unmapped:
             changes.appendleft(Change(verb=second.verb, old=old, new=second.new))
 
     def first(self, key: str) -> Change | None:
-        """Return the oldest change of an object; None if there is none."""
         changes = self.changes.get(key)
         return changes[0] if changes else None
 

@@ -28,8 +28,6 @@ WARNING_INTERVAL: Final = 10.0
 
 
 class StopReason(Enum):
-    """Reason for stopping a run."""
-
     TIMEOUT = "its timeout expired"
     INTERRUPTED = "leadership was lost, or the program is ending"
 
@@ -112,7 +110,7 @@ class Runs(Generic[R]):
 
     def ended(self, run: R) -> None:
         """Remove a run that has ended, or raise RuntimeError if it was removed before."""
-        if self._runs.get(run.key) is not run:
+        if run.key not in self._runs or self._runs[run.key] is not run:
             raise RuntimeError(f"the reconcile of {run.key!r} has already ended")
         del self._runs[run.key]
 

@@ -32,8 +32,6 @@ REPEAT_WINDOW: Final = 0.5
 
 
 class Phase(Enum):
-    """Phase of the shutdown."""
-
     RUNNING = "running"
     DRAINING = "draining"
     CANCELLING = "cancelling"
@@ -82,14 +80,10 @@ Effect: TypeAlias = Continue | Drain | Cancel | Abandon | Linger | End
 
 
 class Heard(Enum):
-    """Effect of a stop."""
-
     BEGINS = "begins"
-    """The first stop, which begins a graceful shutdown."""
     REPEATED = "repeated"
     """A duplicate of the first stop, which changes nothing."""
     AT_ONCE = "at once"
-    """A second stop, which ends all waiting."""
     TOO_LATE = "too late"
     """A stop that cannot end the program any sooner."""
 

@@ -1,8 +1,7 @@
 """Selection of queued keys that a standby drops because their objects are gone.
 
 A key is dropped if its object is not cached and a trigger shows that the key names an object: an event of the object or
-of an object that it owned. Keys from sources and custom mappings stay. The latest keys also stay, because a crashed
-leader may not have seen those deletions.
+of an object that it owned. The latest keys also stay, because a crashed leader may not have seen those deletions.
 """
 
 from __future__ import annotations

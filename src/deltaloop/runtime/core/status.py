@@ -1,13 +1,12 @@
 """Merge patches for status changes of a reconcile.
 
-Fields are set as a whole, conditions one by one. A patch is sent only if it changes something. Two kinds of differences
-are included in patches but do not cause one, because they would cause one each time:
+Fields are set as a whole, conditions one by one. Two kinds of differences are included in patches but do not cause one,
+because they would cause one each time:
 
 * values that the server dropped or restored after an earlier write, as its schema requires (``Kept``);
 * an ``observedGeneration`` where there was none, because the schema may lack it.
 
-Results for a generation older than the one in the present status are not written. A program that was shown an old
-object would otherwise revert the status.
+Results for an older generation than that of the present status are not written.
 
 Invariants: after the patch, the status contains all changes. A second patch for the same changes is empty.
 ``lastTransitionTime`` changes exactly when a condition's status changes.
@@ -213,7 +212,7 @@ class StatusChange:
         return patch if due else None
 
     def _merged_conditions(self, present: list[object], now: str) -> list[object]:
-        """Return all conditions in their order: those of others unchanged, own ones updated, new ones last."""
+        """Return all conditions in their order: others unchanged, own conditions updated, new conditions last."""
         merged: list[object] = []
         seen: set[str] = set()
         for entry in present:

@@ -3,7 +3,6 @@
     not tracked ──a reconcile tracks it──▶ tracked ──the last key releases it──▶ not tracked, its watch ends
 
 A successful reconcile releases the objects that it did not track again, and a key without its own object releases all.
-A failed reconcile releases nothing, because it may have ended before it tracked its objects.
 
 Each object has its own watch until ``shared_from`` objects of one kind and namespace are tracked. Objects that are
 tracked afterwards share a watch of the namespace, which continues until nothing is tracked there.

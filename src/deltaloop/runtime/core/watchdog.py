@@ -5,9 +5,8 @@
                                   three quarters of the limit without a response: blocked, reported immediately
                                   and every ``AGAIN`` seconds until the response arrives
 
-This finds all blocks longer than the limit, and none shorter than three quarters of it. A loop also does not respond
-while the whole process is stopped. In this case the watchdog itself is late, and the loop has used no processor time,
-so the watchdog starts again.
+A loop does not respond while the whole process is stopped. In this case the watchdog itself is late, and the loop has
+used no processor time, so the watchdog starts again.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class CacheView:
         return confirmed_at is not None and self._clock() - confirmed_at <= max_staleness
 
     def read(self, key: str) -> Resource | Unsure | None:
-        """Return one object for a reconcile, or ``UNSURE`` if the server may have to be asked."""
+        """Return one object for a reconcile, or ``UNSURE`` if a request to the server may be necessary."""
         if self.overlay.has_unknown or not (self._has_synced or self.is_fresh(None)):
             return UNSURE
         return self._lookup(key) if key not in self.overlay.entries else self.get(key)
@@ -214,8 +214,6 @@ class _BoundViews(dict[BoundKind, KindViews]):
 
 @final
 class Views:
-    """Views of a program by kind."""
-
     def __init__(self) -> None:
         self._kinds: dict[ResourceType[Any], KindViews] = {}
         self.bound: dict[BoundKind, KindViews] = _BoundViews(self.of)

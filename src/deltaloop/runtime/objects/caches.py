@@ -1,7 +1,6 @@
 """Caches of one controller for its mappings, which never read from the server.
 
-After a write with an unknown outcome, they show the object's previous state. If it succeeded, its event is mapped
-later.
+After a write with an unknown outcome, they show the object's previous state.
 """
 
 from __future__ import annotations

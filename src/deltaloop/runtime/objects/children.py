@@ -144,7 +144,7 @@ class Children:
                 empty list while children exist, or a second call.
             AlreadyOwnedError: If an object of that name has another controlling owner.
             NotOwnedError: If an object of that name has no controlling owner and ``adopt`` is not set.
-            OwnerGoneError: If the object is gone, being deleted, or replaced by another one of the same name. Before
+            OwnerGoneError: If the object is gone, being deleted, or replaced by an object of the same name. Before
                 the first creation, this is checked once with the server.
             ApiError: If the server rejects a child; several errors are raised as an ``ExceptionGroup``.
         """
@@ -240,7 +240,6 @@ class Children:
         return found
 
     async def _not_desired(self, owner: Resource, desired: set[Identity]) -> list[Resource]:
-        """Return the owner's children that are not desired."""
         found: list[Resource] = []
         for declared in self._declared.kinds:
             kind, place = untyped(declared.kind), declared.namespace
@@ -277,7 +276,6 @@ class Children:
             raise ExceptionGroup(f"cannot apply {len(failed)} children of {run.owner.key}", failed)
 
     def _is_as_applied(self, child: Child, present: Resource) -> bool:
-        """Return whether an apply would change nothing."""
         known = self._declared.known.get(present.uid, child.fingerprint)
         if known is not None and known.version == present.resource_version:
             return True
@@ -325,7 +323,6 @@ class Children:
             run.asked = True
 
     def _take_answer(self, child: Child, stored: Resource) -> None:
-        """Remember the server's result of an apply."""
         known = self._declared.known
         before = known.get(stored.uid, child.fingerprint)
         found = differences(type_of(child.kind), child.body, stored.to_dict())
@@ -356,8 +353,6 @@ class Children:
 
 @dataclass(slots=True)
 class _Run:
-    """State of one ``apply`` call."""
-
     owner: Resource
     may_go: bool
     asked: bool = False

@@ -170,7 +170,7 @@ class StatusWriter:
     async def write(self) -> None:
         """Write the pending changes now, if there are any; the end of the block writes later changes.
 
-        Nothing is written if the object is gone or replaced by another one of the same name.
+        Nothing is written if the object is gone or replaced by an object of the same name.
 
         Raises:
             NoStatusSubresourceError: If the kind has no status subresource.
@@ -274,7 +274,6 @@ class StatusWriter:
 
 
 def _as_resource(obj: object, own: ResourceType[Any] | str) -> tuple[ResourceType[Any] | str, Resource]:
-    """Return the kind of an object, and the object as a resource."""
     if obj is None:
         raise InvalidArgumentError(
             "must be an object, got None. Return earlier if it does not exist.", argument="ctx.status()"

@@ -1,7 +1,7 @@
 """Temporary watches of single objects for ``ctx.track``.
 
-Each watch is an informer with its own cache. Own writes overlay this cache like others, but earlier writes are unknown
-to it, so the object's first state is read from the server.
+Own writes overlay this cache like others, but earlier writes are unknown to it, so the object's first state is read
+from the server.
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ _logger: Final = logging.getLogger("deltaloop.runtime")
 
 @final
 class _Watch(msgspec.Struct, frozen=True):
-    """Running watch of one object."""
-
     kind: ResourceType[Any]
     informer: Informer[Any]
     view: CacheView

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, final
 
 from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
@@ -153,7 +153,7 @@ async def restricted(client: Client, rules: Iterable[AccessRule], *, name: str) 
         binding = {"metadata": {"name": user}, "subjects": subjects, "roleRef": reference}
         await client.apply(_of_rbac(kind), role, namespace=namespace, force=True)
         await client.apply(_of_rbac(f"{kind}Binding"), binding, namespace=namespace, force=True)
-    config = replace(client.config, impersonate=Impersonation(user=user))
+    config = client.config.replace(impersonate=Impersonation(user=user))
     async with Client(config, options=client.options) as as_user:
         answer = await as_user.create(_SELF_REVIEW, review(_NOBODYS))
     if is_allowed(answer.to_dict()):

@@ -92,8 +92,6 @@ async def create_all(client: Client, manifests: Sequence[Manifest]) -> None:
 
 
 def _unless_loaded(definitions: Sequence[dict[str, Any]], loaded: Sequence[Manifest]) -> list[Manifest]:
-    """Return the definitions that no loaded file contains."""
-
     def name(fields: Mapping[str, object]) -> tuple[object, object]:
         return fields.get("kind"), at(fields, "metadata", "name")
 

@@ -45,7 +45,6 @@ def write_kubeconfig(path: Path, config: Mapping[str, Any]) -> None:
 
 
 def remove_kubeconfig(path: Path) -> None:
-    """Remove a kubeconfig if deltaloop wrote it."""
     try:
         check_may_write(path)
     except KubeconfigExistsError:

@@ -17,14 +17,13 @@ T = TypeVar("T")
 
 @final
 class Lifespan(Generic[T]):
-    """Resource that a program opens before its first reconcile and closes after its last one; see ``lifespan``.
+    """Resource that a program opens before its first reconcile and closes after its last reconcile; see ``lifespan``.
 
     Attributes:
         name: Name of the function, for errors.
     """
 
     def __init__(self, function: Callable[[], AbstractAsyncContextManager[T]], name: str) -> None:
-        """Keep the function; ``lifespan`` creates instances."""
         self._function = function
         self.name = name
 

@@ -5,7 +5,7 @@
                                                                  │            └───────────┘ the lock is released
                                               standbys wait here with warm caches
 
-The shutdown happens in reverse order. All controllers of a manager share informers and one election.
+The shutdown happens in reverse order.
 
 Source: controller-runtime pkg/manager/internal.go.
 """
@@ -39,7 +39,6 @@ from deltaloop.runtime.program.manager_options import ManagerOptions
 from deltaloop.runtime.program.pages import only_local
 from deltaloop.runtime.program.preflight import check_access
 from deltaloop.runtime.program.served_webhooks import ServedWebhooks
-from deltaloop.runtime.program.token_reviews import review_tokens
 from deltaloop.runtime.program.watchdog import LoopWatchdog
 from deltaloop.runtime.program.wiring import CACHE_VERBS, connect_caches, connect_tracker, look_up, wires_of
 from deltaloop.runtime.reconcile.access_guard import AccessGuard
@@ -402,12 +401,14 @@ class Manager:
         return leader if leader != self._elector.identity else ""
 
     async def _start_servers(self, stack: AsyncExitStack) -> None:
-        options, may_get = self.options, review_tokens(self._client)
+        options = self.options
         if options.health is None and options.metrics is None:
             return
         from deltaloop.runtime.program.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
         from deltaloop.runtime.program.health_server import HealthServer
+        from deltaloop.runtime.program.token_reviews import review_tokens
 
+        may_get = review_tokens(self._client)
         if options.health is not None:
             routes = {
                 "/healthz": probe(self.health),
@@ -497,7 +498,6 @@ class Manager:
 
     @asynccontextmanager
     async def _sources(self) -> AsyncGenerator[None, None]:
-        """Run the sources that are not caches."""
         tasks = [
             asyncio.create_task(_run_source(source, loop), name=f"source {source.name}")
             for loop in self._loops

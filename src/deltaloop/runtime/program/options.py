@@ -180,7 +180,6 @@ _NAMES: Final = frozenset(each.name for each in fields(RunOptions))
 
 
 def election_timing(options: RunOptions) -> LeaderElectionConfig:
-    """Return the times of the leader election."""
     return LeaderElectionConfig(
         lease_duration=options.lease_duration,
         renew_deadline=options.renew_deadline,

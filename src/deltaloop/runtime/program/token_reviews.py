@@ -6,7 +6,7 @@ Source: controller-runtime pkg/metrics/filters.
 from __future__ import annotations
 
 import asyncio
-import hashlib
+from hashlib import sha256
 from typing import Any, Final
 
 from deltaloop.api.resource import Resource
@@ -32,7 +32,7 @@ def review_tokens(client: Client) -> MayGet:
 
     async def may_get(token: str, path: str) -> bool:
         now = asyncio.get_running_loop().time()
-        name = (hashlib.sha256(token.encode()).digest(), path)
+        name = (sha256(token.encode()).digest(), path)
         known = answers.get(name, now)
         if known is None:
             known = await ask(token, path)

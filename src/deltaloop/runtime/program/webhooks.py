@@ -1,7 +1,6 @@
 """Addresses, certificates and registrations of a program's webhooks.
 
-In a cluster, the configurations are installed with the program, which keeps their certificates. On an embedded server,
-the program registers the webhooks itself, by URL and with its own authority.
+On an embedded server, the program registers the webhooks itself, by URL and with its own authority.
 """
 
 from __future__ import annotations
@@ -104,7 +103,6 @@ class ProgramWebhooks:
         )
 
     def targets(self) -> tuple[WebhookTarget, ...]:
-        """Return the configurations whose ``caBundle`` is written."""
         return targets_in(self._registrations(WebhookAddress(namespace="any", service="any")))  # only names are needed
 
     async def register(self, client: Client) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, final
 
 import msgspec
+from msgspec.structs import replace
 
 from deltaloop._internal.tracebacks import error_text
 from deltaloop.api.errors import UnknownResourceError
@@ -34,7 +34,6 @@ from deltaloop.runtime.errors import InvalidControllerError
 from deltaloop.runtime.mapping import CachedMapper, mapping_by_index, with_caches
 from deltaloop.runtime.objects.cached_views import CacheView, Views
 from deltaloop.runtime.objects.caches import Caches
-from deltaloop.runtime.objects.tracking import Tracker
 from deltaloop.runtime.reconcile.finalizing import FinalizedRuns
 from deltaloop.runtime.reconcile.loop import ReconcileLoop
 from deltaloop.runtime.reconcile.remedies import note_unknown_kind
@@ -161,7 +160,6 @@ def _beside(controller: Controller, watch: Watch) -> Watch:
 
 
 def kinds_named(controller: Controller, *, writes: bool) -> set[str]:
-    """Return the controller's kinds that are given by name."""
     return {kind for kind in kinds_declared(controller, writes=writes) if isinstance(kind, str)}
 
 
@@ -282,6 +280,8 @@ def connect_tracker(
     """Let a controller's reconciles track objects of its declared kinds."""
     if not wires.tracked:
         return
+    from deltaloop.runtime.objects.tracking import Tracker
+
     declared = zip(map(str, wires.controller.tracks), wires.tracked, strict=True)
     kinds = {**dict(declared), **{str(kind): kind for kind in wires.tracked}}
     loop.shared.tracker = Tracker(

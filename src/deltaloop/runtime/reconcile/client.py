@@ -1,8 +1,7 @@
 """Client of a reconcile, which reads from caches, writes to the server, and sees its own writes immediately.
 
-A write's response overlays the cache until the cache has caught up (``core/overlay.py``). It is also remembered to
-label the event that it causes (``core/attribution.py``). Writes are rejected after the reconcile was told to stop or
-leadership was lost.
+A write's response overlays the cache until the cache has caught up (``core/overlay.py``). Writes are rejected after the
+reconcile was told to stop or leadership was lost.
 
 The client reads from the server if
 
@@ -57,7 +56,7 @@ _MOST_NOTED: Final = 100
 _NO_HOME: Final = "the reconciled object has none"
 _UNKNOWN: Final = {"create": WriteKind.CREATE, "update": WriteKind.UPDATE, "delete": WriteKind.DELETE}
 _ANSWERED_OTHERWISE: Final = ("binding", "eviction", "scale")
-"""Subresources whose writes change the object but return another one."""
+"""Subresources whose writes change the object but return a different object."""
 
 
 @final
@@ -213,7 +212,6 @@ class CachedWay:
         return answer
 
     async def bind(self, kind: Kind) -> BoundKind:
-        """Return a kind bound for verbs."""
         return self.kinds.get(id(kind)) or await self._base.discovery.bind(kind)
 
     def newest(self, known: BoundKind, namespace: str | None, key: str) -> Resource | None:
@@ -226,7 +224,6 @@ class CachedWay:
         return view.newest_whole(key) if found is UNSURE else found
 
     def wrote_live(self, request: WriteRequest, answer: Any) -> None:
-        """Record the response to a write of ``live``."""
         if request.options is None or not request.options.dry_run:
             key = join_key(request.namespace, request.name)
             view = self._views.of(request.kind.type).find(request.namespace) if request.name else None
@@ -248,7 +245,6 @@ class CachedWay:
                 view.lost_sight(key, kind, uid=uid, version=version)
 
     def _carried_out(self, request: WriteRequest, key: str, before: Resource | None, answer: Any) -> None:
-        """Record a successful write."""
         verb, part = request.verb, request.subresource
         if verb == "delete_collection":
             for obj in answer or ():

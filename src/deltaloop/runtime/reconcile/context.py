@@ -6,8 +6,9 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Coroutine, Mapping, MutableMapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, final, overload
+
+import msgspec
 
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
@@ -40,8 +41,7 @@ class ReconcileLogger(logging.LoggerAdapter[logging.Logger]):
 
 
 @final
-@dataclass(slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(msgspec.Struct, kw_only=True):
     """State that all reconciles of one controller share; None means that the controller does not use the feature."""
 
     controller: str
@@ -49,7 +49,7 @@ class Surroundings:
     recorder: ComponentRecorder | None = None
     children: DeclaredChildren | None = None
     statuses: Statuses | None = None
-    lifespans: Mapping[Lifespan[Any], Any] = field(default_factory=dict["Lifespan[Any]", Any])
+    lifespans: Mapping[Lifespan[Any], Any] = {}
     tracker: Tracker | None = None
     remember: Callable[[Resource | None], dict[str, Any]] = lambda _: {}
 

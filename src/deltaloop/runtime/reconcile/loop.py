@@ -8,12 +8,12 @@ ends. Its key is then requeued without counting a failure.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextvars
 import logging
 import random
 import types
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, cast, final
 
 import msgspec
@@ -132,7 +132,7 @@ class ReconcileLoop:
         self.finalizing: FinalizedRuns | None = None
         self._function: Callable[[Request, Context], Awaitable[object]] | None = None
         self._steps: Callable[[Execution], Awaitable[Returned | Raised]] = self._call
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: concurrent.futures.ThreadPoolExecutor | None = None
         self._errors = ErrorSummaries()
         self._at_close: list[Callable[[], object]] = []
         # State of one term of leadership.
@@ -152,7 +152,7 @@ class ReconcileLoop:
         """Run until stopped or canceled. Afterwards all reconciles have ended or were abandoned."""
         name, workers_wanted = self.controller.name, self.controller.workers
         if self.controller.needs_threads and self._pool is None:
-            self._pool = ThreadPoolExecutor(workers_wanted, thread_name_prefix=f"{name}-")
+            self._pool = concurrent.futures.ThreadPoolExecutor(workers_wanted, thread_name_prefix=f"{name}-")
         _logger.info("starting workers", extra={"controller": name, "workers": workers_wanted})
         self.shared.loop = asyncio.get_running_loop()
         self._owner, self._outside = asyncio.current_task(), contextvars.copy_context()
@@ -244,7 +244,6 @@ class ReconcileLoop:
         self.queue.add_after(key, seconds, trigger=trigger)
 
     def at_close(self, call: Callable[[], object]) -> None:
-        """Register a function to call in ``close``."""
         self._at_close.append(call)
 
     def close(self) -> None:
@@ -499,7 +498,7 @@ class ReconcileLoop:
         return tuple(each for each in triggers if each.at >= failing[1] and not self._is_echo(run.key, each))
 
     def _note_failure(self, run: Execution, decision: KeyDecision) -> None:
-        """Record the number of a key's first failed reconcile, and the start of its last one."""
+        """Record the number of a key's first failed reconcile, and the start of its last failure."""
         if decision.action in (Action.RATE_LIMIT, Action.PARK):
             first, _ = self._failing.get(run.key, (run.number, 0.0))
             self._failing[run.key] = (first, run.started_at)

@@ -1,12 +1,13 @@
 """OpenTelemetry spans of reconciles (extra ``otel``).
 
 A span has the object and its triggers as attributes, and links to the spans of the reconciles whose writes caused it.
-It is the current span while the reconcile function runs, including its threads.
 """
 
 from __future__ import annotations
 
 import math
+import os
+import sys
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, final
 
@@ -35,25 +36,18 @@ class Tracing:
     """Create the spans of one program's reconciles; ``look_at`` is the next time to call ``look``."""
 
     def __init__(self) -> None:
-        """Get the API's tracer ``deltaloop.runtime``, if the API is installed."""
         self.is_on: bool = False
-        self.look_at: float = math.inf
+        self.look_at: float = -math.inf
         self._tracer: Tracer | None = None
         self._spans: OrderedDict[tuple[str, str], SpanContext] = OrderedDict()
-        try:
-            from opentelemetry import trace
-        except ImportError:
-            return
-        self._tracer = trace.get_tracer("deltaloop.runtime")
-        self.look_at = -math.inf
 
-    def start(self, context: Context, *, name: str) -> Span | None:
-        """Start the span of a reconcile and make it the task's current span; return None without the API."""
-        if self._tracer is None:
-            return None
+    def start(self, context: Context, *, name: str) -> Span:
+        """Start the span of a reconcile and make it the task's current span."""
         from opentelemetry import context as contexts
-        from opentelemetry.trace import Link, SpanKind, set_span_in_context
+        from opentelemetry.trace import Link, SpanKind, get_tracer, set_span_in_context
 
+        if self._tracer is None:
+            self._tracer = get_tracer("deltaloop.runtime")
         links = [Link(found) for found in self._causes(context.triggers, name)]
         span = self._tracer.start_span(
             f"reconcile {name}",
@@ -77,11 +71,15 @@ class Tracing:
         return span
 
     def look(self, now: float) -> None:
-        """Check whether the program collects spans, which it can start at any time."""
-        from opentelemetry import trace
-
-        self.is_on = not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+        """Check whether the program collects spans, for which it imports the API at any time, or names a provider."""
         self.look_at = now + _LOOK_INTERVAL
+        if "opentelemetry.trace" not in sys.modules and "OTEL_PYTHON_TRACER_PROVIDER" not in os.environ:
+            return
+        try:
+            from opentelemetry import trace
+        except ImportError:
+            return
+        self.is_on = not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
     def _causes(self, triggers: tuple[Trigger, ...], name: str) -> list[SpanContext]:
         found: dict[tuple[str, str], SpanContext] = {}

@@ -8,7 +8,7 @@ of a deterministic automaton, so most characters need one lookup. Three automata
   match that Perl finds.
 - ``backward`` reads from that end to the left. Its farthest match is the start.
 
-States and places are dropped when they need too much memory. New ones are charged to the account of ``work``.
+States and places are dropped when they need too much memory. New states are charged to the account of ``work``.
 
 Source: the algorithms of Thompson and of RE2 (https://swtch.com/~rsc/regexp/regexp3.html); Go regexp.
 """
@@ -478,7 +478,6 @@ class _Kept:
             self._sizes, self._total = OrderedDict(), 0
 
     def report(self, pattern: Pattern, size: int) -> None:
-        """Record the memory of a pattern's automata."""
         with self._lock:
             self._total += size - self._sizes.pop(pattern, 0)
             self._sizes[pattern] = size

@@ -30,7 +30,6 @@ class EarlyClaim(msgspec.Struct, frozen=True):
 
     @property
     def kinds(self) -> tuple[str, str]:
-        """Both kinds, by which similar claims are grouped."""
         return (self.kind, self.child_kind)
 
     def __str__(self) -> str:

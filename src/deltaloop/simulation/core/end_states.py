@@ -2,8 +2,7 @@
 
 Uids, versions, generations, managed fields and timestamps are removed. A uid in a value is replaced by the name of its
 object, and so are generated names. The generation of a spec is ignored, but not whether ``observedGeneration`` is
-current. Other differences, such as passwords, are learned from runs without faults (see ``learnt``). Lists that the
-server merges by key are compared by key. Differences only contain redacted values.
+current. Other differences, such as passwords, are learned from runs without faults (see ``learnt``).
 """
 
 from __future__ import annotations
@@ -73,7 +72,6 @@ class EndDifference(msgspec.Struct, frozen=True):
 
 
 def end_state(objects: Iterable[Resource]) -> EndState:
-    """Normalize objects."""
     found = [(obj, _key_of(obj)) for obj in objects]
     keys = {(str(obj.resource_type), key): obj for obj, key in found if key == obj.key}
     siblings: dict[tuple[str, str], list[Resource]] = {}

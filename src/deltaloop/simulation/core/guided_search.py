@@ -1,8 +1,7 @@
 """Search for combinations of faults that is guided by new states.
 
 A *state* is an object after a write, or a pair of consecutive writes of a program. If the run of a schedule shows a new
-state, the schedule is kept, and later another fault is added at a write after its last fault. Therefore, faults also
-strike writes that the run without faults never makes, for example during the recovery from a crash.
+state, the schedule is kept, and later another fault is added at a write after its last fault.
 
 Source of the idea: coverage-guided fuzzing (AFL, "coverage as feedback").
 """
@@ -74,7 +73,6 @@ class GuidedSearch:
 
 
 def _after(writes: Sequence[ProgramWrite], struck: set[WriteName]) -> tuple[WriteName, ...]:
-    """Return the names of the writes after the last struck write."""
     last = max((place for place, write in enumerate(writes) if write.name in struck), default=len(writes))
     return names_of(writes[last + 1 :])
 

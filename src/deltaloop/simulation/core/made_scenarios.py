@@ -6,7 +6,7 @@
     a kind without a sample     ──▶ the smallest object that its schema allows
 
 Only fields that can be changed without knowing their meaning are changed: numbers by one, booleans, and values of
-enumerations. Strings are not changed, because they can be names or images. A kind without such fields gets a label.
+enumerations. A kind without such fields gets a label.
 """
 
 from __future__ import annotations
@@ -22,15 +22,12 @@ from deltaloop.api.json_values import is_mapping, items, mapping, text
 from deltaloop.testing.core.ordinary_values import is_within, ordinary_texts
 
 MOST_EDITS: Final = 4
-"""Maximum number of changed fields per sample."""
 _CRD: Final = "CustomResourceDefinition"
 _NAME: Final = "sample"
 
 
 @final
 class Edit(msgspec.Struct, frozen=True):
-    """Change of one field of a sample."""
-
     way: tuple[str, ...]
     value: object
 
@@ -60,7 +57,6 @@ class Sample(msgspec.Struct, frozen=True):
 
     @property
     def namespace(self) -> str | None:
-        """Namespace of the object, or None if the manifest has none."""
         return text(mapping(self.fields.get("metadata")).get("namespace")) or None
 
 

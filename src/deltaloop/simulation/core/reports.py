@@ -90,7 +90,6 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _is_of(self, problem: Problem, write: ProgramWrite) -> bool:
-        """Return whether a write is the last relevant write for the object of a problem."""
         if problem.oracle not in _WRONG or len(problem.place) < _WHICH:
             return False
         kind, key = problem.place[:_WHICH]
@@ -131,7 +130,6 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def all_written(run: SimulationRun) -> Iterator[ProgramWrite | UserStep]:
-    """Yield the writes of the user and the programs in order."""
     steps = list(run.steps)
     for number, write in enumerate(run.writes):
         while steps and steps[0].after <= number:

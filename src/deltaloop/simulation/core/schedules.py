@@ -236,7 +236,6 @@ def parse_schedule(text: str) -> Schedule:
 
 
 def schedule_text(schedule: Schedule) -> str:
-    """Format a schedule for ``parse_schedule``."""
     return ",".join(map(str, schedule))
 
 
@@ -261,13 +260,11 @@ def replay_text(schedule: Schedule, *, seed: int) -> str:
 
 
 def names_of(writes: Iterable[ProgramWrite]) -> tuple[WriteName, ...]:
-    """Return the unique names of writes in order."""
     return tuple(dict.fromkeys(write.name for write in writes))
 
 
 Kind: TypeAlias = FaultKind | OrderKind
 KNOWN_KINDS: Final[tuple[Kind, ...]] = (*FaultKind, *OrderKind)
-"""All kinds of faults and orders."""
 ON_REQUEST: Final = frozenset({FaultKind.RESTORED, FaultKind.FOREGROUND})
 """Kinds that are only tried if they are requested, because many programs cannot notice them."""
 ALL_KINDS: Final[tuple[Kind, ...]] = tuple([kind for kind in KNOWN_KINDS if kind not in ON_REQUEST])
@@ -401,7 +398,6 @@ def combined(names: Sequence[WriteName], draw: Callable[[], float], kinds: Seque
 
 
 def shorter(schedule: Schedule) -> Iterator[Schedule]:
-    """Yield the schedules without one of the faults."""
     if len(schedule) > 1:
         for index in range(len(schedule)):
             yield schedule[:index] + schedule[index + 1 :]

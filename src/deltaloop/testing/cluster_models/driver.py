@@ -26,7 +26,6 @@ from deltaloop.testing.cluster_models.core.cluster_view import NAME_SIGNS, Clust
 from deltaloop.testing.cluster_models.core.models import ModelName, kinds_of, steps_of, with_what_they_need
 
 MANAGER: Final = "deltaloop-environment"
-"""Field manager of the models' writes."""
 
 _CATCHES_UP_WITHIN: Final = 30.0
 

@@ -12,7 +12,6 @@ from deltaloop.testing.core.ordinary_values import is_within, ordinary_texts
 T = TypeVar("T")
 
 Draw = Callable[[], float]
-"""Function that returns a random number in [0, 1)."""
 
 _MOST_ITEMS: Final = 3
 _NAMES: Final = ("a", "b", "example.com/c")

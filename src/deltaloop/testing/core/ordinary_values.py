@@ -15,7 +15,6 @@ _ORDINARY: Final = (
     "2026-01-01", "2026-01-01T00:00:00Z", "c2FtcGxl", "00000000-0000-4000-8000-000000000000", "/", "/sample",
     "0 0 * * *", "oci://example.com/sample", "s3://sample", "1.0.0", "v1.0.0", "sample:1", "sha256:" + 64 * "0", "0",
 )  # fmt: skip
-"""Texts of which one usually matches a pattern."""
 
 
 def ordinary_texts(rules: Mapping[str, Any]) -> list[str]:

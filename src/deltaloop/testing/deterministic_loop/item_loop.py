@@ -1,7 +1,4 @@
-"""Event loop of one async test, for its fixtures and its body, in virtual or real time.
-
-Context managers of fixtures each run in a separate task, and are exited in reverse order after the body.
-"""
+"""Event loop of one async test, for its fixtures and its body, in virtual or real time."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """In-memory connections between servers and clients on one event loop.
 
 Servers and clients need no changes, including HTTP and TLS. Written bytes arrive in order in the next turn of the loop,
-so a run does not depend on the kernel. A peer that does not read holds the writer back. An address without a listener
-on the loop refuses connections, even if the machine has one.
+so a run does not depend on the kernel. A peer that does not read holds the writer back.
 
 Not supported: direct use of sockets (``sock_recv``, ``add_reader``, other libraries' loops and threads), other
 processes, datagrams, and socket options. Source: asyncio's documentation (transports and protocols).
@@ -34,7 +33,7 @@ _NAMES: Final = {"localhost": _LOCAL, "::1": _LOCAL, "::": _ANY}
 
 
 class NetworkLoop(asyncio.SelectorEventLoop):
-    """Event loop whose TCP connections can use a ``MemoryNetwork``; without one it uses the machine's."""
+    """Event loop whose TCP connections can use a ``MemoryNetwork``; without a network it uses the machine's."""
 
     network: MemoryNetwork | None = None
 

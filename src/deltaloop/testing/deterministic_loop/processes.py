@@ -120,7 +120,6 @@ class ProcessLoop(NetworkLoop):
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
-        """Schedule a callback, unless its process has crashed."""
         if self._crashes and is_gone(context):
             if not _is_of_a_transport(callback):
                 return self._never(callback, args)
@@ -363,7 +362,6 @@ class Process:
 
     @property
     def is_current(self) -> bool:
-        """Whether the caller runs in this process."""
         return _process.get() is self
 
     def cut_connections(self) -> None:

@@ -6,7 +6,6 @@
 
 Ready threads run before the next turn of the loop, in order. A thread yields its turn when it ends or waits:
 ``ctx.wait``, ``Future.result``, ``Event.wait``, ``Queue.get``, ``Condition.wait``, and in a simulation ``time.sleep``.
-Virtual time passes while all threads wait.
 
 Only threads that the loop starts take turns, each call in a separate thread. A thread that waits in another way (a
 lock, a socket, a process) keeps the turn. After some seconds of real time, the loop logs a warning and continues in
@@ -260,7 +259,6 @@ def _settle(put: Callable[[Any], None], value: object) -> None:
 
 
 def current_turn() -> _Turn | None:
-    """Return the turn of the current thread; None if it takes no turns."""
     return cast("_Turn | None", getattr(_own, "turn", None))
 
 

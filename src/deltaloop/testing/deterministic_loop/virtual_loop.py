@@ -1,7 +1,7 @@
 """Event loop in virtual time: a sleep of an hour takes no real time, and ends after exactly one hour.
 
-The loop polls its selector without waiting. Without ready I/O, time jumps to the next timer. Without timers and working
-threads, the loop raises ``StalledError``, which names the waiting tasks, instead of hanging.
+Without ready I/O, time jumps to the next timer. Without timers and working threads, the loop raises ``StalledError``,
+which names the waiting tasks, instead of hanging.
 
 Sockets work between peers on the same loop. Peers in other threads or processes do not work, because time would jump
 while they compute. The clock stops while threads work that the loop started.
@@ -117,7 +117,6 @@ class _VirtualSelector(selectors.BaseSelector):
         self._answer_at = min(until for _, until in self._waiters)
 
     def not_idle(self) -> None:
-        """Set all waiting futures to False."""
         self._waiters = [(waiter, self._turns) for waiter, _ in self._waiters]
         self._answer(idle=False)
 

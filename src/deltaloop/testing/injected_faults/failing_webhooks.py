@@ -60,7 +60,6 @@ def refusal_of(review: bytes) -> bytes:
 
 
 async def _request(reader: asyncio.StreamReader) -> bytes:
-    """Read one request, and return its body."""
     found = _LENGTH.search(await reader.readuntil(b"\r\n\r\n"))
     return await reader.readexactly(int(found[1]) if found else 0)
 

@@ -108,7 +108,7 @@ class Relay:
 
         Args:
             faults: Faults to inject.
-            on: A single connection; None means all open ones.
+            on: A single connection; None means all open connections.
         """
         for connection in (on,) if on is not None else self.connections:
             for fault in faults:
@@ -292,7 +292,7 @@ class RelayConnection:
         self._finish_if_closed()
 
     def step(self) -> None:
-        """Carry out the machine's actions, and set a timer for the next ones."""
+        """Carry out the machine's actions, and set a timer for the next actions."""
         for act in self._machine.act(self._loop.time()):
             match act:
                 case Send(direction, data):

@@ -106,7 +106,6 @@ class HarnessState:
         return True
 
     def check_always(self, check: Callable[[Client], Awaitable[object]]) -> None:
-        """Register an invariant, checked after each successful write."""
         self.checks.append(check)
         self._outside = outside(contextvars.copy_context())
 
@@ -239,7 +238,6 @@ class HarnessState:
             self._paused_early.resume()
 
     def ends_early(self) -> bool:
-        """Return whether the test's wait ends early now."""
         if self._early is None:
             return False
         self._paused_early, self._early = self._early, None

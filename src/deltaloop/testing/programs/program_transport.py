@@ -91,7 +91,7 @@ class ProgramTransport:
         return not self._connected.is_set()
 
     def disconnect(self, *, refuse: bool = False) -> None:
-        """Hold all requests silently; with ``refuse``, cut connections and reject new ones."""
+        """Hold all requests silently; with ``refuse``, cut connections and reject new connections."""
         self._refuses = refuse
         self._connected.clear()
         if refuse:

@@ -373,7 +373,8 @@ class Replica:
         """Disconnect it from the server until ``reconnect``, even after a restart.
 
         Args:
-            refuse: Whether to cut its connections and reject new ones. By default, traffic is held silently until then.
+            refuse: Whether to cut its connections and reject new connections. By default, traffic is held silently
+                until then.
         """
         self._disconnected, self._refuses = True, refuse
         self._transport.disconnect(refuse=refuse)

@@ -1,4 +1,4 @@
-"""Service of the webhooks of programs under test, which routes the embedded server to the first ready one."""
+"""Service of the webhooks of programs under test, which routes the embedded server to the first ready program."""
 
 from __future__ import annotations
 
@@ -56,11 +56,10 @@ class WebhookService:
 
     @property
     def fails(self) -> bool:
-        """Whether a fault makes webhooks fail now."""
         return bool(self._failing)
 
     async def register(self, webhooks: Sequence[Webhook]) -> None:
-        """Register webhooks on the server, in addition to earlier ones."""
+        """Register webhooks on the server, in addition to earlier webhooks."""
         added = [each for each in webhooks if each not in self._registered]
         if not added:
             return
@@ -87,7 +86,6 @@ class WebhookService:
         self.lead_to(())
 
     def recover(self) -> None:
-        """End the oldest failure."""
         del self._failing[0]
 
     def close(self) -> None:

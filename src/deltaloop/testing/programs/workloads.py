@@ -119,7 +119,6 @@ class ManagedControllers:
             await self.manager.run()
 
     def stop(self) -> None:
-        """Stop the manager gracefully, like SIGTERM."""
         self.manager.stop()
 
 

@@ -57,7 +57,6 @@ class ControlPlaneAssets:
 
     @property
     def version(self) -> str:
-        """Version of kube-apiserver, such as ``v1.36.3``."""
         done = subprocess.run(  # noqa: S603 - the program that the user named or built
             [self.kube_apiserver, "--version"], capture_output=True, text=True, timeout=30, check=True
         )

@@ -5,7 +5,7 @@
 Standard input is an unused pipe. Its end means that the caller has ended. The supervisor then kills the program and
 removes the folder. The first line on standard output is the program's process ID, and its output goes to standard
 error. SIGTERM is passed on, and the program's exit code is returned. On Linux, the program is also killed if this
-process is killed. Forks of the caller keep the pipe open.
+process is killed.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class ManagedCertificateOptions:
 class ManagedCertificates:
     """Certificate source that manages an authority and ``caBundle`` together with the other replicas.
 
-    Every replica runs one, whether or not it leads. Keys never appear in logs, ``repr`` or errors.
+    Every replica runs a server, whether or not it leads. Keys never appear in logs, ``repr`` or errors.
 
     Args:
         client: Client for the Secret and the configurations.

@@ -28,7 +28,6 @@ EMPTY: Final[Mapping[str, str]] = {"tls.crt": "", "tls.key": ""}
 """Keys that a Secret of this type needs, without content."""
 
 MARK: Final = "webhooks.deltaloop.dev/authorities"
-"""Annotation of Secrets that this program has written."""
 
 _DEFAULT_LIFETIME: Final = 7 * 86400.0  # for authorities that another tool has stored
 

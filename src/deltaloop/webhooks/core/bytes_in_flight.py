@@ -19,8 +19,6 @@ class BytesInFlight:
 
 @final
 class HeldBytes:
-    """Bytes of one request."""
-
     def __init__(self, total: BytesInFlight) -> None:
         self._total = total
         self._bytes = 0

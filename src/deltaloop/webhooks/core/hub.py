@@ -1,7 +1,7 @@
 """Hub and spokes: every version of a kind converts to and from one version, the hub.
 
-Each additional version therefore needs two functions, and conversions between two spokes go through the hub. The hub is
-the version that all functions share. It should be the storage version.
+Each additional version therefore needs two functions, and conversions between two spokes go through the hub. The hub
+should be the storage version.
 
 Source: controller-runtime pkg/conversion/conversion.go (``Hub``, ``Convertible``).
 """

@@ -6,8 +6,7 @@
 - Conversion: absent fields get zero values, other misfits fail.
 
 A change does not touch a misfit if the value equals the value in the old object, like in the ratcheting of CEL rules.
-Items of a list are matched by the map keys that the class declares with ``list_map_keys``. Other items are matched with
-an equal item of the old list, or with the item at the same index.
+Items of a list are matched by the map keys that the class declares with ``list_map_keys``.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel (ratcheting), common.CorrelatedObject.
 """
@@ -197,7 +196,6 @@ def _walk(hint: Any, value: object, path: tuple[Step, ...]) -> Iterator[Misfit]:
 
 
 def _problem(hint: Any, value: object) -> str:
-    """Return the first problem of a value without its location, or an empty string."""
     try:
         msgspec.json.decode(msgspec.json.encode(value), type=hint, dec_hook=model_of)
     except DECODE_ERRORS as error:
@@ -320,7 +318,6 @@ def _below(value: object, step: Step) -> object:
 
 
 def _old_below(new: object, old: object, step: Step) -> object:
-    """Return the old value that corresponds to a value below ``new``."""
     if not isinstance(step, ListItem):
         return mapping(old).get(step, _MISSING)
     item, listed = _below(new, step), items(old)

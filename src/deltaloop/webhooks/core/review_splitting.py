@@ -1,7 +1,7 @@
 """Find the objects of a large conversion review without decoding it.
 
 A decoder in C blocks the program until it ends, and needs many times the memory of the body. The scan enforces the
-limits for each object before any object is decoded. It does not validate the JSON, because the decoders do.
+limits for each object before any object is decoded.
 """
 
 from __future__ import annotations
@@ -60,7 +60,6 @@ class ValueCount(msgspec.Struct):
         return self
 
     def check(self, what: str, *, objects: int) -> None:
-        """Check the limits for a number of objects."""
         if self.values > objects * MOST_VALUES:
             raise ReviewTooLargeError(f"{what} must have at most {objects * MOST_VALUES} values")
         if self.containers > objects * MOST_CONTAINERS:

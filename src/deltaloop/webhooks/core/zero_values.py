@@ -1,7 +1,6 @@
 """Fill in absent required fields, so that one old object does not fail the conversion of a list.
 
-An absent field gets the zero value of its type, like in Go, or None if the type allows it. A choice (``Literal``,
-``Enum``) reads as ``msgspec.UNSET``, and is omitted if a function copies it to its result.
+An absent field gets the zero value of its type, like in Go, or None if the type allows it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Heap of delayed items with at most one valid entry per item.
 
-Invalid entries stay in the heap until they reach the top, and the heap is rebuilt when they outnumber valid ones. Items
-with the same due time keep their insertion order.
+Invalid entries stay in the heap until they reach the top, and the heap is rebuilt when they outnumber valid entries.
 
 Source: client-go util/workqueue/delaying_queue.go (``waitForPriorityQueue``, ``insert``), which moves entries in place.
 """
@@ -70,7 +69,6 @@ class DelayHeap(Generic[K]):
         return self._heap[0][0] if self._heap else None
 
     def pop_due(self, until: float) -> list[WaitingItem[K]]:
-        """Remove and return the items that are due at ``until``, in order."""
         due: list[WaitingItem[K]] = []
         heap, waiting = self._heap, self._waiting
         while heap and heap[0][0] <= until:

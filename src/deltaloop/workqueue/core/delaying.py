@@ -1,7 +1,7 @@
 """Delayed additions of items to a queue. The earlier time wins.
 
 A plain add does not cancel a delay, and a delay does not hold back a plain add. When a delay ends, the item is added
-with the delay's triggers. A shutdown drops delayed items.
+with the delay's triggers.
 
 Source: client-go util/workqueue/delaying_queue.go.
 """
@@ -86,7 +86,6 @@ class DelayingCore(QueueCore[K]):
         return len(due)
 
     def _arrive(self, delay: WaitingItem[K], now: float) -> AddOutcome:
-        """Add an item whose delay has ended."""
         waiting = self._dirty.get(delay.item)
         if waiting is None:
             return self._join(delay.item, now, delay.triggers)
@@ -106,7 +105,6 @@ class DelayingCore(QueueCore[K]):
         return self._delays.in_order()
 
     def cancel_delayed(self, item: K) -> WaitingItem[K] | None:
-        """Cancel the delay of an item and return it, or None if the item was not delayed."""
         delay = self._delays.remove(item)
         if delay is not None and delay.paid:
             self._refund(item)

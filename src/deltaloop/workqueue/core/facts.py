@@ -10,8 +10,6 @@ import msgspec
 
 @final
 class AddOutcome(Enum):
-    """Result of an add."""
-
     QUEUED = "queued"
     """The item joined the queue."""
     MERGED = "merged"
@@ -19,9 +17,7 @@ class AddOutcome(Enum):
     POSTPONED = "postponed"
     """The item is being processed, and joins the queue afterwards."""
     DELAYED = "delayed"
-    """The item is delayed."""
     IGNORED = "ignored"
-    """The queue is shut down."""
     PARKED = "parked"
     """The item failed permanently and became a dead letter."""
 
@@ -95,10 +91,7 @@ def ending_of(error: BaseException | None, again: Again | None) -> Ending:
 
 @final
 class RunOutcome(Enum):
-    """Result of a run for its item."""
-
     FINISHED = "finished"
-    """The run is complete."""
     RETRIED = "retried"
     """The run failed and will be retried."""
     REPEATED = "repeated"
@@ -112,7 +105,6 @@ class RunOutcome(Enum):
     PARKED = "parked"
     """The run failed permanently, and the item became a dead letter."""
     OVER = "over"
-    """The run had already ended."""
 
 
 @final

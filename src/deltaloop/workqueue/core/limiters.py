@@ -67,7 +67,6 @@ class _Failures:
         self._counts: dict[Hashable, int] = {}
 
     def count(self, item: Hashable) -> int:
-        """Increment the count, and return the previous count."""
         before = self._counts.get(item, 0)
         self._counts[item] = before + 1
         return before
@@ -113,7 +112,7 @@ class ItemExponentialFailureRateLimiter:
 
 @final
 class ItemFastSlowRateLimiter:
-    """Rate limiter with ``fast_delay`` for the first ``max_fast_attempts`` retries, and ``slow_delay`` for later ones.
+    """Rate limiter with ``fast_delay`` for the first ``max_fast_attempts`` retries, then ``slow_delay``.
 
     Only ``forget`` resets an item; time does not.
     """

@@ -63,9 +63,7 @@ class QueueOrder(Protocol[K]):
         """
         ...
 
-    def __len__(self) -> int:
-        """Return the number of queued items."""
-        ...
+    def __len__(self) -> int: ...
 
 
 @final
@@ -102,12 +100,12 @@ class Patience:
         """Create a mapping from priorities to seconds.
 
         Args:
-            seconds: Seconds by priority, at least one. An unlisted priority has the value of the next lower one, or of
-                the lowest.
+            seconds: Seconds by priority, at least one. An unlisted priority has the value of the next lower priority,
+                or of the lowest.
 
         Raises:
             ValueError: If the mapping is empty, a value is negative or not finite, or a higher priority has a larger
-                value than a lower one.
+                value than a lower priority.
         """
         if not seconds:
             raise ValueError(

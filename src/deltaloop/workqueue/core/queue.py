@@ -8,10 +8,10 @@
 Invariants: the line has no duplicates; line and processing are disjoint; line == dirty minus processing.
 
 Triggers for a queued item are merged for its next run, and triggers during a run belong to the run after it. A run that
-must be repeated passes its triggers, in front of newer ones, and its priority to the next run.
+must be repeated passes its triggers, in front of newer triggers, and its priority to the next run.
 
 Differences from client-go (docs/reference/differences.md): ``ended`` and ``drained`` include postponed items
-(kubernetes pull request 141079). ``done`` for an item that is not being processed is an error.
+(kubernetes pull request 141079).
 
 Source: client-go util/workqueue/queue.go and metrics.go.
 """
@@ -279,7 +279,7 @@ class QueueCore(Generic[K]):
         return Finished(fate=RunOutcome.GIVEN_UP if outcome is AddOutcome.IGNORED else RunOutcome.PUT_BACK)
 
     def _hand_on(self, run: Run[K], now: float) -> AddOutcome:
-        """Make the item of a run dirty, with the run's triggers in front of newer ones."""
+        """Make the item of a run dirty, with the run's triggers in front of newer triggers."""
         run.handed_on = True
         waiting = self._dirty.get(run.item)
         log = run.triggers.copy()
@@ -310,7 +310,6 @@ class QueueCore(Generic[K]):
 
     @property
     def shutting_down(self) -> bool:
-        """Whether adds are ignored."""
         return self._shutting_down
 
     @property
@@ -330,7 +329,6 @@ class QueueCore(Generic[K]):
 
     @property
     def processing(self) -> int:
-        """Number of items that workers have."""
         return len(self._processing)
 
     def runs(self) -> list[Run[K]]:

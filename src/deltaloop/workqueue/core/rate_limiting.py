@@ -1,14 +1,14 @@
 """State machine of rate-limited adds and retries.
 
 **Rate-limited adds.** If an item is queued or postponed anyway, ``add_rate_limited`` only merges the triggers and
-refunds the token, because its delay is a cost. Delays of ``add_after`` are requests and kept, as in client-go.
+refunds the token, because its delay is a cost.
 
 **Callers.** Workers request a retry of the current run, and handlers a new run. During a run, a call with an error or
 without a trigger comes from the worker: the run counts as failed (once), and its triggers pass to the next run.
 
 **Dead letters.** After a ``TerminalError``, or after ``max_requeues`` consecutive retries, the item is parked with its
 error. An item that is added again, or was added during its run, gets a run with the old triggers first and all its
-retries. If a worker requested a retry and then fails, the retry remains.
+retries.
 
 **Echoes.** A failed run may have written objects whose changes add its item again. Such a trigger is an *echo*: it
 waits for the retry or stays with the dead letter. The queue calls ``is_echo`` at the end of the run and for each later
@@ -219,7 +219,6 @@ class RateLimitingCore(DelayingCore[K]):
         return self._dirty.pop(item)
 
     def dead_letters(self) -> list[ParkedItem[K]]:
-        """Return the dead letters, oldest first."""
         return self._dead.in_order()
 
     def retry_dead_letter(self, item: K, now: float, *, trigger: object | None = None) -> bool:
@@ -231,7 +230,6 @@ class RateLimitingCore(DelayingCore[K]):
         return True
 
     def discard_dead_letter(self, item: K) -> ParkedItem[K] | None:
-        """Discard and return a dead letter with its triggers, or return None."""
         return self._dead.remove(item)
 
     def statistics(self, now: float) -> QueueStatistics:

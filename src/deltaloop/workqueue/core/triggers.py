@@ -14,7 +14,7 @@ IsEcho: TypeAlias = Callable[[Any, object], bool]
 """Function that returns whether a failed run of an item caused a trigger. It must not raise."""
 
 MergeTriggers: TypeAlias = Callable[[tuple[object, ...], object], Sequence[object]]
-"""Function that merges the stored triggers and a new one, and returns the triggers to store, oldest first."""
+"""Function that merges the stored triggers and a new trigger, and returns the triggers to store, oldest first."""
 
 
 @final

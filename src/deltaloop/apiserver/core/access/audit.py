@@ -1,6 +1,6 @@
 """Audit log lines: ``audit.k8s.io/v1`` Events at the level Metadata, which contain neither bodies nor secrets.
 
-The format is that of ``--audit-log-path``. A watch is logged when it starts, other requests when they end.
+A watch is logged when it starts, other requests when they end.
 
 Source: apiserver pkg/audit; pkg/apis/audit/v1.
 """

@@ -275,5 +275,4 @@ def _has(allowed: tuple[str, ...], wanted: str) -> bool:
 
 
 def path_matches(pattern: str, path: str) -> bool:
-    """Return whether a path pattern, which can end in ``*``, matches a path."""
     return pattern in ("*", path) or (pattern.endswith("*") and path.startswith(pattern[:-1]))

@@ -1,7 +1,6 @@
 """Service account tokens: claims and validity. The caller signs tokens and verifies signatures.
 
-A token is valid as long as its service account exists with the same UID, and its bound object, if any. Legacy tokens
-from Secrets do not expire while the Secret contains them; a label records the day of the last use.
+A token is valid as long as its service account exists with the same UID, and its bound object, if any.
 
 Source: Kubernetes pkg/serviceaccount/claims.go, legacy.go; pkg/registry/core/serviceaccount/storage/token.go.
 """
@@ -39,8 +38,6 @@ Fields = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class TokenWish:
-    """Checked TokenRequest."""
-
     audiences: tuple[str, ...]
     seconds: int
     bound_kind: str = ""

@@ -40,7 +40,6 @@ class Askable:
         self._askable.add(key)
 
     def see_change(self) -> None:
-        """Mark all earlier calls for repetition."""
         self._due |= self._askable
         self._askable.clear()
 
@@ -50,7 +49,6 @@ class Askable:
             self.see_change()
 
     def leave(self, obj: object) -> None:
-        """Record the object as this plugin returns it."""
         self._left = obj
 
 
@@ -127,7 +125,6 @@ class AdmissionAttributes:
 
     @property
     def kind(self) -> tuple[str, str, str]:
-        """Group, version and kind of ``after``."""
         if self.subresource == "scale":
             return "autoscaling", "v1", "Scale"
         extra = self.served.subresource(self.subresource)

@@ -125,7 +125,6 @@ def _selects_object(hook: Mapping[str, object], attributes: AdmissionAttributes)
 
 
 def _selects_namespace(hook: Mapping[str, object], attributes: AdmissionAttributes) -> bool | None:
-    """Return whether the namespace is selected, or None if it does not exist."""
     if not attributes.namespace:
         return True
     selector = mapping(hook.get("namespaceSelector"))

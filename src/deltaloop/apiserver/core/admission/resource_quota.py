@@ -70,7 +70,6 @@ def _writing(attributes: AdmissionAttributes, charged: Iterable[dict[str, object
 
 
 def _is_counted(attributes: AdmissionAttributes) -> bool:
-    """Return whether the write can increase the usage."""
     if attributes.operation == "CREATE":
         return not attributes.subresource
     match attributes.resource:

@@ -70,7 +70,6 @@ def core_document(registry: Registry, form: DiscoveryForm = LEGACY, *, address: 
 
 
 def groups_document(registry: Registry, form: DiscoveryForm = LEGACY) -> dict[str, Any]:
-    """Return the document for ``/apis``."""
     named = [group for group in registry.groups() if group]
     if form.aggregated:
         return _aggregated(registry, form, named)
@@ -79,7 +78,6 @@ def groups_document(registry: Registry, form: DiscoveryForm = LEGACY) -> dict[st
 
 
 def group_document(registry: Registry, group: str) -> dict[str, Any] | None:
-    """Return the document for ``/apis/{group}``, or None if the group is not served."""
     if not group or not registry.versions(group):
         return None
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(registry, group)}
@@ -99,7 +97,6 @@ def resources_document(registry: Registry, group: str, version: str) -> dict[str
 
 
 def etag(document: dict[str, Any]) -> str:
-    """Return the quoted ETag of a document."""
     return f'"{hashlib.sha512(msgspec.json.encode(document)).hexdigest().upper()}"'
 
 

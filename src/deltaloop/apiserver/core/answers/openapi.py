@@ -48,7 +48,6 @@ def index_document(registry: Registry, published: PublishedSchemas | None = None
 def document(
     registry: Registry, group: str, version: str, published: PublishedSchemas | None = None
 ) -> dict[str, Any] | None:
-    """Return the document of a group version, or None if it is not served."""
     served = registry.in_version(group, version)
     if not served:
         return None
@@ -89,7 +88,6 @@ def published_name(published: PublishedSchemas | None, resource: ServedResource)
 
 
 def document_hash(registry: Registry, group: str, version: str, published: PublishedSchemas | None = None) -> str:
-    """Return a hash of a group version's document, or an empty string if it is not served."""
     served = registry.in_version(group, version)
     if not served:
         return ""

@@ -36,7 +36,6 @@ class PublishedSchemas:
         self._converted: dict[str, tuple[Schema, tuple[str, ...]]] = {}
 
     def name_of(self, group: str, version: str, kind: str) -> str | None:
-        """Return the name of a kind's schema, or None if it is missing."""
         return self._names.get((group, version, kind))
 
     def add_to(self, schemas: dict[str, object], name: str) -> None:

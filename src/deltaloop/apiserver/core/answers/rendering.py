@@ -102,7 +102,6 @@ class Rendering:
         with_columns: bool = True,
         default: str | None = None,
     ) -> dict[str, Any]:
-        """Return a Table of objects; see ``to_table``."""
         return to_table(
             self.served,
             objects,
@@ -154,7 +153,6 @@ class LineCache:
     """
 
     def __init__(self, *, size: int = 4 * 1024 * 1024) -> None:
-        """Set the maximum size in bytes."""
         self._size = size
         self._kept = 0
         self._lines: dict[tuple[WatchForm, str, bytes], bytes] = {}
@@ -164,7 +162,6 @@ class LineCache:
         return f"<LineCache {len(self._lines)} lines, {self._kept} bytes>"
 
     def form(self, rendering: Rendering) -> WatchForm:
-        """Return the shared form of a rendering."""
         return self._forms.setdefault((rendering.served, rendering.output), WatchForm())
 
     def find(self, form: WatchForm, event_type: str, raw: bytes) -> bytes | None:
@@ -210,7 +207,6 @@ class WatchRendering:
         return joined, len(lines)
 
     def line(self, sighting: Sighting, *, now: float) -> bytes:
-        """Encode one event with its newline."""
         if sighting.status is not None:
             return watch_line("ERROR", sighting.status.to_json())
         event_type = sighting.type or EventType.BOOKMARK

@@ -1,7 +1,6 @@
 """Response forms: object, Table or metadata only; the first supported form of the Accept header wins.
 
-The server computes the cells of a Table, including ages. The clause parameter ``drop`` lists fields to omit, of which
-only ``metadata.managedFields`` is supported.
+The clause parameter ``drop`` lists fields to omit, of which only ``metadata.managedFields`` is supported.
 
 Source: apiserver pkg/endpoints/handlers/response.go; apiextensions-apiserver
 pkg/registry/customresource/tableconvertor; KEP-5958.

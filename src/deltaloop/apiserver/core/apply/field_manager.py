@@ -83,7 +83,6 @@ def _updater(target: Target, writer: Writer) -> FieldManager:
 
 
 def with_entries(fields: Fields, entries: list[Fields]) -> Fields:
-    """Return a copy with the given entries, or without entries if they are empty."""
     metadata = {name: value for name, value in mapping(fields.get("metadata")).items() if name != "managedFields"}
     if entries:
         metadata["managedFields"] = entries

@@ -8,8 +8,7 @@ A set is a tree of dicts. Each key is a step of a path:
     .                 the path to this dict is in the set
 
 An empty dict also means that its path is in the set: ``{"f:spec": {"f:size": {}}}`` contains ``.spec.size`` but not
-``.spec``. At the top level, an empty dict is the empty set. Functions do not change their arguments but can share parts
-with them.
+``.spec``. At the top level, an empty dict is the empty set.
 
 Source: structured-merge-diff fieldpath/set.go, serialize.go, element.go.
 """
@@ -158,7 +157,6 @@ def _shown_value(value: Any) -> str:
 
 
 def is_field_set(value: object) -> bool:
-    """Return whether decoded JSON is a field set."""
     if not isinstance(value, dict):
         return False
     return all(_is_step(step) and is_field_set(below) for step, below in cast("FieldSet", value).items())

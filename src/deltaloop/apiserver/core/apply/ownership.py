@@ -5,8 +5,7 @@
     apply      changes to fields of other managers are conflicts; fields that the manager applied before but not now
                are removed unless another manager owns them; the manager owns exactly the applied fields
 
-A manager is identified by name, operation, subresource and, for updates, API version. Entries are never changed in
-place.
+A manager is identified by name, operation, subresource and, for updates, API version.
 
 Source: structured-merge-diff merge/update.go; apimachinery pkg/util/managedfields/internal.
 """

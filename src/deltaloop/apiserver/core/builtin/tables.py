@@ -64,8 +64,6 @@ _OWN_GROUP: Final = (17_999, 0)
 
 
 class BuiltInTables(msgspec.Struct, frozen=True):
-    """Content of the data file."""
-
     kubernetes: str
     kinds: tuple[KindEntry, ...]
     priorities: dict[str, tuple[int, int]]
@@ -77,5 +75,4 @@ class BuiltInTables(msgspec.Struct, frozen=True):
 
 
 def parse_tables(content: bytes) -> BuiltInTables:
-    """Parse the uncompressed data file."""
     return msgspec.json.decode(content, type=BuiltInTables)

@@ -6,8 +6,7 @@
       set ``preferredHolder``, which asks the holder to release it.
 
 The best candidate has the oldest emulation version, then the oldest binary version, then the oldest object. Candidates
-that have not renewed for 30 minutes are deleted. Other strategies than ``OldestEmulationVersion`` are left to other
-programs.
+that have not renewed for 30 minutes are deleted.
 
 Source: KEP-4355; Kubernetes pkg/controlplane/controller/leaderelection (election.go, leaderelection_controller.go,
 leasecandidategc_controller.go).

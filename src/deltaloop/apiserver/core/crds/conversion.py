@@ -74,7 +74,6 @@ def _is_certificate(encoded: bytes) -> bool:
 
 
 def client_errors(client: dict[str, Any], field: str) -> Iterator[SchemaError]:
-    """Yield the errors in a webhook's client configuration."""
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
         yield required(field, "exactly one of url or service is required")
@@ -128,7 +127,6 @@ def _service_errors(service: dict[str, Any], field: str) -> Iterator[SchemaError
 def review_version_errors(
     versions: tuple[str, ...], field: str, *, if_missing: str = "", must_know: bool = True
 ) -> Iterator[SchemaError]:
-    """Yield the errors in the review versions that a webhook accepts."""
     if not versions:
         yield required(field, if_missing)
         return

@@ -48,7 +48,7 @@ Fields = dict[str, object]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionWebhook:
-    """Conversion webhook of one CRD. A change of the CRD's conversion or versions creates another one.
+    """Conversion webhook of one CRD. A change of the CRD's conversion or versions creates a new webhook.
 
     Attributes:
         review_version: Version of the reviews, ``v1`` or ``v1beta1``.

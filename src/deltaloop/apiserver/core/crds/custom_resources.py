@@ -44,7 +44,6 @@ FLAGS: Final = Flags(
     strategic_merge=False,
     own_finalizers=False,
 )
-"""Flags of all custom resources."""
 
 
 def custom_strategy(schema: Schema, scale: ScalePaths | None) -> Strategy:

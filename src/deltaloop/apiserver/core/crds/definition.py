@@ -1,7 +1,7 @@
 """CustomResourceDefinitions: defaults, names, conditions and served resources.
 
 If a name is already in use, the CRD serves its previously accepted names, or nothing if it is new. Established never
-becomes false again. CRDs in protected Kubernetes groups need an approval annotation, which a condition reports.
+becomes false again.
 
 Source: apiextensions-apiserver pkg/controller/status, pkg/controller/establish; pkg/apihelpers
 (``GetAPIApprovalState``), pkg/controller/apiapproval; apimachinery pkg/version/helpers.go
@@ -49,7 +49,6 @@ class Approval(NamedTuple):
 
 
 def approval_of(crd: dict[str, Any]) -> Approval | None:
-    """Return the approval of a CRD, or None if its group needs no approval."""
     group = f".{text(at(crd, 'spec', 'group'))}"
     if not group.endswith((".k8s.io", ".kubernetes.io")):
         return None
@@ -298,7 +297,7 @@ def _column(column: dict[str, Any]) -> TableColumn:
 
 
 def storage_versions(crd: dict[str, Any]) -> list[str]:
-    """Return the names of the versions with ``storage: true``. A valid CRD has one."""
+    """Return the names of the versions with ``storage: true``. A valid CRD has one version."""
     versions = items(at(crd, "spec", "versions"))
     return [text(at(version, "name")) for version in versions if at(version, "storage") is True]
 

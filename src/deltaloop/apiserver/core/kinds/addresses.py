@@ -16,7 +16,6 @@ _NO_NETWORK: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8:
 
 
 def address_family(value: str) -> int:
-    """Return 4 or 6, or 0 for an invalid address."""
     try:
         return ipaddress.ip_address(value).version
     except ValueError:

@@ -313,7 +313,6 @@ def _mutation_errors(mutation: Fields, path: str, compiler: _Compiler, stored: f
 
 
 def _operation_errors(resources: object, path: str) -> Iterator[SchemaError]:
-    """Yield errors for operations without an object to change."""
     for rule in items(at(resources, "resourceRules")):
         for operation in texts(at(rule, "operations")):
             if operation not in _MUTATING_OPERATIONS:

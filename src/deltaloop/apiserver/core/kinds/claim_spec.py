@@ -106,6 +106,5 @@ def phase(obj: Mapping[str, object]) -> str:
 
 
 def shown_storage(amounts: object) -> str:
-    """Format the amount of storage."""
     storage = at(amounts, "storage")
     return "0" if storage is None else str(storage)

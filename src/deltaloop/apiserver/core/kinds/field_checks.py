@@ -64,7 +64,6 @@ def immutable(before: object, after: object, *names: str, path: str = "") -> Ite
 
 
 def one_of(value: object, field: str, known: Iterable[str]) -> Iterator[SchemaError]:
-    """Yield an error unless the value is known."""
     known = tuple(known)
     if value not in known:
         yield not_supported(field, text(value), known)
@@ -114,7 +113,6 @@ def is_none(share: object) -> bool:
 
 
 def most_percent_errors(value: object, field: str) -> Iterator[SchemaError]:
-    """Yield an error for a percentage above 100."""
     if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:9].rstrip("%")) > _EVERYTHING:
         yield invalid_value(field, value, "must not be greater than 100%")
 

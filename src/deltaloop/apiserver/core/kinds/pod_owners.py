@@ -68,13 +68,10 @@ def no_strategy(place: Place, known: tuple[str, ...]) -> SchemaError:
 
 
 def shown_strategy(strategy: Mapping[str, object]) -> str:
-    """Format an update strategy for messages."""
     return f'{{"Type":{shown(strategy.get("type"))},"RollingUpdate":{shown(strategy.get("rollingUpdate"))}}}'
 
 
 def rolling_update(**defaults: object) -> Callable[[dict[str, object]], None]:
-    """Return a function that sets the defaults of a rolling update."""
-
     def fill(strategy: dict[str, object]) -> None:
         if strategy["type"] == "RollingUpdate":
             rolling = mapping(strategy.setdefault("rollingUpdate", {}))
@@ -98,7 +95,6 @@ def template_warnings(owner: Mapping[str, object]) -> Iterator[str]:
 
 
 def replicas(owner: Mapping[str, object]) -> int:
-    """Return the number of desired replicas, 1 by default."""
     asked = at(owner, "spec", "replicas")
     return 1 if asked is None else integer(asked)
 

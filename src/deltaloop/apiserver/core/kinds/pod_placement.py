@@ -147,7 +147,6 @@ def _gate_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def gate_update_errors(old: object, new: object) -> Iterator[SchemaError]:
-    """Yield an error for each scheduling gate that an update adds."""
     before = [at(gate, "name") for gate in items(old)]
     for number, gate in enumerate(items(new)):
         if at(gate, "name") not in before:

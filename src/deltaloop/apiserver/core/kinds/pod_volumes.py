@@ -419,7 +419,6 @@ def _empty_directory_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def tokens_without_account(pod: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error for each projected service account token if the pod has no service account."""
     if at(pod, "spec", "serviceAccountName"):
         return
     for number, volume in enumerate(items(at(pod, "spec", "volumes"))):

@@ -56,7 +56,6 @@ def _annotated(pod: object) -> Iterator[tuple[str, dict[str, object], dict[str, 
 
 
 def _profile(annotation: str) -> dict[str, str] | None:
-    """Return the profile of an annotation, or None if it is invalid."""
     if annotation in _TYPES:
         return {"type": _TYPES[annotation]}
     local = annotation.removeprefix(_LOCAL) if annotation.startswith(_LOCAL) else ""
@@ -156,7 +155,6 @@ def _volume_warnings(spec: Mapping[str, object], where: str) -> Iterator[str]:
 def volume_source_warnings(
     volume: Mapping[str, object], path: str, known: Iterable[str] = _VOLUME_SOURCES
 ) -> Iterator[str]:
-    """Yield a warning for each deprecated source of a volume."""
     for source in known:
         if is_mapping(volume.get(source)):
             name = "storageOS" if source == "storageos" else source  # spelling of the real server

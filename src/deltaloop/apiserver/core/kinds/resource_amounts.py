@@ -62,9 +62,7 @@ _COUNTED: Final = (
 COMPUTE_OF_QUOTAS: Final = frozenset(
     f"{group}{name}" for group in ("", "requests.", "limits.") for name in ("cpu", "memory", "ephemeral-storage")
 )
-"""Compute resources that a quota can limit."""
 OF_QUOTAS: Final = COMPUTE_OF_QUOTAS | {*_COUNTED, "requests.storage"}
-"""All native resources that a quota can limit."""
 _HUGE: Final = "hugepages-"
 
 NameErrors = Callable[[str, str], Iterator[SchemaError]]
@@ -126,8 +124,6 @@ def amount_errors(name: str, value: object, field: str) -> Iterator[SchemaError]
 
 
 def amounts_check(names: NameErrors) -> Callable[[Place], Iterator[SchemaError]]:
-    """Return a check for the names and amounts in a map of resources."""
-
     def check(place: Place) -> Iterator[SchemaError]:
         for name, value in mapping(place.value).items():
             yield from names(name, f"{place.path}[{name}]")

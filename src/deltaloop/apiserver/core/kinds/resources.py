@@ -28,8 +28,6 @@ from deltaloop.schemas.types import Schema, TypeNode
 
 @final
 class BuiltInTypes:
-    """Types of all built-in kinds, compiled on demand."""
-
     def __init__(self, tables: BuiltInTables) -> None:
         self._names = {(entry.api_version, entry.kind): entry.type for entry in tables.kinds}
         self._bodies = tables.bodies

@@ -6,8 +6,7 @@
     LoadBalancer  one                  one per port, unless ``allocateLoadBalancerNodePorts`` is false
     ExternalName  -                    -
 
-Addresses come from 10.0.0.0/16, first from 10.0.0.0/24. Node ports are 30000 to 32767. Used values are read from the
-existing Services. The server supports IPv4 only.
+Addresses come from 10.0.0.0/16, first from 10.0.0.0/24. Node ports are 30000 to 32767. The server supports IPv4 only.
 
 Source: Kubernetes pkg/registry/core/service/strategy.go, storage/alloc.go (``initIPFamilyFields``), storage/storage.go
 (``normalizeClusterIPs``); pkg/apis/core/validation/validation.go (``ValidateServiceClusterIPsRelatedFields``).

@@ -140,7 +140,6 @@ def _errors_check(errors: Callable[[str, str], Iterator[SchemaError]]) -> Check:
 
 
 def each_text(errors: Callable[[str, str], Iterator[SchemaError]]) -> Check:
-    """Return a check for each string of a list."""
     return lambda place: (
         error for number, value in enumerate(texts(place.value)) for error in errors(value, f"{place.path}[{number}]")
     )

@@ -1,7 +1,6 @@
 """View of the store in one version of a resource whose objects a webhook converts.
 
-If converted objects are missing, a read raises a question, and the reader repeats the read after the answer. The
-cache's keys are the object's bytes and the webhook, whose identity includes the CRD's definition.
+If converted objects are missing, a read raises a question, and the reader repeats the read after the answer.
 """
 
 from __future__ import annotations
@@ -55,8 +54,6 @@ class Timeline(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class ConversionQuestion:
-    """Request to convert objects; the answer is ``Found``."""
-
     webhook: WebhookConversion
     api_version: str
     objects: tuple[Resource, ...]
@@ -129,7 +126,6 @@ class ConvertedStore:
         self._held.update(found)
 
     def let_go(self) -> None:
-        """Drop the kept objects after the read."""
         self._held.clear()
 
     def list(

@@ -7,8 +7,8 @@ Checking a large object takes seconds, and the event loop must stay responsive. 
                  has no changes
     commit       all buffered writes are applied to the store
 
-A draft that is not current is discarded, and the write is repeated. Repeated reads return the same object. Revisions of
-a draft are provisional, far above those of the store, until ``Commit.final`` replaces them.
+A draft that is not current is discarded, and the write is repeated. Revisions of a draft are provisional, far above
+those of the store, until ``Commit.final`` replaces them.
 
 Source: apiserver pkg/storage/etcd3/store.go (``GuaranteedUpdate``).
 """

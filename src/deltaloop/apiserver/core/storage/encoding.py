@@ -134,7 +134,6 @@ def watch_line(event_type: str, body: bytes) -> bytes:
 
 
 def bookmark(served: ServedResource, revision: int, *, ends_initial_events: bool = False) -> dict[str, object]:
-    """Return the object of a bookmark event."""
     metadata: dict[str, object] = {"resourceVersion": str(revision)}
     if ends_initial_events:
         metadata["annotations"] = {INITIAL_EVENTS_END: "true"}

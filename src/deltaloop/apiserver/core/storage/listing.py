@@ -57,7 +57,6 @@ def encode_continue(revision: int, start: str) -> str:
 
 
 def decode_continue(token: str) -> Continuation:
-    """Decode a continue token, or raise InvalidTokenError."""
     try:
         raw = base64.b64decode(token.encode() + b"=" * (-len(token) % 4), altchars=b"-_", validate=True)
         decoded = msgspec.json.decode(raw, type=_Token)

@@ -7,7 +7,6 @@ state with all changes after R undone. ``compacted`` is the last revision whose 
 
 Objects are stored as JSON **without** ``kind`` and ``apiVersion``, which ``encoding.py`` prepends; custom resources
 keep the ``apiVersion`` in which they are stored. Keys of objects are sorted, so that equal objects have equal bytes.
-Store keys (``namespace/name``) are compared as text like in etcd: ``a-b/x`` sorts before ``a/x``.
 
 Source: etcd's revisions and compaction; apiserver pkg/storage/etcd3/store.go.
 """
@@ -349,7 +348,7 @@ class RevisionStore(Objects):
         position = first
         if matches is None:
             position = max(first, min(last, first + limit if limit > 0 else last))
-            items = [objects[key] for key in order[first:position]]
+            items = [*map(objects.__getitem__, order[first:position])]
         while position < last and (limit <= 0 or len(items) < limit):
             obj = objects[order[position]]
             if matches is None or matches(obj):
@@ -373,7 +372,7 @@ class RevisionStore(Objects):
         return tuple(name for name, table in self._tables.items() if table.order)
 
     def changes_after(self, revision: int, *, limit: int = 1000) -> tuple[StoredChange, ...]:
-        """Return the changes after a revision, none for a future one, or raise CompactedError."""
+        """Return the changes after a revision, empty for a future revision, or raise CompactedError."""
         if revision < self._compacted:
             raise CompactedError(revision, self._compacted)
         missing = self._revision - revision
@@ -395,7 +394,6 @@ class RevisionStore(Objects):
         return tuple([change.revision for change in self._changes if change.resource in resources])
 
     def changes_of(self, resource: str, *, after: int) -> tuple[StoredChange, ...]:
-        """Return the known changes of a resource after a revision, oldest first."""
         return tuple([change for change in self._newer_than(after) if change.resource == resource])[::-1]
 
     def has_dropped(self, resource: str, *, after: int) -> bool:

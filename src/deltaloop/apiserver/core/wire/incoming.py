@@ -1,7 +1,7 @@
 """Memory limits for request bodies, webhook responses and large response bodies.
 
 The first bytes of each received body are free, so that slow clients with large bodies do not block small requests.
-Equal responses share one copy, for example when many informers restart. Above the limit, clients must retry.
+Equal responses share one copy, for example when many informers restart.
 """
 
 from __future__ import annotations
@@ -94,7 +94,6 @@ class Outgoing:
         return copy
 
     def give_back(self, body: bytes) -> None:
-        """Release a body after it was sent."""
         copy, readers = self._readers[body]
         if readers > 1:
             self._readers[body] = copy, readers - 1

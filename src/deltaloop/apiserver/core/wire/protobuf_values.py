@@ -36,7 +36,6 @@ WIRE_TYPES: Final[Mapping[str, int]] = {
     "string": LENGTH, "bytes": LENGTH, "boolean": VARINT, "int32": VARINT, "int64": VARINT, "number": FIXED64,
 }  # fmt: skip
 NUMBERS: Final = frozenset({"boolean", "int32", "int64"})
-"""Forms that can be packed in a list."""
 ZEROS: Final[Mapping[str, object]] = {"string": "", "bytes": "", "boolean": False, "int32": 0, "int64": 0, "number": 0}
 """Values of map entries without a value, by form."""
 

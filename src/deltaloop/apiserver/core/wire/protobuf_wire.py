@@ -3,7 +3,7 @@
     0 varint    an int            1 fixed64, 5 fixed32    a span of 8 or 4 bytes
     2 length    a span            3 group                 a span up to its end, 4
 
-A span is the position of a value in the data, so no data is copied. Decoding is not recursive.
+A span is the position of a value in the data, so no data is copied.
 
 Source: protobuf.dev, "Encoding"; the generated ``Unmarshal`` and ``skipGenerated`` of k8s.io/api.
 """
@@ -25,7 +25,6 @@ FIXED32: Final = 5
 _64_BITS: Final = (1 << 64) - 1
 
 Span: TypeAlias = tuple[int, int]
-"""Start and end of a value."""
 WireField: TypeAlias = tuple[int, int, int, Span]
 """Number, wire type, value of a varint, and span of other values."""
 

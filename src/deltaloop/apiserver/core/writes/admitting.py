@@ -28,8 +28,6 @@ _Entries = list[dict[str, object]]
 
 
 class Admitted(NamedTuple):
-    """Object after mutating admission."""
-
     sent: Sent
     entries: _Entries | None
     attributes: AdmissionAttributes

@@ -30,8 +30,6 @@ ORPHAN: Final = "orphan"
 
 
 class Fate(Enum):
-    """Effect of a delete on the object."""
-
     REMOVED = auto()
     MARKED = auto()
     UNCHANGED = auto()

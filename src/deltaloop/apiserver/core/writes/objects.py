@@ -71,7 +71,6 @@ def updated_object(
     *,
     subresource: str,
 ) -> dict[str, object]:
-    """Return the object to store in an update."""
     old = mapping(current["metadata"])
     if subresource == "status":
         result = {name: value for name, value in current.items() if name != "status"}

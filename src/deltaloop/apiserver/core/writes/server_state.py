@@ -139,7 +139,6 @@ class ServerState:
         create(self.own_write(self._served(kind), "", "", Moment(now, uid)), fields)
 
     def remove_beside(self, kind: ResourceType[Resource], name: str) -> None:
-        """Remove an existing object of ``create_beside``."""
         self.objects.delete(kind.group_resource, name)
 
     def delete_all(self, resource: str, *, now: float) -> None:

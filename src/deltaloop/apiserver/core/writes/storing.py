@@ -84,7 +84,6 @@ def remove(context: WriteContext, current: Resource) -> int:
 
 
 def unstored(context: WriteContext, fields: Fields, resource_version: str) -> Resource:
-    """Return the object as it would be stored."""
     return Resource.from_json(encode_object(context.served.codec.stored(fields), resource_version=resource_version))
 
 

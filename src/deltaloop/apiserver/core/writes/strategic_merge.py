@@ -12,8 +12,7 @@ item. Directives in the patch change this:
 
 In a merged list, the items of the patch have the order of the patch (or of ``$setElementOrder``), and the other items
 keep their order. When both sequences are combined, an existing item precedes the next patch item only if it preceded it
-in the original list. A new item therefore comes first unless ``$setElementOrder`` is set. Added fields are not merged,
-and their nulls and directives are dropped.
+in the original list. Added fields are not merged, and their nulls and directives are dropped.
 
 Source: apimachinery pkg/util/strategicpatch/patch.go; enhancement "preserve order in strategic merge patch".
 """

@@ -59,8 +59,6 @@ class CompleteList(msgspec.Struct, frozen=True):
 
 
 class Verdict(Enum):
-    """Handling of an event."""
-
     APPLY = "apply"
     BOOKMARK = "bookmark"
     SKIP = "skip"

@@ -252,7 +252,6 @@ class ReflectorMachine:
         self._look_at = now + _BOUND_AFTER
 
     def initial_event(self, event: WatchEvent, now: float) -> Verdict | CompleteList:
-        """Process an event of a streamed list, and return the list if it is complete."""
         self._expect("initial_event")
         self._counts.saw_bytes(now)
         if event.ends_initial_events:

@@ -23,7 +23,6 @@ _MIN_WATCH_TIMEOUT: Final = 300.0
 
 
 def first_page(version: str, *, page_size: int, server_pages: bool) -> ListOptions:
-    """Return the options for the first page of a list that is not older than ``version``."""
     if page_size:
         limit = page_size
     elif version in ANY_STATE or server_pages:

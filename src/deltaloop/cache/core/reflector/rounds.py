@@ -48,7 +48,6 @@ class ListRound(msgspec.Struct):
         return self.progress.never_ends(page, before=self.items)
 
     def take(self, page: ResourceList[Resource]) -> bool:
-        """Add a page, and return whether it is the last one."""
         if self.pages == 0:
             self.resource_version = page.resource_version
         self.pages += 1
@@ -60,7 +59,6 @@ class ListRound(msgspec.Struct):
         return False
 
     def whole(self) -> CompleteList:
-        """Return the complete list without unusable objects."""
         named = tuple(item for item in self.items if item.name)
         skipped = len(self.items) - len(named) + len(self.unreadable)
         return CompleteList(
@@ -90,7 +88,6 @@ class InitialEvents:
         return len(self._objects)
 
     def take(self, event: WatchEvent) -> Verdict:
-        """Collect the object of an event."""
         obj = event.object
         if event.type is EventType.BOOKMARK:
             self.is_through = True
@@ -109,5 +106,4 @@ class InitialEvents:
         return Verdict.HOLD
 
     def whole(self, resource_version: str) -> CompleteList:
-        """Return the complete list at a version."""
         return CompleteList(tuple(self._objects.values()), resource_version, self._skipped)

@@ -12,8 +12,6 @@ import msgspec
 
 
 class ReflectorPhase(StrEnum):
-    """Phase of a reflector."""
-
     LISTING = "listing"
     RECEIVING = "receiving a streamed list"
     PROBING = "probing"
@@ -31,7 +29,6 @@ class State(msgspec.Struct, frozen=True):
 
     @property
     def next_phases(self) -> frozenset[ReflectorPhase]:
-        """All phases that can follow directly."""
         return frozenset(phase for _, phases in self.leaves for phase in phases)
 
 

@@ -1,7 +1,7 @@
 """Helm charts of programs.
 
 The objects are those of ``manifests``, with placeholders for the values of a release, which are plain words in the YAML
-and then replaced by template expressions. Other texts that look like expressions are escaped.
+and then replaced by template expressions.
 
 Source: https://helm.sh/docs/topics/charts/.
 """
@@ -195,7 +195,6 @@ def _expression(slot: str, app: str, *, quoted: bool) -> str:
 
 
 def _optional_field(found: re.Match[str]) -> str:
-    """Return a field that is omitted if its value is empty."""
     indent, name, value = found[1], found[2], found[3]
     if value in _PLAIN:
         return f"{indent}{{{{- with .Values.{value} }}}}\n{indent}{name}: {{{{ . | quote }}}}\n{indent}{{{{- end }}}}"
@@ -226,7 +225,6 @@ def _variable(found: re.Match[str], app: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape a text for Helm."""
     return text.replace("{{", '{{ "{{" }}')
 
 

@@ -125,7 +125,6 @@ def values_schema(values: Sequence[ChartValue]) -> str:
 
 
 def schema_of(values: Sequence[ChartValue]) -> dict[str, Any]:
-    """Return the JSON schema of all values."""
     properties: dict[str, Any] = {}
     for value in values:
         head, dot, name = value.path.rpartition(".")
@@ -143,6 +142,5 @@ def schema_of(values: Sequence[ChartValue]) -> dict[str, Any]:
 
 
 def values_table(values: Sequence[ChartValue]) -> str:
-    """Return the values as a Markdown table."""
     rows = [f"| `{each.path}` | `{json.dumps(each.default)}` | {each.description} |" for each in values]
     return "\n".join(["| value | default | |", "| --- | --- | --- |", *rows]) + "\n"

@@ -74,12 +74,10 @@ class PackagedProgram:
 
     @property
     def selector(self) -> dict[str, str]:
-        """Labels that select its Pods."""
         return {APP: self.app, INSTANCE: self.name}
 
     @property
     def labels(self) -> dict[str, str]:
-        """Labels of all its objects."""
         return {**self.selector, "app.kubernetes.io/version": self.version, **self.more_labels}
 
     def metadata(self, **more: Any) -> Manifest:
@@ -120,7 +118,6 @@ def service_account(program: PackagedProgram) -> Manifest:
 
 
 def access(program: PackagedProgram) -> list[Manifest]:
-    """Return the roles with their bindings."""
     subject = {"kind": "ServiceAccount", "name": program.name, "namespace": program.namespace}
     found: list[Manifest] = []
     for role in program.roles:

@@ -19,7 +19,6 @@ _TYPES: Final[dict[str, Any]] = {
 
 
 def fits(schema: Mapping[str, Any], value: object) -> bool:
-    """Return whether a value matches a schema."""
     kinds = schema.get("type")
     if kinds is not None and not any(_is_a(kind, value) for kind in ([kinds] if isinstance(kinds, str) else kinds)):
         return False

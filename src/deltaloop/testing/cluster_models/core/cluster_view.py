@@ -55,7 +55,6 @@ class ClusterObject:
 
     @property
     def phase(self) -> str:
-        """Phase in the status; may be empty."""
         return text(self.status.get("phase"))
 
     def condition(self, name: str) -> str:
@@ -103,7 +102,6 @@ class ClusterView:
         return self._by_owner.get((kind, owner.uid), [])
 
     def has_passed(self, mark: EnvironmentStep) -> bool:
-        """Return whether a mark has passed."""
         return mark.identity in self._passed
 
 
@@ -119,7 +117,6 @@ def reference_of(owner: ClusterObject) -> dict[str, object]:
 
 
 def hash_of(template: object) -> str:
-    """Return a short hash of a Pod template."""
     encoded = msgspec.json.encode(template, order="deterministic")
     return "".join(NAME_SIGNS[byte % len(NAME_SIGNS)] for byte in hashlib.sha256(encoded).digest()[:10])
 
@@ -211,5 +208,4 @@ def selects(selector: object, labels: Mapping[str, str]) -> bool:
 
 
 def in_order(objects: Iterable[ClusterObject]) -> list[ClusterObject]:
-    """Sort objects by key."""
     return sorted(objects, key=lambda obj: (obj.namespace, obj.name))

@@ -1,8 +1,5 @@
 """Job controller: create Pods until enough have succeeded or too many have failed.
 
-Each ended Pod is counted once: the status first records its uid, then its finalizer is removed, and then the uid is
-replaced by an increased count.
-
 Source: pkg/controller/job/job_controller.go (``syncJob``, ``trackJobStatusAndRemoveFinalizers``), indexed_job_utils.go.
 """
 

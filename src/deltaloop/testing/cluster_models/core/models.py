@@ -53,7 +53,6 @@ _KINDS: Final[dict[ModelName, tuple[ResourceType[Any], ...]]] = {
 
 
 def with_what_they_need(names: Iterable[str]) -> tuple[ModelName, ...]:
-    """Return models with their dependencies, in the order of ``NAMES``; without names, all models."""
     asked = [*names] or [*NAMES]
     unknown = [name for name in asked if name not in NAMES]
     if unknown:

@@ -205,7 +205,6 @@ def is_ready(pod: ClusterObject) -> bool:
 
 
 def availability(pod: ClusterObject, least_ready: int) -> EnvironmentStep:
-    """Return the mark that a Pod has been ready for ``least_ready`` seconds."""
     told = f"{pod} has been ready for {least_ready} s"
     return EnvironmentStep(about=pod.uid, told=told, takes=(least_ready, least_ready), write=None)
 

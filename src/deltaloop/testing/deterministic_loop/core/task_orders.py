@@ -1,8 +1,7 @@
 """Orders in which tasks that are ready at the same moment take their steps.
 
-asyncio runs them first in, first out, so tests see only one of many possible interleavings. Only steps of tasks of
-programs under test are reordered. The callbacks of transports and timers keep their order, because asyncio guarantees
-it.
+Only steps of tasks of programs under test are reordered. The callbacks of transports and timers keep their order,
+because asyncio guarantees it.
 
 Source of the priorities: Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs"
 (ASPLOS 2010).

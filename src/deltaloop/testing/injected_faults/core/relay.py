@@ -2,17 +2,7 @@
 
     peer ──received──▶ [ line of one direction ] ──Send──▶ other peer
 
-A *fault* begins at its moment (immediately, after some seconds, or after some forwarded bytes of its direction):
-
-| fault      | effect                                                                                           |
-| ---------- | ------------------------------------------------------------------------------------------------ |
-| `Cut`      | both sides are closed gracefully, as if a program ended                                          |
-| `Reset`    | both sides are reset, as if a machine crashed                                                    |
-| `Stall`    | bytes of the direction wait, forever or for some time; reading stops once 64 KiB wait            |
-| `HalfOpen` | bytes and ends of both sides are read and discarded, so each side believes that the other exists |
-| `Delay`    | bytes of the direction arrive later, in order                                                    |
-| `Throttle` | bytes of the direction arrive at a limited rate                                                  |
-| `Corrupt`  | some bits of the next bytes of the direction are flipped                                         |
+A *fault* begins at its moment (immediately, after some seconds, or after some forwarded bytes of its direction).
 
 Rules:
 
@@ -223,7 +213,6 @@ class RelayMachine:
     # Feeds
 
     def inject(self, fault: RelayFault, now: float) -> None:
-        """Add a fault; its moment counts from now."""
         if fault.after_bytes is not None:
             line = self._lines[fault.direction]
             line.armed.append((line.passed + fault.after_bytes, fault))

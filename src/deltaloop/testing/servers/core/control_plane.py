@@ -52,7 +52,6 @@ def candidates(binary: str, environ: Mapping[str, str], cached: Iterable[Path]) 
 
 
 def named_place(binary: str, environ: Mapping[str, str]) -> Path | None:
-    """Return the place of a binary from the environment; None if it is not set."""
     named = environ.get("TEST_ASSET_" + binary.upper().replace("-", "_"), "")
     folder = environ.get("KUBEBUILDER_ASSETS", "")
     return Path(named) if named else Path(folder) / binary if folder else None
@@ -93,12 +92,10 @@ def apiserver_arguments(*, folder: Path, port: int, etcd_port: int, extra: Itera
 
 
 def token_file(token: str) -> str:
-    """Return the line of ``--token-auth-file`` for an administrator."""
     return f'{token},admin,admin,"system:masters"\n'
 
 
 def kubeconfig(*, url: str, ca_data: str, token: str) -> dict[str, Any]:
-    """Return a kubeconfig with one context; ``ca_data`` is in base64."""
     return {
         "apiVersion": "v1",
         "kind": "Config",

@@ -44,8 +44,6 @@ _RENEW_AT: Final = 1 / 3  # remaining share of a certificate's lifetime
 
 @final
 class SecretState(Enum):
-    """State of the Secret."""
-
     MISSING = "missing"
     UNUSABLE = "unusable"
     """The Secret is empty or damaged, and may be overwritten."""
@@ -80,7 +78,6 @@ class TargetSeen:
     managed_elsewhere: bool = False
 
     def holds(self, fingerprint: str) -> bool:
-        """Return whether all its webhooks trust a certificate."""
         return all(any(each.fingerprint == fingerprint for each in bundle or ()) for bundle in self.bundles.values())
 
     def certificates(self) -> dict[str, Certificate]:
@@ -135,8 +132,6 @@ SecretEffect: TypeAlias = MakeAuthority | WriteSecret
 
 
 class NotReady(Enum):
-    """Reason why a replica cannot receive requests."""
-
     NO_CERTIFICATE = "it has no certificate yet"
     NOT_VALID = "its certificate is not valid now"
     NOT_TRUSTED = "its certificate is not trusted by the caBundle of each webhook"

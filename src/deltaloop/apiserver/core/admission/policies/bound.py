@@ -5,8 +5,7 @@
     by selector    in the same namespaces; the policy is evaluated once per object
     none found     ignored or rejected, depending on ``parameterNotFoundAction``
 
-Policies and bindings are evaluated in the order of their names. The real server has no fixed order. The selection per
-resource is cached until a policy or binding changes.
+The selection per resource is cached until a policy or binding changes.
 
 Source: apiserver pkg/admission/plugin/policy/generic/policy_source.go, policy_dispatcher.go (``CollectParams``).
 """

@@ -3,7 +3,7 @@
     a policy with a paramKind       needs ``get`` on all objects of the kind
     a binding with a paramRef       needs ``get`` on the object, or ``list`` for a selector
 
-If the kind cannot be found, all permissions are necessary. The real server checks this during validation.
+If the kind cannot be found, all permissions are necessary.
 
 Source: Kubernetes pkg/registry/admissionregistration/validatingadmissionpolicy/authz.go.
 """
@@ -92,7 +92,6 @@ def _may(attributes: AdmissionAttributes, verb: str, kind: object, *, namespace:
 
 
 def _shown(user: User) -> str:
-    """Format a user like Go prints the struct."""
     extra = " ".join(f"{name}:[{' '.join(values)}]" for name, values in sorted(user.extra.items()))
     return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"
 

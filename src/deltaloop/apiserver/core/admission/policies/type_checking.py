@@ -52,7 +52,6 @@ def expression_warnings(policy: Mapping[str, object], find: FindKinds, declare: 
 
 
 def _expressions(spec: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Yield the checked expressions with their field paths."""
     for place, validation in enumerate(items(spec.get("validations"))):
         path = f"spec.validations[{place}]"
         yield f"{path}.expression", text(at(validation, "expression"))

@@ -1,7 +1,6 @@
 """ValidatingAdmissionPolicy plugin.
 
-A failed validation counts as a failure for each binding. If the failure policy is ``Fail``, errors count as well. The
-actions of a binding are Deny (with message and reason of the first failure), Warn and Audit.
+A failed validation counts as a failure for each binding. If the failure policy is ``Fail``, errors count as well.
 
 Source: apiserver pkg/admission/plugin/policy/validating/dispatcher.go, validator.go, plugin.go (``compilePolicy``).
 """

@@ -1,7 +1,7 @@
 """Admission webhook plugins: mutating webhooks are called in sequence, validating webhooks concurrently.
 
 A call interrupts the write, which restarts with the response (``core/external_answers.py``), so this code must be
-deterministic. The object is read again with defaults after each patch.
+deterministic.
 
 Source: apiserver pkg/admission/plugin/webhook/mutating/dispatcher.go, validating/dispatcher.go.
 """
