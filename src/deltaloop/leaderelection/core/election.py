@@ -87,7 +87,7 @@ class Election:
             InvalidArgumentError: If the identity is empty, because an empty holder means that there is no leader.
         """
         if not identity:
-            raise InvalidArgumentError("the identity of a candidate is empty; give one that no other candidate has")
+            raise InvalidArgumentError("must be unique and not empty.", argument="identity")
         self.identity = identity
         self.timing: ElectionTiming = timing if timing is not None else ElectionTiming()
         self.phase: ElectionPhase = ElectionPhase.IDLE
@@ -144,7 +144,7 @@ class Election:
     def join(self, now: float) -> None:
         """Start to contend, at the earliest one retry period after the last attempt began."""
         if self.phase is not ElectionPhase.IDLE:
-            raise RuntimeError(f"join() while {self.phase.value}; release() comes first")
+            raise RuntimeError(f"join() while {self.phase.value}: call release() first")
         self.phase = ElectionPhase.CONTENDING
         self._step = None
         self._next_at = max(now, self._attempt_at + self.timing.retry_period)
@@ -210,7 +210,7 @@ class Election:
     def ask(self, now: float, *, wall: WallTime) -> Effect:
         """Return the next effect. The caller must report the result of a request before the next call."""
         if self._pending is not None:
-            raise RuntimeError("ask() while a request is out")
+            raise RuntimeError("ask() while a request is pending")
         if self.phase is ElectionPhase.IDLE:
             return Left(self._outcome)
         loss = self.step_down_if_due(now)
@@ -405,7 +405,7 @@ class Election:
 
     def _take(self, *allowed: type[Request]) -> Request:
         if self._pending is None or not isinstance(self._pending, allowed):
-            raise RuntimeError(f"an answer that was not asked for, while {self.phase.value}")
+            raise RuntimeError(f"unexpected response in phase {self.phase.value}")
         request, self._pending = self._pending, None
         return request
 

@@ -35,18 +35,20 @@ class ElectionTiming:
         for name in ("lease_duration", "renew_deadline", "retry_period"):
             value: float = getattr(self, name)
             if not (value > 0 and math.isfinite(value)):
-                raise InvalidArgumentError(f"{name} is {value!r}; a finite number of seconds greater than 0 is needed")
+                raise InvalidArgumentError(f"must be a finite number > 0, got {value!r}.", argument=name)
         if self.lease_duration > LARGEST_NUMBER:
             raise InvalidArgumentError(
-                f"lease_duration must be at most {LARGEST_NUMBER} s, the limit of a Lease, got {self.lease_duration:g}"
+                f"must be <= {LARGEST_NUMBER}, got {self.lease_duration:g}.", argument="lease_duration"
             )
         if not self.lease_duration > self.renew_deadline:
             raise InvalidArgumentError(
-                f"lease_duration ({self.lease_duration:g} s) must be greater than renew_deadline "
-                f"({self.renew_deadline:g} s): a leader has to stop before others may take over"
+                f"({self.lease_duration:g} s) must be greater than renew_deadline ({self.renew_deadline:g} s), so that "
+                "the leader stops before another candidate takes over.",
+                argument="lease_duration",
             )
         if not self.renew_deadline > JITTER_FACTOR * self.retry_period:
             raise InvalidArgumentError(
-                f"renew_deadline ({self.renew_deadline:g} s) must be greater than {JITTER_FACTOR:g} times retry_period "
-                f"({self.retry_period:g} s): a leader has to get a second try"
+                f"({self.renew_deadline:g} s) must be greater than {JITTER_FACTOR:g} times retry_period "
+                f"({self.retry_period:g} s), so that the leader can retry.",
+                argument="renew_deadline",
             )
