@@ -131,7 +131,7 @@ class HandlerThread(Generic[T]):
             result.close()
         if error is not None:
             _logger.error(
-                "handler raised an exception after its informer had stopped",
+                "handler raised after its informer had stopped",
                 exc_info=error,
                 extra={"handler": self.name},
             )

@@ -106,8 +106,8 @@ class Patience:
                 or of the lowest.
 
         Raises:
-            InvalidArgumentError: If the mapping is empty, a value is negative or not finite, or a higher priority has a larger
-                value than a lower priority.
+            InvalidArgumentError: If the mapping is empty, a value is negative or not finite, or a higher priority has
+                a larger value than a lower priority.
         """
         if not seconds:
             problem = "must have at least one priority, for example {0: 0.0, -100: 30.0}."
