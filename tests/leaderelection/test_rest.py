@@ -49,7 +49,7 @@ def test_the_presets(preset: LeaderElectionConfig, durations: tuple[float, float
 
 def test_a_last_resort_in_the_past_is_refused() -> None:
     assert LeaderElectionConfig(exit_after_loss=0).exit_after_loss == 0
-    with pytest.raises(ValueError, check=having(argument=r"LeaderElectionConfig\.exit_after_loss")):
+    with pytest.raises(ValueError, check=having(argument="LeaderElectionConfig.exit_after_loss")):
         LeaderElectionConfig(exit_after_loss=-1)
 
 
