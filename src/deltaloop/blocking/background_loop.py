@@ -71,7 +71,7 @@ class BackgroundLoop:
         self.check_process()
         with self._lock:
             if self._closed:
-                raise BackgroundLoopError("the background loop is closed. Create a new one.")
+                raise BackgroundLoopError("the background loop is closed. Create a new loop.")
             if self._thread is not None:
                 return
             started = Handoff[None]()
@@ -316,7 +316,7 @@ class BackgroundLoop:
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         self.check_process()
         if self._closed:
-            raise BackgroundLoopError("the background loop is closed. Create a new one.")
+            raise BackgroundLoopError("the background loop is closed. Create a new loop.")
         if self._loop is None:
             raise BackgroundLoopError("the background loop is not running. Use `with`, or call start().")
         return self._loop

@@ -258,7 +258,7 @@ class InformerFactory:
         selection: InformerSelection,
     ) -> _Identity:
         if self._left:
-            raise InformerStoppedError("the informer factory was closed. Create a new one.")
+            raise InformerStoppedError("the informer factory was closed. Create a new factory.")
         kind: ResourceType[Any] = parse_resource_type(resource_type)
         if metadata_only:
             kind = msgspec.structs.replace(kind, model=None)  # a model needs more than the metadata
@@ -322,7 +322,7 @@ class InformerFactory:
             InformerStoppedError: If you have left the factory.
         """
         if self._left:
-            raise InformerStoppedError("the informer factory was closed. Create a new one.")
+            raise InformerStoppedError("the informer factory was closed. Create a new factory.")
         for informer in self._informers.values():
             self._start(informer)
 

@@ -333,7 +333,7 @@ class Informer(Generic[T_co]):
             InformerStoppedError: If it was called before.
         """
         if self._started:
-            raise InformerStoppedError(f"the informer of {self.name} was already started. Create a new one.")
+            raise InformerStoppedError(f"the informer of {self.name} was already started. Create a new informer.")
         self._started = True
         self._processor.start(self._queue.wait_for_sync)
         _logger.info("informer started", extra={"resource": self.name})

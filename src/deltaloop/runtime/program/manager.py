@@ -264,7 +264,7 @@ class Manager:
             LeadershipLostError: If leadership was lost and the elector does not contend again.
         """
         if self._used:
-            raise RuntimeError("a manager can run only once. Create a new one.")
+            raise RuntimeError("a manager can run only once. Create a new manager.")
         self._used = True
         running = asyncio.get_running_loop()
         # Use asyncio's own clock without an intermediate call.
