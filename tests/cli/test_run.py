@@ -359,7 +359,7 @@ async def test_a_second_signal_ends_a_program_that_does_not_end_and_leaves_no_ku
         await read_until(process, "reconciling for ever")
         assert (tmp_path / "config").exists()
         process.send_signal(signal.SIGINT)
-        await read_until(process, "ending in good order")
+        await read_until(process, "shutting down gracefully")
         process.send_signal(signal.SIGTERM)  # another one: the same would be the same request, for half a second
         code, rest = await end_of(process)
     assert code == 1, rest

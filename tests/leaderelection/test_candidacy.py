@@ -13,10 +13,8 @@ from deltaloop._internal.pacing import Wait
 from deltaloop.api.times import WallTime
 from deltaloop.leaderelection import LeaseLock, LossReason
 from deltaloop.leaderelection.candidacy import Candidacy
-from deltaloop.leaderelection.core.effects import Effect, Left, ReleaseOutcome, StepDown
-from deltaloop.leaderelection.core.election import Election
-from deltaloop.leaderelection.core.timing import ElectionTiming
-from deltaloop.leaderelection.last_resort import LastResort
+from deltaloop.leaderelection.core.election import Effect, Election, ElectionTiming, Left, ReleaseOutcome, StepDown
+from deltaloop.leaderelection.process_exit import ExitTimer
 from tests.leaderelection.fake_server import FakeClient, FakeServer, WallClock
 from tests.leaderelection.test_elector import now
 from tests.leaderelection.test_lock import Recorder
@@ -26,7 +24,7 @@ from tests.leaderelection.test_term import said
 class Place:
     """A candidacy and what it was heard to do."""
 
-    def __init__(self, election: Election | None = None, *, last_resort: float | None = None) -> None:
+    def __init__(self, election: Election | None = None, *, exit_timer: float | None = None) -> None:
         self.server = FakeServer()
         self.client = FakeClient(self.server)
         self.events = Recorder()
@@ -39,7 +37,7 @@ class Place:
             random=lambda: 0.5,
             on_new_leader=lambda identity: self.hear(f"leader {identity}"),
             on_slow_path=lambda: self.hear("slow path"),
-            last_resort=LastResort(last_resort, lambda: self.hear("last resort")),
+            exit_timer=ExitTimer(exit_timer, lambda: self.hear("last resort")),
         )
 
     def hear(self, what: str) -> None:
@@ -87,9 +85,9 @@ async def test_giving_up_says_what_became_of_the_lock(release: bool, outcome: Re
     assert place.server.holder() == ("thief" if release else "a")
 
 
-async def test_a_loss_is_returned_and_starts_the_last_resort() -> None:
+async def test_a_loss_is_returned_and_starts_the_exit_timer() -> None:
     for end in ("give up", "close", "neither"):
-        place = Place(last_resort=3.0)
+        place = Place(exit_timer=3.0)
         await place.candidacy.contend()
         place.server.edit(lambda lease: lease["spec"].update(holderIdentity="thief"))
         began = now()
@@ -131,10 +129,10 @@ async def test_each_step_is_told_at_debug_with_the_lock_and_the_identity(caplog:
     await place.candidacy.give_up(release=True)
     ours = ("default/example", "a")
     steps = [
-        ("the lease is held and has not yet expired", *ours, "b", None),
+        ("lease of another candidate has not yet expired", *ours, "b", None),
         ("failed to acquire the lease", *ours, None, None),
         ("renewed the lease", *ours, None, None),
-        ("the lock has changed", *ours, None, "Update"),
+        ("lock has changed", *ours, None, "Update"),
         ("renewed the lease", *ours, None, None),
     ]
     names = ("lock", "identity", "holder", "request")
@@ -159,7 +157,7 @@ async def test_a_request_that_fails_is_named_with_the_error(unexpected: bool, ca
     names = ("levelno", "lock", "identity", "request", "error")
     error = "KeyError" if unexpected else "TransportError"
     # The second comes at 3.2: a retry period, and by chance half of 1.2 times it.
-    assert said(caplog, "a request to the leader election lock failed", *names) == [
+    assert said(caplog, "request to the leader election lock failed", *names) == [
         (logging.WARNING, "default/example", "a", "Read", error)
     ]
     [record] = caplog.records
@@ -174,7 +172,7 @@ async def test_no_answer_in_time_is_named_so(caplog: pytest.LogCaptureFixture) -
     await place.candidacy.contend()
     assert place.client.calls[0] == (0, "get")
     assert place.client.calls[1][0] == 5 + 2 + 1.2, "half the renew deadline, then a jittered retry period"
-    assert said(caplog, "a request", "request", "error", "reason") == [("Read", "TimeoutError", "no answer")]
+    assert said(caplog, "request", "request", "error", "reason") == [("Read", "TimeoutError", "no response")]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +216,7 @@ async def test_a_warning_of_a_long_lease_comes_again_when_it_is_another(caplog: 
     await asyncio.sleep(10)
     contending.cancel()
     await asyncio.wait([contending])
-    assert said(caplog, "the lease of another candidate is very long", "lock", "holder", "lease_seconds") == [
+    assert said(caplog, "another candidate has a very long lease", "lock", "holder", "lease_seconds") == [
         ("default/example", "b", 100_000),
         ("default/example", "c", 100_000),
         ("default/example", "c", 200_000),

@@ -311,7 +311,7 @@ async def test_only_bearers_whom_somebody_vouches_for_are_answered(
             ("late", "/page/x"),
         ]
         assert len(page.asked) == 2
-    [record] = [record for record in caplog.records if "could not be reviewed" in record.getMessage()]
+    [record] = [record for record in caplog.records if "cannot review token" in record.getMessage()]
     assert (record.levelno, vars(record)["error"]) == (logging.WARNING, "RequestTimeoutError")
 
 

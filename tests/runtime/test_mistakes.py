@@ -27,7 +27,7 @@ from deltaloop.runtime.reconcile.calls import not_begun
 from deltaloop.runtime.reconcile.remedies import note_missing_right
 from tests.runtime.worlds import CM, World, until, world
 
-READ_ONLY = "cached objects are read-only; obj.edit() gives a copy that can be changed"
+READ_ONLY = "cached objects are read-only. Use obj.edit() to get a mutable copy."
 
 
 async def told(

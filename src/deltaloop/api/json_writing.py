@@ -24,7 +24,7 @@ from deltaloop.api.json_values import type_of
 from deltaloop.api.pydantic_models import fields_of_model, is_model_class
 from deltaloop.api.views import ReadOnlyList, ReadOnlyMap
 
-_SIMPLE_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
+_SIMPLE_KEY: Final = r"[A-Za-z_][A-Za-z0-9_-]{0,99}"
 _SCALARS: Final = frozenset({str, int, bool, type(None)})
 _CONTAINERS: Final = frozenset({dict, list, tuple})
 _VIEWS: Final = frozenset({ReadOnlyMap, ReadOnlyList})  # views of decoded JSON, which can always be encoded
@@ -96,7 +96,7 @@ def write_json(value: object, what: str, encode: Callable[[object], bytes] = enc
         ) from None
     except RecursionError:
         raise MalformedObjectError(
-            f"{what} cannot be written as JSON: it is nested too deeply, or holds itself", given=True
+            f"{what} cannot be written as JSON: it is nested too deeply, or contains itself", given=True
         ) from None
 
 
@@ -119,12 +119,14 @@ def plain_fields(value: object) -> Any:
     return msgspec.to_builtins(value, str_keys=True, order="deterministic", enc_hook=_known_view)
 
 
-def plain_json(value: object, encode: Callable[[object], bytes] = encode_json) -> bytes | None:
-    """Return the JSON of a value, or None if the encoder cannot represent all values."""
+def plain_json(value: object, encode: Callable[[object], bytes] = encode_json, stored: bytes = b"") -> bytes | None:
+    """Return the JSON of a value, or None if it is not ``stored`` and the encoder cannot represent all values."""
     try:
         encoded = encode(value)
     except _FAILURES:
         return None
+    if encoded == stored:
+        return encoded
     containers: list[Any] = [(value,)]
     for container in containers:  # the list grows during iteration
         is_mapping = type_of(container) is dict
@@ -173,7 +175,7 @@ def _plain_mapping(value: Mapping[Any, Any], path: str) -> dict[str, Any]:
     for key, item in value.items():
         if not isinstance(key, str):
             shown = type(key).__name__
-            raise _UnsayableError(path, f"a key of type {shown} is not JSON; write the key as text")
+            raise _UnsayableError(path, f"a key of type {shown} is not JSON. Use a string.")
         name = _plain_text(key, path)
         fields[name] = _plain(item, _below(path, name))
     return fields
@@ -187,23 +189,23 @@ def _plain_text(value: str, path: str) -> str:
     # str.__str__ returns a plain str, even for a string enum.
     text = str.__str__(value)
     if not is_unicode(text):
-        raise _UnsayableError(path, "text with a lone surrogate is not Unicode; decode it anew")
+        raise _UnsayableError(path, "text with a lone surrogate is not Unicode. Decode it correctly.")
     return text
 
 
 def _plain_float(value: float, path: str) -> float:
     if not math.isfinite(value):
-        raise _UnsayableError(path, f"a number that is not finite ({float(value)!r}) is not JSON; leave the field out")
+        raise _UnsayableError(path, f"a number that is not finite ({float(value)!r}) is not JSON. Omit the field.")
     return float(value)
 
 
 def _refuse_set(value: object, path: str) -> Any:
-    raise _UnsayableError(path, f"a {type(value).__name__} is not JSON and has no order; give a sorted list")
+    raise _UnsayableError(path, f"a {type(value).__name__} is not JSON and has no order. Use a sorted list.")
 
 
 def _refuse_bytes(value: object, path: str) -> Any:
-    advice = "give text: decode them, or base64.b64encode(...).decode() for data of a Secret"
-    raise _UnsayableError(path, f"{type(value).__name__} are not JSON; {advice}")
+    advice = "Decode them, or use base64.b64encode(...).decode() for data of a Secret."
+    raise _UnsayableError(path, f"{type(value).__name__} are not JSON. {advice}")
 
 
 _WRITERS: Final[dict[type, Callable[[Any, str], Any]]] = {
@@ -226,6 +228,6 @@ _WRITERS: Final[dict[type, Callable[[Any, str], Any]]] = {
 
 
 def _below(path: str, key: str) -> str:
-    if _SIMPLE_KEY.fullmatch(key):
+    if re.fullmatch(_SIMPLE_KEY, key):
         return f"{path}.{key}" if path else key
     return f"{path}[{key[:100]!r}]"

@@ -11,11 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
-from typing import Final, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
 from deltaloop.api.resource import Resource, decoder
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.cache.compression import CacheCompression
 from deltaloop.cache.consistency import ConsistencyChecker
 from deltaloop.cache.controller import Controller, ControllerConfig
 from deltaloop.cache.core.consistency import ConsistencyReport
@@ -39,6 +38,9 @@ from deltaloop.cache.received_objects import ReceivedObjects
 from deltaloop.cache.shared_processor import SharedProcessor
 from deltaloop.cache.store import NAMESPACE_INDEX, Indexer, namespace_index_func
 from deltaloop.cache.turns import in_turns
+
+if TYPE_CHECKING:
+    from deltaloop.cache.compression import CacheCompression
 
 __all__ = ["Informer", "InformerOptions", "new_indexer_informer", "new_informer"]
 
@@ -86,7 +88,11 @@ class Informer(Generic[T_co]):
         self.indexer.add_indexers(indexers or {})
         self._options = options
         self._metrics = GuardedCacheMetrics(options.metrics, self.name)
-        self._compression = CacheCompression.of(options.compression, self.name)
+        self._compression: CacheCompression | None = None
+        if options.compression is not None:
+            from deltaloop.cache.compression import CacheCompression
+
+            self._compression = CacheCompression.of(options.compression, self.name)
         received = ReceivedObjects(
             keep_managed_fields=options.keep_managed_fields or drops_managed_fields(lister_watcher),
             transform=options.transform,
@@ -258,7 +264,9 @@ class Informer(Generic[T_co]):
             async with asyncio.timeout(timeout):
                 while not is_reached(resource_version, reached=self.resource_version):
                     if self._queue.closed:
-                        raise InformerStoppedError(f"the informer of {self.name} has stopped: it gets no fresher")
+                        raise InformerStoppedError(
+                            f"the informer of {self.name} has stopped, so its cache is not updated"
+                        )
                     await self._queue.wait_for_progress()
         except TimeoutError:
             raise NotFreshError(
@@ -305,7 +313,7 @@ class Informer(Generic[T_co]):
         Source: client-go tools/cache/shared_informer.go, ``AddEventHandler``.
         """
         if self._stopped:
-            raise InformerStoppedError(f"the informer of {self.name} has stopped; the handler was not added")
+            raise InformerStoppedError(f"the informer of {self.name} has stopped, so the handler was not added")
         return self._processor.add(handler, name=name, options=options or HandlerOptions())
 
     def remove_event_handler(self, registration: Registration) -> None:
@@ -331,7 +339,7 @@ class Informer(Generic[T_co]):
             InformerStoppedError: If it was called before.
         """
         if self._started:
-            raise InformerStoppedError(f"the informer of {self.name} was started before; make a new one")
+            raise InformerStoppedError(f"the informer of {self.name} was already started. Create a new informer.")
         self._started = True
         self._processor.start(self._queue.wait_for_sync)
         _logger.info("informer started", extra={"resource": self.name})

@@ -15,15 +15,20 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from types import TracebackType
-from typing import Final, Self, final
+from typing import Any, Final, Protocol, Self, final
 
 from deltaloop._internal.fork_safety import fork_safe
+from deltaloop._internal.option_types import check_types
+from deltaloop._internal.pacing.checks import require_positive
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.api.redaction import redact
+from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.times import utc_now
-from deltaloop.events.core.correlation import MESSAGE_LIMIT
+from deltaloop.events.core.correlation import MESSAGE_LIMIT, CorrelatorOptions
 from deltaloop.events.core.delivery import Delivery, EventWrite, Outcome, Sleep
 from deltaloop.events.core.draft import Correlated, EventApi, EventDraft
 from deltaloop.events.core.event_object import (
@@ -37,8 +42,73 @@ from deltaloop.events.core.event_object import (
     event_name,
     reference_of,
 )
-from deltaloop.events.core.merging import EventMerger
-from deltaloop.events.options import EventClient, EventRecorderOptions
+from deltaloop.events.core.series import EventMerger, SeriesOptions
+
+
+class EventClient(Protocol):
+    """Client interface that the recorder requires."""
+
+    async def create(
+        self,
+        resource_type: ResourceType[Resource],
+        obj: Mapping[str, Any],
+        /,
+        *,
+        namespace: str | None = None,
+    ) -> Resource:
+        """Create one object."""
+        ...
+
+    async def patch(
+        self,
+        resource_type: ResourceType[Resource],
+        name: str,
+        patch: Mapping[str, Any],
+        /,
+        *,
+        namespace: str | None = None,
+    ) -> Resource:
+        """Apply a merge patch to one object."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRecorderOptions:
+    """Options of an ``EventRecorder``.
+
+    The defaults are those of client-go.
+
+    Attributes:
+        api: API for writing events. ``EVENTS_V1`` falls back to ``CORE_V1`` if the server does not serve it.
+        queue_size: Maximum number of queued events. Further events are dropped.
+        max_tries: Maximum number of attempts for one event if the server does not respond.
+        retry_delay: Seconds between two attempts. For core/v1, the first delay is a random part of it. For
+            events.k8s.io, each delay is up to a quarter longer.
+        close_timeout: Timeout in seconds for leaving the context manager.
+        correlation: Options for counting, combining and limiting core/v1 events.
+        series: Options for the series of events.k8s.io/v1 events.
+    """
+
+    api: EventApi = EventApi.CORE_V1
+    queue_size: int = 1000
+    max_tries: int = 12
+    retry_delay: float = 10.0
+    close_timeout: float = 5.0
+    correlation: CorrelatorOptions = field(default_factory=CorrelatorOptions)
+    series: SeriesOptions = field(default_factory=SeriesOptions)
+
+    def __post_init__(self) -> None:
+        """Accept the API's name as a string, and check the options."""
+        object.__setattr__(self, "api", EventApi(self.api))
+        check_types(self)
+        require_positive(
+            "EventRecorderOptions",
+            queue_size=self.queue_size,
+            max_tries=self.max_tries,
+            retry_delay=self.retry_delay,
+            close_timeout=self.close_timeout,
+        )
+
 
 _log: Final = logging.getLogger("deltaloop.events")
 
@@ -179,7 +249,7 @@ class EventRecorder:
         self._show(draft)
         if dropped:
             why = "the recorder is closed" if self._closed else "the queue is full"
-            _log.warning("an event was dropped", extra=_names(draft, why=why, dropped=dropped))
+            _log.warning("dropped an event", extra=_names(draft, why=why, dropped=dropped))
 
     def for_component(self, component: str) -> ComponentRecorder:
         """Return a recorder for another component that shares the queue, task and limits of this one.
@@ -208,7 +278,7 @@ class EventRecorder:
             RuntimeError: If the recorder is not open.
         """
         if self._sender is None or self._sender.done():
-            raise RuntimeError("flush() needs an open recorder: use it inside `async with recorder`")
+            raise RuntimeError("flush() requires an open recorder. Call it inside `async with recorder`.")
         self._flushes_wanted += 1
         mine = self._flushes_wanted
         self._more.set()
@@ -236,7 +306,7 @@ class EventRecorder:
 
     async def __aenter__(self) -> Self:
         if self._loop is not None:
-            raise RuntimeError("an EventRecorder is entered once")
+            raise RuntimeError("an EventRecorder can be entered only once")
         loop = asyncio.get_running_loop()
         self._loop = loop  # the first step of the sender processes earlier events
         self._sender = loop.create_task(self._send_all(), name=f"events of {self.component}")
@@ -259,7 +329,7 @@ class EventRecorder:
             left, counts = len(self._waiting), self._merger.unwritten
             if left or counts:
                 self._waiting.clear()
-                _log.warning("events were not sent before the end", extra={"dropped": left, "counts": counts})
+                _log.warning("dropped unsent events at the end", extra={"dropped": left, "counts": counts})
         if not self._sender.cancelled():
             self._sender.result()  # raises if the sender failed because of a bug in deltaloop
 
@@ -291,14 +361,14 @@ class EventRecorder:
         try:
             self._loop.call_soon_threadsafe(self._more.set)
         except RuntimeError:
-            _log.debug("the loop is closed; events stay unsent", extra={"waiting": len(self._waiting)})
+            _log.debug("event loop is closed, dropping events", extra={"waiting": len(self._waiting)})
 
     def _show(self, draft: EventDraft) -> None:
         for watcher in self._watchers:
             try:
                 watcher(draft)
             except Exception as error:  # noqa: BLE001 - a watcher must not stop the work
-                message, extra = "a watcher of events raised", _names(draft)
+                message, extra = "event watcher raised an exception", _names(draft)
                 self._errors.log(_log, logging.ERROR, message, error, now=time.monotonic(), extra=extra)
 
     async def _send_all(self) -> None:
@@ -309,7 +379,7 @@ class EventRecorder:
                 draft, now = self._waiting[0]
                 events = self._merger.record(draft, now)
                 if not events:
-                    _log.debug("an event was counted or dropped without a request", extra=_names(draft))
+                    _log.debug("counted or dropped an event without a request", extra=_names(draft))
                 await self._send(events)
                 self._waiting.popleft()
             if closing or wanted > self._flushes_done:
@@ -338,7 +408,7 @@ class EventRecorder:
                 continue
             left = deque(self._merger.fall_back(left, self._clock()))
             _log.info(
-                "events go to another API from now on",
+                "switching to another events API",
                 extra={"previous": str(self._options.api), "present": str(self._merger.api)},
             )
 
@@ -382,10 +452,10 @@ class EventRecorder:
 
     def _log_outcome(self, outcome: Outcome, event: EventDraft, error: Exception | None) -> None:
         if outcome in _QUIET:
-            _log.debug("an event was handled", extra=_names(event, outcome=str(outcome)))
+            _log.debug("handled an event", extra=_names(event, outcome=str(outcome)))
             return
         _log.warning(
-            "an event could not be sent",
+            "cannot send an event",
             extra=_names(
                 event,
                 outcome=str(outcome),

@@ -15,9 +15,10 @@ from deltaloop._internal.pacing import Wait
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.redaction import redact
 from deltaloop.api.status import ConflictError, NotFoundError
-from deltaloop.leaderelection.core.effects import (
+from deltaloop.leaderelection.core.election import (
     BecameLeader,
     Create,
+    Election,
     Fact,
     Left,
     LossReason,
@@ -28,10 +29,9 @@ from deltaloop.leaderelection.core.effects import (
     StepDown,
     Update,
 )
-from deltaloop.leaderelection.core.election import Election
 from deltaloop.leaderelection.core.record import LockState
-from deltaloop.leaderelection.last_resort import LastResort
 from deltaloop.leaderelection.lock import Lock
+from deltaloop.leaderelection.process_exit import ExitTimer
 
 _log: Final = logging.getLogger("deltaloop.leaderelection")
 
@@ -80,7 +80,7 @@ class Candidacy:
         random: Callable[[], float],
         on_new_leader: Callable[[str], object],
         on_slow_path: Callable[[], object],
-        last_resort: LastResort,
+        exit_timer: ExitTimer,
     ) -> None:
         self.election = election
         self._lock = lock
@@ -89,14 +89,14 @@ class Candidacy:
         self._random = random
         self._on_new_leader = on_new_leader
         self._on_slow_path = on_slow_path
-        self.last_resort = last_resort
+        self.exit_timer = exit_timer
         self._long_lease: tuple[str, float] = "", 0.0
 
     async def open(self) -> None:
         """The calling event loop needs no preparation."""
 
     async def close(self) -> None:
-        self.last_resort.cancel()
+        self.exit_timer.cancel()
 
     def record_event(self, message: str) -> None:
         self._lock.record_event(message)
@@ -126,7 +126,7 @@ class Candidacy:
                 case Wait():
                     await self._wait(effect)
                 case StepDown(because):
-                    self.last_resort.start()
+                    self.exit_timer.start()
                     return because
                 case Left():
                     raise RuntimeError(f"{effect} while leading; a bug in deltaloop")
@@ -143,7 +143,7 @@ class Candidacy:
 
         It takes at most the renew deadline. After a cancellation, the lock expires.
         """
-        self.last_resort.cancel()
+        self.exit_timer.cancel()
         self.election.release(self._clock(), give_up=release)
         try:
             while True:
@@ -186,7 +186,7 @@ class Candidacy:
         except (ConflictError, NotFoundError) as error:
             if isinstance(request, Read):
                 return self._failed(request, error)
-            _log.debug("the lock has changed", extra=self._names(request=type(request).__name__))
+            _log.debug("lock has changed", extra=self._names(request=type(request).__name__))
             return election.conflicted(self._clock(), random=self._random())
         except Exception as error:  # noqa: BLE001 - retry after any error of the lock
             return self._failed(request, error)
@@ -194,7 +194,7 @@ class Candidacy:
             facts = election.observed(state, self._clock(), random=self._random())
             self._warn_of_a_long_lease()
             if election.attempt_is_over:
-                _log.debug("the lease is held and has not yet expired", extra=self._names(holder=election.leader))
+                _log.debug("lease of another candidate has not yet expired", extra=self._names(holder=election.leader))
             return facts
         assert state is not None
         return election.wrote(state.version, self._clock(), random=self._random(), token=state.token)
@@ -204,7 +204,7 @@ class Candidacy:
         seen = election.leader, election.long_lease
         if seen[1] and seen != self._long_lease:
             _log.warning(
-                "the lease of another candidate is very long: nobody takes over before its end, unless it is deleted",
+                "another candidate has a very long lease, which delays takeover until it ends or is deleted",
                 extra=self._names(holder=seen[0], lease_seconds=seen[1]),
             )
         self._long_lease = seen
@@ -212,9 +212,9 @@ class Candidacy:
     def _failed(self, request: Request, error: Exception) -> tuple[Fact, ...]:
         expected = isinstance(error, DeltaloopError | OSError)
         _log.warning(
-            "a request to the leader election lock failed; trying again",
+            "request to the leader election lock failed, retrying",
             extra=self._names(
-                request=type(request).__name__, error=type(error).__name__, reason=redact(str(error)) or "no answer"
+                request=type(request).__name__, error=type(error).__name__, reason=redact(str(error)) or "no response"
             ),
             exc_info=None if expected else error,
         )

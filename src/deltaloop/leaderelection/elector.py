@@ -22,12 +22,11 @@ from deltaloop.client.client import Client
 from deltaloop.leaderelection.candidacy import Candidacy, Candidate
 from deltaloop.leaderelection.clock import boot_time
 from deltaloop.leaderelection.config import LeaderElectionConfig, LeaderElectionMetrics
-from deltaloop.leaderelection.core.effects import BecameLeader
-from deltaloop.leaderelection.core.election import Election
+from deltaloop.leaderelection.core.election import BecameLeader, Election
 from deltaloop.leaderelection.core.record import whole_seconds
 from deltaloop.leaderelection.guard import LeadershipGuard, LeadershipLostError
-from deltaloop.leaderelection.last_resort import LastResort, end_process
 from deltaloop.leaderelection.lock import Lock, MovableLock
+from deltaloop.leaderelection.process_exit import ExitTimer, end_process
 from deltaloop.leaderelection.renewal_thread import RenewalThread
 from deltaloop.leaderelection.reports import Reports
 from deltaloop.leaderelection.term import Term
@@ -43,7 +42,7 @@ def _client_of(lock: Lock) -> Client | None:
 def _moved(lock: MovableLock) -> AbstractAsyncContextManager[Lock]:
     moved = lock.on_own_connection()
     if moved is None:
-        raise RuntimeError("a lock that could be moved before cannot be moved now; a bug of the lock")
+        raise RuntimeError("the lock cannot move to another loop any longer: a bug of the lock")
     return moved
 
 
@@ -179,10 +178,10 @@ class LeaderElector:
             RuntimeError: If an entered term is not over, or another task contends.
         """
         if self._contending:
-            raise RuntimeError(f"another task contends for {self.lock.describe()} with this elector already")
+            raise RuntimeError(f"another task already contends for {self.lock.describe()} with this elector")
         term = self.term
         if term is not None and term.entered:
-            raise RuntimeError("the term before is not over; leave its `async with` block first")
+            raise RuntimeError("the previous term has not ended. Leave its `async with` block first.")
         self._contending = True
         try:
             if term is not None:
@@ -236,7 +235,7 @@ class LeaderElector:
             random=self._random,
             on_new_leader=on_new_leader,
             on_slow_path=on_slow_path,
-            last_resort=LastResort(self.config.exit_after_loss, self._end_process),
+            exit_timer=ExitTimer(self.config.exit_after_loss, self._end_process),
         )
 
     def _make_term(self, won: BecameLeader) -> Term:

@@ -10,9 +10,12 @@ import pytest
 
 from deltaloop._internal.pacing import Wait
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.leaderelection.core.effects import (
+from deltaloop.leaderelection.core.election import (
     BecameLeader,
     Create,
+    Election,
+    ElectionPhase,
+    ElectionTiming,
     Left,
     LossReason,
     NewLeader,
@@ -21,9 +24,8 @@ from deltaloop.leaderelection.core.effects import (
     StepDown,
     Update,
 )
-from deltaloop.leaderelection.core.election import Election, ElectionPhase
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState, whole_seconds
-from deltaloop.leaderelection.core.timing import ElectionTiming
+from tests.having import having
 
 WALL = datetime(2026, 1, 2, tzinfo=UTC)
 EARLIER = datetime(2026, 1, 1, tzinfo=UTC)
@@ -297,17 +299,17 @@ def test_what_was_not_asked_for_is_refused() -> None:
         lambda: election.failed(0.0, random=0.0),
     )
     for feed in feeds:
-        with pytest.raises(RuntimeError, match="not asked for"):
+        with pytest.raises(RuntimeError):
             feed()
     with pytest.raises(RuntimeError, match="release"):
         election.join(0.0)
     election.ask(2.0, wall=WALL)
-    with pytest.raises(RuntimeError, match="is out"):
+    with pytest.raises(RuntimeError):
         election.ask(2.0, wall=WALL)
 
 
 def test_an_empty_identity_is_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match="identity"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="identity")):
         Election("")
 
 

@@ -295,11 +295,11 @@ def test_what_cannot_be_said_is_refused_where_it_is_said() -> None:
             change.set_field(name, [])
     with pytest.raises(MalformedObjectError, match=r"status\.a"):
         change.set_field("a", {"b": float("nan")})
-    with pytest.raises(InvalidArgumentError, match="no reason"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="reason of condition Ready")):
         change.set_condition("Ready", True, reason="", message="")
-    with pytest.raises(InvalidArgumentError, match="no status"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="status of condition Ready")):
         change.set_condition("Ready", "maybe", reason="Why", message="")
-    with pytest.raises(InvalidArgumentError, match="no type"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="condition type")):
         change.remove_condition("two words")
     assert change.patch({}, kept=Kept(), now=T1, observing=True) is None
 

@@ -596,7 +596,7 @@ async def test_what_is_no_object_is_refused_at_once() -> None:
             d.status(None)
         with pytest.raises(MalformedObjectError):
             d.status({"spec": {}})
-        with pytest.raises(InvalidArgumentError, match="no type"):
+        with pytest.raises(InvalidArgumentError, check=having(argument="condition type")):
             d.status({"metadata": {"name": "a"}}, on_error="not ready")
 
 

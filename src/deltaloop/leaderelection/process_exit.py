@@ -22,13 +22,13 @@ def end_process() -> None:
     timer.daemon = True
     timer.start()
     _log.critical(
-        "the work goes on without leadership; the process is ended", extra={"exit": LEADERSHIP_LOST_EXIT_CODE}
+        "ending process, because work continues without leadership", extra={"exit": LEADERSHIP_LOST_EXIT_CODE}
     )
     os._exit(LEADERSHIP_LOST_EXIT_CODE)
 
 
 @final
-class LastResort:
+class ExitTimer:
     """Timer that ends the process some time after leadership was lost, unless it is canceled."""
 
     def __init__(self, after: float | None, end: Callable[[], object]) -> None:
