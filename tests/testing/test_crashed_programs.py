@@ -144,7 +144,7 @@ async def test_webhooks_must_be_a_list_of_webhooks(given: Any, deltaloop_harness
     "given", [[reconcile], reconcile.function, dl.Resource, None], ids=["list", "function", "class", "none"]
 )
 async def test_what_is_started_must_be_controllers(given: Any, deltaloop_harness: Harness) -> None:
-    with pytest.raises(InvalidArgumentError):
+    with pytest.raises(InvalidArgumentError, check=having(argument="arguments of start()")):
         await deltaloop_harness.start(given)
     with pytest.raises(InvalidArgumentError, check=having(argument="function")):
         await deltaloop_harness.run([reconcile])  # type: ignore[arg-type]
