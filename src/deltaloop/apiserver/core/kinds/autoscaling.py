@@ -255,7 +255,7 @@ _METRIC_PARTS: Final = {
     "Resource": "resource",
 }
 _METRIC_ORDER: Final = ("object", "external", "pods", "resource", "containerResource")
-# Targets of which a metric needs one. The error is reported for the last.
+# Alternative targets of a metric. The error is reported for the last.
 _AIMS: Final[Mapping[str, tuple[str, ...]]] = {
     "object": ("value", "averageValue"),
     "external": ("value", "averageValue"),
