@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -34,10 +35,10 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("small_parts")
 def test_parts_of_any_value_join_to_the_whole() -> None:
-    @given(_VALUES, st.sampled_from([None, 1]))
-    def check(value: Any, indent: int | None) -> None:
+    @given(_VALUES, st.sampled_from([None, 1]), st.booleans())
+    def check(value: Any, indent: int | None, escaped: bool) -> None:
         assert encode_sorted(value) == _ENCODED_AT_ONCE(value)
-        text = json.dumps(value, indent=indent, ensure_ascii=False).encode(errors="surrogatepass")
+        text = json.dumps(value, indent=indent, ensure_ascii=escaped).encode(errors="surrogatepass")
         assert decode_in_parts(text) == msgspec.json.decode(text)
 
     check()
@@ -53,6 +54,16 @@ def test_parts_of_any_value_join_to_the_whole() -> None:
         b'[1, 2, 3, 4, 5, {"a": 01}]',
         b'{"a": [1, 2, 3, 4]} x',
         b"[1, 2, 3, 4, 5, 6, 7",
+        b"[1, 2, 3, 4, 5, 6, ]",
+        b"[1, 2, 3, 4, 5, 6 7]",
+        b'[1, 2, 3, 4, 5, "a": 6]',
+        b'{"a": 1, "b": 2, "c": 3, }',
+        b'{"a": 1, "b": 2, 3}',
+        b'{"a": {"b": [1, 2, 3, 4, 5, 6, 7}}',
+        b'{"a": {"b": [1, 2, 3, 4, 5, 6, 7]]}',
+        b'{"a": 1, "b": "a long text \\ud83d"}',
+        b'{"a": 1, "b": "a long text',
+        b'"a long text',
     ],
 )
 def test_malformed_json_has_the_error_of_one_call(text: bytes) -> None:
@@ -81,3 +92,28 @@ def test_large_values(value: dict[str, Any]) -> None:
     assert size_of(value) > PART
     assert encode_sorted(value) == _ENCODED_AT_ONCE(value)
     assert decode_in_parts(encode_sorted(value)) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" + b"0," * 400_000 + b"0]",
+        b"{" + b",".join(b'"%x":0' % number for number in range(100_000)) + b"}",
+        b"[" + b'{"a":{"b":[{"c":[0]}]}},' * 20_000 + b"0]",
+        b'["' + b"\\ud83d\\ude00" * 100_000 + b'"]',
+        b'{"a":"' + "\u00e4".encode() * 300_000 + b'"}',
+        b'{"a":[' + b"0," * 400_000 + b"]}",
+    ],
+    ids=["items", "members", "containers", "escapes", "characters", "malformed at the end"],
+)
+def test_no_call_decodes_more_than_a_part(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def decode(part: bytes) -> Any:
+        sizes.append(len(part))
+        return msgspec.json.decode(part)
+
+    monkeypatch.setattr(json_in_parts, "_decode", decode)
+    with suppress(msgspec.DecodeError):
+        decode_in_parts(text)
+    assert max(sizes) < 130 * 1024

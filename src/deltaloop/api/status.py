@@ -68,9 +68,25 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
         """Encode as JSON without empty fields, like the real server."""
         fields: dict[str, Any] = {"kind": self.kind, "apiVersion": self.api_version, "metadata": self.metadata}
         fields["status"] = self.status
-        optional = {"message": self.message, "reason": self.reason, "details": self.details, "code": self.code}
+        optional = {
+            "message": _in_parts(self.message),
+            "reason": self.reason,
+            "details": self.details,
+            "code": self.code,
+        }
         fields.update({name: value for name, value in optional.items() if value})
         return msgspec.json.encode(fields)
+
+
+_PART: Final = 64 * 1024  # characters
+
+
+def _in_parts(text: str) -> str | msgspec.Raw:
+    """Encode a long text in several calls, because a single call blocks all other threads."""
+    if len(text) <= _PART:
+        return text
+    encode = msgspec.json.encode
+    return msgspec.Raw(b'"%b"' % b"".join(encode(text[at : at + _PART])[1:-1] for at in range(0, len(text), _PART)))
 
 
 class _Kind(msgspec.Struct):

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final, TypeVar, cast, final
 
 import msgspec
 
+from deltaloop._internal.threads import beside_loop
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.codec import ConversionError, WebhookConversion
@@ -99,7 +101,7 @@ class Conversions:
         shown = self.shown(store.copy_of(served.storage) if is_long else store, served)
         while True:
             try:
-                return await asyncio.to_thread(read, shown) if is_long else read(shown)
+                return await beside_loop(partial(read, shown)) if is_long else read(shown)
             except QuestionError as asked:
                 question = asked.question
             try:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final, final
 
 import msgspec
 from aiohttp import web
 
+from deltaloop._internal.threads import beside_loop
 from deltaloop.api.kubernetes_version import KUBERNETES, MINOR
 from deltaloop.apiserver.builtin_tables import published_schemas
 from deltaloop.apiserver.core import status_errors
@@ -19,7 +21,7 @@ from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
 from deltaloop.apiserver.core.wire.media_types import YAML, AcceptClause, failure_in_yaml, parse_accept, wants_lines
 from deltaloop.apiserver.core.wire.yaml_writer import json_to_yaml
-from deltaloop.apiserver.large_writes import LARGE
+from deltaloop.apiserver.large_writes import beside
 
 VERSION: Final = {
     "major": MINOR.partition(".")[0],
@@ -59,8 +61,7 @@ async def in_yaml(request: web.BaseRequest, response: web.StreamResponse) -> web
         return response
     failed = response.status >= 400
     if failure_in_yaml(accept) if failed else request.path.startswith("/api") and _chosen_yaml(accept):
-        large = len(response.body) > LARGE
-        response.body = await asyncio.to_thread(json_to_yaml, response.body) if large else json_to_yaml(response.body)
+        response.body = await beside(len(response.body), partial(json_to_yaml, response.body))
         response.headers["Content-Type"] = f"{YAML}{separator}{parameters}"
     return response
 
@@ -73,8 +74,7 @@ async def in_lines(request: web.BaseRequest, response: web.StreamResponse) -> we
         return response
     written_so = response.headers.get("Content-Type", "").partition(";")[0] == "application/json"
     if written_so and not request.path.startswith("/openapi"):
-        body, large = response.body, len(response.body) > LARGE
-        response.body = await asyncio.to_thread(_indented, body) if large else _indented(body)
+        response.body = await beside(len(response.body), partial(_indented, response.body))
     return response
 
 
@@ -204,7 +204,7 @@ class Documents:
             self._described, self._old = served, {}
         task = self._old.get(content_type)
         if task is None:
-            work = asyncio.to_thread(_old_document, served, content_type)
+            work = beside_loop(partial(_old_document, served, content_type))
             task = self._old[content_type] = asyncio.create_task(work, name="deltaloop-apiserver-openapi")
         return web.Response(body=await asyncio.shield(task), headers=headers)
 
@@ -230,4 +230,4 @@ class Documents:
             return encode_json(openapi.document(registry, group, version, published))
 
         # Schemas of custom resources and the built-in documents can be large.
-        return _json(await asyncio.to_thread(write), headers)
+        return _json(await beside_loop(write), headers)

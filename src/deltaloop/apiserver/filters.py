@@ -35,6 +35,7 @@ from deltaloop.apiserver.documents import in_lines, in_yaml, indented_answer, js
 from deltaloop.apiserver.exchange import Exchange, add_warnings
 from deltaloop.apiserver.handlers import Handlers
 from deltaloop.apiserver.injected_faults import ROOT, Faults
+from deltaloop.apiserver.large_writes import beside
 from deltaloop.schemas.work import GrowthError
 
 _log: Final = logging.getLogger("deltaloop.apiserver")
@@ -119,36 +120,39 @@ class Filters:
         try:
             await self._settle()
         except Exception as error:  # noqa: BLE001 - answered with a 500 and logged, as in _guard
-            return self._failed(request, error, record)
+            return await self._failed(request, error, record)
         return response
 
     async def _guard(self, request: web.BaseRequest, segments: tuple[str, ...], record: _Record) -> web.StreamResponse:
         try:
             return await self._answer(request, segments, record)
         except ApiError as error:
-            refusal = self._refusal(error, record)
+            refusal = await self._refusal(error, record)
             if status_errors.has_warnings(error):
                 add_warnings(refusal, record.notes.sent)
             return refusal
         except GrowthError as error:
-            return self._refusal(status_errors.too_large_to_store(error.size), record)
+            return await self._refusal(status_errors.too_large_to_store(error.size), record)
         except MissingExtraError as error:
-            return self._refusal(status_errors.internal(str(error)), record)
+            return await self._refusal(status_errors.internal(str(error)), record)
         except (ConnectionError, web.HTTPException, _LostError):
             raise
         except Exception as error:  # noqa: BLE001 - the last resort: answered with a 500 and logged
-            return self._failed(request, error, record)
+            return await self._failed(request, error, record)
 
-    def _failed(self, request: web.BaseRequest, error: Exception, record: _Record) -> web.Response:
+    async def _failed(self, request: web.BaseRequest, error: Exception, record: _Record) -> web.Response:
         record.failed = True
         _log.error("a request failed inside the server", exc_info=error, extra=_facts(request, record))
-        return self._refusal(status_errors.internal(f"{type(error).__name__}; the server's log says more"), record)
+        return await self._refusal(
+            status_errors.internal(f"{type(error).__name__}; the server's log says more"), record
+        )
 
-    def _refusal(self, error: ApiError, record: _Record) -> web.Response:
+    async def _refusal(self, error: ApiError, record: _Record) -> web.Response:
         record.refused = error.status
         headers = {**self._headers, **status_errors.headers_of(error.status)}
         answer = indented_answer if status_errors.is_indented(error.status) else json_answer
-        return answer(error.status.to_json(), headers, status=error.status.code)
+        body = await beside(_size(error.status), error.status.to_json)
+        return answer(body, headers, status=error.status.code)
 
     async def _answer(self, request: web.BaseRequest, segments: tuple[str, ...], record: _Record) -> web.StreamResponse:
         if self._audit is not None:
@@ -258,6 +262,11 @@ class _Record:
         self.notes = Notes()
         self.fault = ""
         self.audited = False
+
+
+def _size(status: Status) -> int:
+    causes = status.details.causes if status.details is not None else ()
+    return len(status.message) + sum(len(cause.message) + len(cause.field) for cause in causes)
 
 
 def _log_request(request: web.BaseRequest, record: _Record, code: int) -> None:

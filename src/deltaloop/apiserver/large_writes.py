@@ -12,8 +12,10 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Final, NamedTuple, TypeVar, cast, final
 
+from deltaloop._internal.threads import beside_loop
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.external_answers import QuestionError
@@ -76,7 +78,7 @@ class _ClosedError(Exception):
 
 async def beside(size: int, work: Callable[[], T]) -> T:
     """Run ``work`` directly, or in a thread for more than ``LARGE`` bytes."""
-    return work() if size <= LARGE else await asyncio.to_thread(work)
+    return work() if size <= LARGE else await beside_loop(work)
 
 
 def _received(answer: object) -> int:
@@ -161,7 +163,7 @@ class LargeWrites:
         ask = self._ask_on(loop)
         drafted = self._state.draft(ask)
         try:
-            result = await loop.run_in_executor(self._threads[place.thread], compute, drafted.within(context, ask))
+            result = await beside_loop(partial(compute, drafted.within(context, ask)), self._threads[place.thread])
         except Exception:
             if self._state.is_current(drafted):
                 raise

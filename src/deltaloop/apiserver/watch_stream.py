@@ -31,7 +31,7 @@ from deltaloop.apiserver.exchange import Exchange, add_warnings
 
 WRITE_PATIENCE: Final = 60.0
 WRITE_AT_ONCE: Final = 64 * 1024
-SENT_AT_ONCE: Final = 500
+SENT_AT_ONCE: Final = 200
 """Number of events, or KiB, that one stream sends before it yields."""
 CONVERSION_PAUSE: Final = 1.0
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections import Counter
 from typing import Final, cast, final
 
 import msgspec
@@ -16,6 +17,7 @@ import msgspec
 from deltaloop.api.json_values import is_list, is_mapping
 from deltaloop.schemas import pruning, validating
 from deltaloop.schemas.field_errors import SchemaError
+from deltaloop.schemas.json_in_parts import decode_in_parts, encode_sorted
 from deltaloop.schemas.types import NO_DEFAULT, Schema, TypeNode
 from deltaloop.schemas.work import CURRENT, GrowthError, build
 
@@ -132,7 +134,7 @@ def _may_have_duplicates(body: bytes) -> bool:
     if b"\\u003" in body:
         return True
     try:
-        again = msgspec.json.encode(msgspec.json.decode(body))
+        again = encode_sorted(decode_in_parts(body))
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return True
     return again.count(b":") != body.count(b":")
@@ -149,8 +151,8 @@ def duplicate_field_texts(body: bytes) -> list[str]:
         result = _Object(pairs)
         if len(result) < len(pairs):
             found = True
-            names = [name for name, _ in pairs]
-            result.twice = tuple(dict.fromkeys(name for name in names if names.count(name) > 1))
+            counts = Counter(name for name, _ in pairs)
+            result.twice = tuple(name for name, count in counts.items() if count > 1)
         return result
 
     try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, cast, final
 
 import msgspec
 
@@ -12,52 +13,158 @@ from deltaloop.api.json_values import is_list, is_mapping, type_of
 
 PART: Final = 8_000
 _RUN: Final = 16_000
-_DECODED_AT_ONCE: Final = 256 * 1024  # bytes
+_DECODED_AT_ONCE: Final = 128 * 1024  # bytes
 _UNIT: Final = 64  # characters
 _COUNTED: Final = frozenset({dict, list, str})
 
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 _decode: Final = msgspec.json.Decoder().decode
-_decode_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-_decode_items: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+_W: Final = rb"[ \t\n\r]*+"
+_TEXT: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_SCALAR: Final = rb'(?:[^ \t\n\r"\[\]{},:]++|' + _TEXT + b")"
+
+
+def _with_containers(value: bytes) -> bytes:
+    """Return an expression for a value or a container of such values. Decoding checks the order of the tokens."""
+    return rb"(?:" + value + rb"|[\[{](?:[ \t\n\r,:]++|" + value + rb")*+[\]}])"
+
+
+_VALUE: Final = _with_containers(_with_containers(_with_containers(_SCALAR)))
+_MEMBERS: Final = re.compile(b"(?:" + _W + _TEXT + _W + b":" + _W + _VALUE + _W + rb"(?:,|(?=\})))++", re.DOTALL)
+_ITEMS: Final = re.compile(b"(?:" + _W + _VALUE + _W + rb"(?:,|(?=\])))++", re.DOTALL)
+_INSIDE: Final = re.compile(rb'[^"\\]*+(?:\\(?:[^u]|u[0-9A-Fa-f]{4})[^"\\]*+)*+', re.DOTALL)
+_REST_OF_CHARACTER: Final = re.compile(rb"[\x80-\xbf]*+(?:\\u[Dd][C-Fc-f][0-9A-Fa-f]{2})?+")
+_BLANK: Final = re.compile(_W)
+_BYTE: Final = re.compile(r"\(byte (\d+)\)")
 
 
 def decode_in_parts(content: bytes | str) -> Any:
     """Decode JSON, members of a large object and items of a large list in groups; raises DecodeError."""
     if len(content) <= _DECODED_AT_ONCE:
         return _decode(content)
+    parts = _Parts(content.encode() if isinstance(content, str) else content)
     try:
-        return _decoded(content.encode() if isinstance(content, str) else content)
+        if parts.read():
+            return parts.value
     except (msgspec.MsgspecError, UnicodeError):
-        return _decode(content)  # this error has the position in the whole text
+        pass
+    parts.fail()
+    return _decode(content)
 
 
-def _decoded(content: bytes | memoryview) -> Any:
-    first = bytes(content[:64]).lstrip()[:1]
-    if len(content) <= _DECODED_AT_ONCE or first not in (b"{", b"["):
-        return _decode(content)
-    if first == b"[":
-        return [*_values(_decode_items(content))]
-    members = _decode_members(content)
-    return dict(zip(members, _values(members.values()), strict=True))
+@final
+class _Parts:
+    """Decoder of a large object or list, which groups its values as a regular expression finds them.
 
+    Attributes:
+        value: Decoded value.
+    """
 
-def _values(raws: Iterable[msgspec.Raw]) -> Iterator[Any]:
-    group: list[memoryview] = []
-    size = 0
-    for raw in raws:
-        view = memoryview(raw)
-        if len(view) > _DECODED_AT_ONCE:
-            yield from _decode(b"[" + b",".join(group) + b"]")
-            group, size = [], 0
-            yield _decoded(view)
-            continue
-        group.append(view)
-        size += len(view)
-        if size > _DECODED_AT_ONCE:
-            yield from _decode(b"[" + b",".join(group) + b"]")
-            group, size = [], 0
-    yield from _decode(b"[" + b",".join(group) + b"]")
+    def __init__(self, content: bytes) -> None:
+        self.value: Any = None
+        self._content = content
+        self._at = 0
+        self._open: list[Any] = []
+        self._before = b""
+        """What precedes the position in the current container: nothing, a value, or a value and a comma."""
+
+    def read(self) -> bool:
+        """Decode, and return False if the text is malformed or has no container."""
+        while self._run() or self._step():
+            if not self._open:
+                return _BLANK.fullmatch(self._content, self._at) is not None
+        return False
+
+    def fail(self) -> None:
+        """Raise the error at the current position, without decoding what precedes it."""
+        start = b"".join(b'{"":' if type(each) is dict else b"[" for each in self._open)
+        if self._open and type(self._open[-1]) is dict:
+            start = start[:-3] + (b'"":' if self._before else b"")
+        start += self._before
+        try:
+            _decode(start + self._content[self._at :])
+        except msgspec.DecodeError as error:
+            moved = self._at - len(start)
+            text = _BYTE.sub(lambda found: f"(byte {int(found[1]) + moved})", str(error))
+            raise msgspec.DecodeError(text) from None
+
+    def _run(self) -> bool:
+        """Decode the next values that are scalars or have few levels."""
+        if not self._open or self._before == b"0":
+            return False
+        current, end = self._open[-1], self._at + _DECODED_AT_ONCE
+        run = (_MEMBERS if is_mapping(current) else _ITEMS).match(self._content, self._at, end)
+        if run is None:
+            return False
+        values = run[0].removesuffix(b",")
+        if is_mapping(current):
+            current.update(_decode(b"{" + values + b"}"))
+        else:
+            cast("list[object]", current).extend(_decode(b"[" + values + b"]"))
+        self._at = run.end()
+        self._before = b"0," if run[0].endswith(b",") else b"0"
+        return True
+
+    def _step(self) -> bool:
+        """Begin or end a container, or decode a long text."""
+        current = self._open[-1] if self._open else None
+        at = self._token(self._at)
+        if self._content[at : at + 1] in (b"]", b"}"):
+            if self._before == b"0," or self._content[at : at + 1] != (b"}" if is_mapping(current) else b"]"):
+                return False
+            self._open.pop()
+            self._ended(at + 1)
+            return True
+        if self._before == b"0":
+            return False
+        key = ""
+        if is_mapping(current):
+            key, at = self._text(at)
+            at = self._token(at)
+            if self._content[at : at + 1] != b":":
+                return False
+            at = self._token(at + 1)
+        what = self._content[at : at + 1]
+        value: Any = {} if what == b"{" else []
+        if what not in (b"{", b"["):
+            value, at = self._text(at)
+        if is_mapping(current):
+            current[key] = value
+        elif current is not None:
+            cast("list[object]", current).append(value)
+        else:
+            self.value = value
+        if type(value) is str:
+            self._ended(at)
+        else:
+            self._open.append(value)
+            self._before, self._at = b"", at + 1
+        return True
+
+    def _token(self, at: int) -> int:
+        return cast("re.Match[bytes]", _BLANK.match(self._content, at)).end()
+
+    def _ended(self, at: int) -> None:
+        """Go on after a value, and after its comma."""
+        comma = self._token(at)
+        has_comma = bool(self._open) and self._content[comma : comma + 1] == b","
+        self._before, self._at = (b"0,", comma + 1) if has_comma else (b"0", at)
+
+    def _text(self, at: int) -> tuple[str, int]:
+        """Decode a text, and return it with its end."""
+        content, texts = self._content, list[str]()
+        if content[at : at + 1] != b'"':
+            raise msgspec.DecodeError
+        at += 1
+        while content[at : at + 1] != b'"':
+            end = cast("re.Match[bytes]", _INSIDE.match(content, at, at + max(_DECODED_AT_ONCE, 12))).end()
+            end = cast("re.Match[bytes]", _REST_OF_CHARACTER.match(content, end)).end()
+            if end == at:
+                raise msgspec.DecodeError
+            texts.append(_decode(b'"' + content[at:end] + b'"'))
+            at = end
+        return "".join(texts), at + 1
 
 
 def encode_sorted(value: object) -> bytes:

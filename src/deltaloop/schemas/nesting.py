@@ -51,8 +51,10 @@ def _check_parts(content: bytes | str) -> None:
     if len(data) <= MAX_PARTS or data.count(b"{") + data.count(b"[") <= MAX_PARTS:
         return
     # Brackets in strings are only excluded here, because few inputs have so many brackets.
-    outside = b"".join(_TEXT.split(data))
-    if outside.count(b"{") + outside.count(b"[") > MAX_PARTS:
+    outside = data.count(b"{") + data.count(b"[")
+    for text in _TEXT.finditer(data):
+        outside -= data.count(b"{", *text.span()) + data.count(b"[", *text.span())
+    if outside > MAX_PARTS:
         raise TooManyPartsError
 
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, cast, final
 
+from deltaloop._internal.threads import beside_loop
 from deltaloop.webhooks.steps import Steps
 
 T = TypeVar("T")
@@ -42,11 +44,10 @@ class Turns:
         """
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="webhooks")
-        loop = asyncio.get_running_loop()
         async with self._one_large:
             while True:
                 _check(deadline)
-                done, result = await loop.run_in_executor(self._thread, _advance, steps)
+                done, result = await beside_loop(partial(_advance, steps), self._thread)
                 if not done:
                     _check(deadline)
                     done, result = _advance(steps)

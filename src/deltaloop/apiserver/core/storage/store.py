@@ -348,7 +348,7 @@ class RevisionStore(Objects):
         position = first
         if matches is None:
             position = max(first, min(last, first + limit if limit > 0 else last))
-            items = [objects[key] for key in order[first:position]]
+            items = [*map(objects.__getitem__, order[first:position])]
         while position < last and (limit <= 0 or len(items) < limit):
             obj = objects[order[position]]
             if matches is None or matches(obj):

@@ -227,6 +227,8 @@ class Watcher:
                 return ()
             if self._phase is _Phase.WAITING:
                 found = self._begin(now)
+                if len(self._initial) > _LOOKED_AT:
+                    break  # the list has taken a while
             elif self._phase is _Phase.INITIAL:
                 found = self._next_initial(limit)
             else:

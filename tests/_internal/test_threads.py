@@ -1,0 +1,57 @@
+"""Computing threads share the interpreter with the event loop."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+
+import pytest
+
+from deltaloop._internal.threads import beside_loop, shared_interpreter
+
+
+def test_threads_switch_often_and_garbage_waits_until_the_last_block_ends() -> None:
+    interval = sys.getswitchinterval()
+    with shared_interpreter():
+        with shared_interpreter():
+            assert sys.getswitchinterval() < interval / 5
+        assert not gc.isenabled()
+        assert sys.getswitchinterval() < interval / 5
+    assert gc.isenabled()
+    assert sys.getswitchinterval() == interval
+
+
+def test_no_collection_of_the_new_objects_follows_a_block() -> None:
+    with shared_interpreter():
+        made = [[number] for number in range(100_000)]
+    assert gc.get_count()[0] < gc.get_threshold()[0]
+    assert gc.is_tracked(made)
+
+
+def test_a_program_without_garbage_collection_keeps_it_off() -> None:
+    gc.disable()
+    try:
+        with shared_interpreter():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_begins_with_the_settings_from_before_the_block() -> None:
+    interval = sys.getswitchinterval()
+    with shared_interpreter():
+        child = os.fork()
+        if not child:
+            os._exit(0 if gc.isenabled() and sys.getswitchinterval() == interval else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+async def test_the_work_runs_in_a_thread_and_its_error_arrives() -> None:
+    assert await beside_loop(threading.get_ident) != threading.get_ident()
+    with pytest.raises(ZeroDivisionError):
+        await beside_loop(lambda: 1 // 0)
+    assert gc.isenabled()
