@@ -248,7 +248,6 @@ def describe_rule(rule: Rule) -> str:
 
 
 def _parts(rule: Rule) -> Iterator[Rule]:
-    """Yield each path and each combination of group, resource and name, with all verbs of the rule."""
     for group in rule.groups:
         for resource in rule.resources:
             part = Rule(verbs=rule.verbs, groups=(group,), resources=(resource,))

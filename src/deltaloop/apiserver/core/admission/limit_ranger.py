@@ -22,7 +22,6 @@ _CONTAINERS: Final = (("containers", "container"), ("initContainers", "init cont
 
 
 def _limits(attributes: AdmissionAttributes) -> Iterator[tuple[Mapping[str, object], ...]]:
-    """Yield the limits of each LimitRange in the namespace, or nothing if the object is being deleted."""
     if at(attributes.before, "metadata", "deletionTimestamp") is None:
         for item in attributes.objects.list(_RANGES, prefix=f"{attributes.namespace}/").items:
             yield tuple(map(mapping, items(at(item.to_dict(), "spec", "limits"))))
