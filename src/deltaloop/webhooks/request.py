@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, final, overload
 
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import TypedKind
+from deltaloop.api.resource_type import Kind, TypedKind
 from deltaloop.cache.lister import Lister
-from deltaloop.client.verbs.request_keywords import Kind
 from deltaloop.webhooks.core.admission_review import (
     RequestUser,
     ReviewedRequest,
@@ -40,22 +39,6 @@ class AdmissionRequest(Generic[T_co]):
         uid: Identifier of the review.
         options: Options of the request, for example ``{"kind": "CreateOptions", "fieldManager": "kubectl"}``.
     """
-
-    __slots__ = (
-        "_annotations",
-        "_listers",
-        "_old",
-        "_warnings",
-        "_webhook",
-        "dry_run",
-        "name",
-        "namespace",
-        "operation",
-        "options",
-        "subresource",
-        "uid",
-        "user",
-    )
 
     def __init__(
         self, webhook: str, request: ReviewedRequest, *, old: Callable[[], T_co | None], listers: Listers
