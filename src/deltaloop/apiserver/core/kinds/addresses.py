@@ -55,13 +55,11 @@ def network_errors(value: str, path: str) -> Iterator[SchemaError]:
 
 
 def one_of_each_errors(families: list[int], path: str, listed: object, what: str) -> Iterator[SchemaError]:
-    """Yield an error if two items have the same family."""
     if len({*families}) < len(families):
         yield invalid_value(path, listed, f"may specify no more than one {what} for each IP family")
 
 
 def address_warnings(address: str, field: str) -> Iterator[str]:
-    """Yield a warning if an address is not in canonical form."""
     if address_family(address) == 6 and str(ipaddress.ip_address(address)) != address:
         right = ipaddress.ip_address(address)
         yield f'{field}: IPv6 address "{address}" should be in RFC 5952 canonical format ("{right}")'

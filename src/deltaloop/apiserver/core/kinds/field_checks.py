@@ -95,7 +95,6 @@ def port_or_name_errors(value: object, field: str) -> Iterator[SchemaError]:
 
 
 def share_errors(value: object, field: str) -> Iterator[SchemaError]:
-    """Yield an error unless the value is a non-negative number or a percentage of pods."""
     if isinstance(value, str) and not _PERCENT.fullmatch(value):
         text_ = (
             "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex "

@@ -272,7 +272,7 @@ def failing_share(share: float) -> tuple[Fault, ...]:
     if not 0 <= share <= 1:
         raise InvalidArgumentError(f"must be 0 to 1, got {share!r}.", argument="share")
     each = share / len(_HARM)
-    # The first matching fault applies, so later ones need a higher probability to get an equal share.
+    # The first matching fault applies, so later faults need a higher probability to get an equal share.
     return tuple(
         Fault(do=harm.do, code=harm.code, verbs=harm.verbs, probability=min(1.0, each / (1 - place * each)))
         for place, harm in enumerate(_HARM)
