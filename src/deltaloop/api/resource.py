@@ -17,6 +17,7 @@ from msgspec.structs import force_setattr, replace
 
 from deltaloop.api.compressed import Compressed, Compressor
 from deltaloop.api.errors import MalformedObjectError
+from deltaloop.api.json_values import type_of
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.keys import join_key
 from deltaloop.api.pydantic_models import model_of
@@ -301,7 +302,7 @@ class Resource(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     def __getitem__(self, field: str) -> Any:
         value = (self._fields or self._decoded())[field]
-        return freeze(value)
+        return ReadOnlyMap(value) if type_of(value) is dict else freeze(value)
 
     def __contains__(self, field: object) -> bool:
         return field in self._decoded()

@@ -68,7 +68,8 @@ class ReadOnlyMap(_ReadOnly, Mapping[str, Any]):
         self._data = data
 
     def __getitem__(self, key: str) -> Any:
-        return freeze(self._data[key])
+        value = self._data[key]
+        return value if value.__class__ is str else freeze(value)
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return a value, or ``default``. Faster than the method of ``Mapping``."""

@@ -27,7 +27,11 @@ def namespace_index_func(obj: HasObjectName) -> list[str]:
 
 
 class Store(Generic[V]):
-    """Thread-safe map of objects whose keys come from a function."""
+    """Thread-safe map of objects whose keys come from a function.
+
+    Attributes:
+        last_sync_resource_version: Version of the last list, event or bookmark that the store received.
+    """
 
     def __init__(
         self,
@@ -43,7 +47,7 @@ class Store(Generic[V]):
         """
         self._key_func = key_func
         self._items = ThreadSafeStore[V](name=name, is_by_name=key_func is deletion_handling_key)
-        self._last_sync_resource_version = ""
+        self.last_sync_resource_version: str = ""
 
     def key_of(self, obj: V) -> str:
         """Return the key of an object.
@@ -125,15 +129,10 @@ class Store(Generic[V]):
         """Replace the content in one step, and return the previous objects by key."""
         return self._items.commit_replacement(replacement)
 
-    @property
-    def last_sync_resource_version(self) -> str:
-        """Version of the last list, event or bookmark that the store received."""
-        return self._last_sync_resource_version
-
     def update_resource_version(self, resource_version: str) -> None:
         """Record that all changes up to this version are stored. "" has no effect."""
         if resource_version:
-            self._last_sync_resource_version = resource_version
+            self.last_sync_resource_version = resource_version
 
     def get(self, obj: V) -> V | None:
         """Return the object with the key of ``obj``, or None."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -341,14 +342,20 @@ def test_nothing_is_unknown_after_a_minute() -> None:
     assert not overlay.has_unknown
 
 
+def _prune(overlay: Overlay, lookup: Callable[[str], Resource | None], *, reached: str) -> None:
+    """Prune as a view does after each write."""
+    if len(overlay) >= overlay.prune_from:
+        overlay.prune(lookup, reached=reached, now=1.0)
+
+
 def test_little_is_not_pruned() -> None:
     overlay = Overlay()
     for number in range(63):
         overlay.wrote(obj(f"default/{number}", 10 + number), reached="5", now=0.0)
-    overlay.prune(lambda _: None, reached="99", now=1.0)
+    _prune(overlay, lambda _: None, reached="99")
     assert len(overlay) == 63
     overlay.wrote(obj("default/last", 99), reached="5", now=0.0)
-    overlay.prune(lambda _: None, reached="99", now=1.0)
+    _prune(overlay, lambda _: None, reached="99")
     assert len(overlay) == 0
 
 
@@ -362,7 +369,7 @@ def test_much_that_stays_is_looked_at_rarely() -> None:
         for written in range(number):
             overlay.wrote(obj(f"default/{written}", 10 + written), reached="5", now=0.0)
         looked_up.clear()
-        overlay.prune(lookup, reached="5", now=1.0)
+        _prune(overlay, lookup, reached="5")
         assert len(looked_up) == looks
 
 

@@ -203,9 +203,10 @@ def test_the_oldest_writes_are_forgotten_first() -> None:
     attribution = Attribution()
     for number in range(LIMIT + 1):
         attribution.wrote("u", str(number), controller="foos", number=number)
-    assert writer(attribution, "u", "0") is None
+    assert writer(attribution, "u", str(LIMIT // 10 - 1)) is None
+    assert writer(attribution, "u", str(LIMIT // 10)) == ("foos", LIMIT // 10)
     assert writer(attribution, "u", str(LIMIT)) == ("foos", LIMIT)
-    assert len(attribution) == LIMIT
+    assert len(attribution) == LIMIT + 1 - LIMIT // 10
 
 
 @pytest.mark.parametrize("uid", [""])

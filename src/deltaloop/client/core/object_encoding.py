@@ -6,7 +6,7 @@ For classes that define a kind, only fields that were set are written, because t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -18,7 +18,7 @@ from deltaloop.api.resource_type import ResourceType, definition_of
 from deltaloop.api.set_fields import set_fields
 
 
-class OutgoingObject(NamedTuple):
+class OutgoingObject(msgspec.Struct, frozen=True, gc=False):
     """Encoded object with the metadata that a write needs; missing values are empty."""
 
     body: bytes

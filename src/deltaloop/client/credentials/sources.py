@@ -47,11 +47,11 @@ class StaticToken:
     """Bearer token that does not change."""
 
     def __init__(self, token: SecretText) -> None:
-        self._credential = bearer(token.reveal())
+        self.fixed: Credential = bearer(token.reveal())
 
     async def credential(self) -> Credential:
         """Return the token."""
-        return self._credential
+        return self.fixed
 
     async def renew(self, rejected: Credential) -> Credential | None:
         """Return None, because no other token exists."""
@@ -68,11 +68,11 @@ class BasicAuth:
 
     def __init__(self, username: str, password: SecretText) -> None:
         pair = f"{username}:{password.reveal()}".encode()
-        self._credential = Credential(authorization=SecretText(f"Basic {base64.b64encode(pair).decode('ascii')}"))
+        self.fixed: Credential = Credential(authorization=SecretText(f"Basic {base64.b64encode(pair).decode('ascii')}"))
 
     async def credential(self) -> Credential:
         """Return the user name and password."""
-        return self._credential
+        return self.fixed
 
     async def renew(self, rejected: Credential) -> Credential | None:
         """Return None, because no other password exists."""

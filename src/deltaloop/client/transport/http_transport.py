@@ -18,7 +18,7 @@ import math
 import os
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, ClassVar, Final, final
@@ -43,7 +43,7 @@ from deltaloop.client.core.http_request import PATH, header_lines, target
 from deltaloop.client.core.impersonation import impersonation_headers
 from deltaloop.client.core.proxy import proxy_for, proxy_variable
 from deltaloop.client.core.unpacking import TooLargeError, Unpacker, UnpackingError
-from deltaloop.client.credentials.sources import Credentials
+from deltaloop.client.credentials.sources import BasicAuth, Credentials, StaticToken
 from deltaloop.client.errors import RequestTimeoutError, ResponseTooLargeError, StreamEndedError, TransportError
 from deltaloop.client.transport.http_connection import (
     READ_BUFFER,
@@ -123,7 +123,9 @@ class HttpTransport:
         if proxy is not None:
             check_proxy(proxy, "proxy-url" if config.proxy_url else proxy_variable(server.scheme, os.environ))
         self._through = urlsplit(proxy) if proxy is not None else None
-        self._credentials: Credentials | None = config.credentials if config.is_tls else None
+        credentials = config.credentials if config.is_tls else None
+        self._credential = credentials.fixed if isinstance(credentials, StaticToken | BasicAuth) else _NOBODY
+        self._credentials: Credentials | None = credentials if self._credential is _NOBODY else None
         if config.credentials is not None and not config.is_tls:
             _log.warning(
                 "sending no credentials, because the connection is not encrypted", extra={"server": config.server}
@@ -152,17 +154,6 @@ class HttpTransport:
 
     # -- Transport
 
-    def request(self, request: HttpRequest) -> Coroutine[Any, Any, HttpResponse]:
-        """Send a request, and return the complete response.
-
-        Canceling closes the connection.
-
-        Raises:
-            TransportError: If no response arrives.
-            ConfigError: If the credentials are not readable.
-        """
-        return self._ask(request, request.pool, self._encoding, None)
-
     @asynccontextmanager
     async def stream(self, request: HttpRequest) -> AsyncGenerator[StreamResponse, None]:
         """Open a stream, and close its connection when the context exits.
@@ -172,8 +163,7 @@ class HttpTransport:
             ConfigError: If the credentials are not readable.
         """
         streams: list[HttpConnection] = []
-        pool, encoding = (request.pool, self._encoding) if request.bounded else (_WATCHES, "identity")
-        response = await self._ask(request, pool, encoding, streams)
+        response = await self.request(request, streams)
         limit = self._limit if request.bounded else None
         body = _Body(streams[0], request, limit, partial(self._broke_off, request=request))
         try:
@@ -206,17 +196,24 @@ class HttpTransport:
 
     # -- requests
 
-    async def _ask(  # noqa: C901 - one function, so that a request costs few calls
-        self, request: HttpRequest, pool: str, encoding: str, streams: list[HttpConnection] | None
+    async def request(  # noqa: C901 - one function, so that a request costs few calls
+        self, request: HttpRequest, streams: list[HttpConnection] | None = None
     ) -> HttpResponse:
-        """Send a request, and return its response. If ``streams`` is given, add the connection to it after the head.
+        """Send a request, and return the complete response. Canceling closes the connection.
 
-        The request is repeated once with renewed credentials after a 401, and as ``after_break`` decides.
+        The request is repeated once with renewed credentials after a 401, and as ``after_break`` decides. If
+        ``streams`` is given, the response has only a head, and the list receives its connection.
+
+        Raises:
+            TransportError: If no response arrives.
+            ConfigError: If the credentials are not readable.
         """
         credentials, method, body = self._credentials, request.method, request.body
-        credential = _NOBODY if credentials is None else await credentials.credential()
+        credential = self._credential if credentials is None else await credentials.credential()
         now = self._clock()
         until = math.inf if request.timeout is None else now + request.timeout
+        is_watch = streams is not None and not request.bounded
+        pool, encoding = (_WATCHES, "identity") if is_watch else (request.pool, self._encoding)
         kept = self._kept[pool]
         while True:
             if self._closed:
@@ -266,9 +263,8 @@ class HttpTransport:
                     self._keep(connection, kept)
                     raise
             answer = connection.ask(method, data, pool=kept, whole=streams is None, until=until, limit=self._limit)
-            look_at = min(now + _IDLE_CONNECTION, until)
-            if look_at < self._look_at:
-                self._look_by(look_at)
+            if now + _IDLE_CONNECTION < self._look_at or until < self._look_at:
+                self._look_by(min(now + _IDLE_CONNECTION, until))
             try:
                 if large and body is not None:
                     await connection.send(body)

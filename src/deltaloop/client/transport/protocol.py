@@ -25,15 +25,15 @@ class Pool(StrEnum):
 
 
 @final
-class Headers:
-    """Response headers with case-insensitive names, which can have several values."""
+class Headers(msgspec.Struct, eq=False):
+    """Response headers with case-insensitive names, which can have several values.
 
-    __slots__ = ("_given", "_known")
+    Attributes:
+        pairs: Names and values, which are decoded on first use.
+    """
 
-    def __init__(self, pairs: Iterable[tuple[str, str]] | Iterable[tuple[bytes, bytes]] = ()) -> None:
-        """Store pairs of names and values, which are decoded on first use."""
-        self._given = pairs
-        self._known: list[tuple[str, str]] | None = None
+    pairs: Iterable[tuple[str, str]] | Iterable[tuple[bytes, bytes]] = ()
+    _known: list[tuple[str, str]] | None = None
 
     def get(self, name: str, default: str = "") -> str:
         """Return the first value of a header."""
@@ -46,7 +46,7 @@ class Headers:
 
     def _pairs(self) -> list[tuple[str, str]]:
         if self._known is None:
-            self._known = [(_text(name).lower(), _text(value)) for name, value in self._given]
+            self._known = [(_text(name).lower(), _text(value)) for name, value in self.pairs]
         return self._known
 
     def __repr__(self) -> str:

@@ -55,7 +55,7 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     kind: BoundKind
     name: str
     namespace: str | None
-    query: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    query: Mapping[str, str] = {}
     options: WriteOptions | DeleteOptions | None = None
     subresource: str | None = None
     body: bytes | None = None
@@ -73,6 +73,11 @@ class Way(Protocol):
 
     @property
     def why_no_home(self) -> str: ...
+
+    @property
+    def write_query(self) -> Mapping[str, str]:
+        """Query parameters of all writes."""
+        ...
 
     @property
     def server(self) -> Server:

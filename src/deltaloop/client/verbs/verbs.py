@@ -603,7 +603,7 @@ class Verbs:
             fields: dict[str, Any] = _blank(known.type, name, place)
             before = b""
         else:
-            fields, name, place = present.edit(), present.name, present.namespace
+            fields, name, place = present.to_dict(), present.name, present.namespace
             before = sorted_json(fields)
         change(fields)
         outgoing = encode_object(known.type, fields, sorted_json)
@@ -813,7 +813,7 @@ class Verbs:
         return WriteRequest(verb=verb, kind=known, name=name, namespace=place, **more)
 
     def _query(self, options: WriteOptions | None) -> Mapping[str, str]:
-        always = self._way.server.write_query
+        always = self._way.write_query
         return always if options is None else {**always, **options.to_query()}
 
     async def _change_finalizers(

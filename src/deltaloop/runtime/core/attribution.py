@@ -4,7 +4,7 @@ The events of own writes are labeled and never dropped. Labels are computed when
 can arrive before the response to the write.
 
 An event is an *echo* for a key if reconciles of the key wrote all versions between the two that it shows. The oldest
-writes are forgotten first, and their events are then not labeled.
+tenth of the writes is forgotten at once, and its events are then not labeled.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Attribution:
         return len(self._writers)
 
     def wrote(
-        self, uid: str, version: str, *, controller: str, number: int, key: str = "", base: str | None = None
+        self, uid: str, version: str, controller: str, number: int, key: str = "", base: str | None = None
     ) -> None:
         """Record that a reconcile of a controller produced a version of an object.
 
@@ -53,8 +53,8 @@ class Attribution:
             for oldest in [*islice(self._writers, LIMIT // 10)]:
                 del self._writers[oldest]
 
-    def deleted(self, uid: str, *, controller: str, number: int, key: str = "") -> None:
-        self.wrote(uid, _DELETED, controller=controller, number=number, key=key)
+    def deleted(self, uid: str, controller: str, number: int, key: str = "") -> None:
+        self.wrote(uid, _DELETED, controller, number, key)
 
     def is_echo(self, trigger: Trigger, *, controller: str, key: str, since: int) -> bool:
         """Return whether reconciles of a key, from number ``since`` on, caused all changes of a trigger."""

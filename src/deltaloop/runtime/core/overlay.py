@@ -90,7 +90,8 @@ class Overlay:
         """Whether a write may have an unknown outcome. If it is False, no key is uncertain."""
         self._unknown: dict[str, UnknownWrite] = {}
         self._unknown_names: dict[str, float] = {}
-        self._prune_from = _PRUNE_FROM
+        self.prune_from: int = _PRUNE_FROM
+        """Number of entries from which ``prune`` is worth its cost."""
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -234,12 +235,10 @@ class Overlay:
         return [*answer.values()]
 
     def prune(self, lookup: Callable[[str], Resource | None], *, reached: str, now: float) -> None:
-        """Drop the entries that the cache has caught up with, if there are many."""
-        if len(self.entries) < self._prune_from:
-            return
+        """Drop the entries that the cache has caught up with."""
         for key in [*self.entries]:
             self.show(key, lookup(key), reached=reached, now=now)
-        self._prune_from = max(_PRUNE_FROM, 2 * len(self.entries))
+        self.prune_from = max(_PRUNE_FROM, 2 * len(self.entries))
 
     def _is_caught_up(self, entry: Entry, cached: Resource | None, *, reached: str, now: float) -> bool:
         version = entry.obj.resource_version if isinstance(entry, StoredWrite) else entry.version

@@ -56,7 +56,9 @@ class CacheView:
         """Whether objects are complete except for their managed fields."""
         self._transform = transform
         self._clock = clock
+        self._indexer = informer.indexer
         self._lookup: Callable[[str], Resource | None] = informer.indexer.get_by_key
+        self._cached = informer.indexer._items  # noqa: SLF001 - the event loop needs no lock
         self._has_synced = False
 
     def is_fresh(self, max_staleness: float | None) -> bool:
@@ -72,19 +74,24 @@ class CacheView:
 
     def read(self, key: str) -> Resource | Unsure | None:
         """Return one object for a reconcile, or ``UNSURE`` if a request to the server may be necessary."""
-        if self.overlay.has_unknown or not (self._has_synced or self.is_fresh(None)):
+        overlay = self.overlay
+        if overlay.has_unknown or not (self._has_synced or self.is_fresh(None)):
             return UNSURE
-        return self._lookup(key) if key not in self.overlay.entries else self.get(key)
+        if key in overlay.entries:
+            return self.get(key)
+        objects = self._cached.state.objects
+        return objects[key] if key in objects else None  # noqa: SIM401 - avoids a call
 
     def get(self, key: str) -> Resource | None:
-        cached, entries = self._lookup(key), self.overlay.entries
-        entry = entries.get(key)
-        if entry is None:
+        objects, entries = self._cached.state.objects, self.overlay.entries
+        cached = objects[key] if key in objects else None  # noqa: SIM401 - same
+        if key not in entries:
             return cached
-        if cached is not None and isinstance(entry, StoredWrite) and cached.version >= entry.obj.version > 0:
+        entry = entries[key]
+        if cached is not None and type(entry) is StoredWrite and cached.version >= entry.obj.version > 0:
             del entries[key]
             return cached
-        return self.overlay.show(key, cached, reached=self.informer.resource_version, now=self._clock())
+        return self.overlay.show(key, cached, reached=self._indexer.last_sync_resource_version, now=self._clock())
 
     def newest_whole(self, key: str) -> Resource | None:
         """Return the newest complete state of an object, or None if only the server knows it."""
@@ -127,9 +134,10 @@ class CacheView:
     def wrote(self, obj: Resource) -> None:
         """Record the response to a write, or an object read from the server."""
         shown = obj if self._transform is None else self._transform(obj)
-        reached, now = self.informer.resource_version, self._clock()
-        self.overlay.wrote(shown, reached=reached, now=now)
-        self.overlay.prune(self._lookup, reached=reached, now=now)
+        overlay, reached, now = self.overlay, self._indexer.last_sync_resource_version, self._clock()
+        overlay.wrote(shown, reached=reached, now=now)
+        if len(overlay.entries) >= overlay.prune_from:
+            overlay.prune(self._lookup, reached=reached, now=now)
 
     def deleted(self, key: str, *, uid: str, version: str) -> None:
         now = self._clock()

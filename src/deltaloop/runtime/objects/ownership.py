@@ -80,7 +80,7 @@ def set_owner_reference(
 
 
 def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, more: dict[str, Any]) -> None:
-    owning = owner if isinstance(owner, Resource) else as_resource(owner, "the owner")
+    owning = owner if type(owner) is Resource else as_resource(owner, "the owner")
     api_version, kind = _kind_of(owning, resource_type)
     metadata: MutableMapping[str, Any] | ObjectMeta | None = obj.get("metadata") if type_of(obj) is dict else None
     if metadata is None or type_of(metadata) is not dict:

@@ -249,7 +249,7 @@ class StatusWriter:
                 kind=known,
                 name=name,
                 namespace=place,
-                query={**way.server.write_query, **_QUERY},
+                query={**way.write_query, **_QUERY},
                 subresource="status",
                 body=_encode({"metadata": {"resourceVersion": version}, "status": patch}),
                 content_type=PatchType.MERGE.value,

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import copy
+from collections.abc import Mapping
 from typing import Any, Final, Self, TypeVar, final, overload
 
 import msgspec
@@ -45,7 +46,7 @@ from deltaloop.client.verbs.verbs import Verbs
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.overlay import WriteKind
 from deltaloop.runtime.core.own_writes import OwnWrite
-from deltaloop.runtime.objects.cached_views import UNSURE, CacheView, Views
+from deltaloop.runtime.objects.cached_views import UNSURE, CacheView, Unsure, Views
 from deltaloop.runtime.reconcile.calls import NotAwaited, names_calls
 
 T = TypeVar("T")
@@ -60,38 +61,32 @@ _ANSWERED_OTHERWISE: Final = ("binding", "eviction", "scale")
 
 
 @final
-class CachedWay:
+class CachedWay(msgspec.Struct, eq=False):
     """Read and write path of one reconcile's verbs.
 
     Attributes:
+        kinds: Known kinds, as in ``Discovery.kinds``.
+        write_query: Query parameters of all writes.
+        home: Default namespace for methods that access one object.
+        why_no_home: Reason why the default namespace is empty.
         max_staleness: Time in seconds within which the server must have confirmed a cache. None accepts any age.
         noted: The first hundred successful writes.
-        dropped: Number of further writes, as the only item.
+        dropped: Number of further writes, as the only item, if there are any.
     """
 
-    def __init__(
-        self,
-        server: Server,
-        views: Views,
-        attribution: Attribution,
-        by: tuple[str, int, str],
-        *,
-        namespace: str | None,
-        write_check: WriteCheck | None,
-    ) -> None:
-        """Create the path for the reconcile ``by``: controller, number and key."""
-        self._base = server
-        self.kinds: dict[int, BoundKind] = server.discovery.kinds
-        self._views = views
-        self._attribution = attribution
-        self._by = by
-        self._write_check = write_check
-        self._server: Server | None = None
-        self.home: str = server.home if namespace is None else namespace
-        self.why_no_home: str = _NO_HOME
-        self.max_staleness: float | None = None
-        self.noted: list[OwnWrite] = []
-        self.dropped: builtins.list[int] = [0]
+    _base: Server
+    kinds: dict[int, BoundKind]
+    write_query: Mapping[str, str]
+    _views: Views
+    _attribution: Attribution
+    _by: tuple[str, int, str]
+    home: str
+    _write_check: WriteCheck | None
+    _server: Server | None = None
+    why_no_home: str = _NO_HOME
+    max_staleness: float | None = None
+    noted: builtins.list[OwnWrite] = []
+    dropped: builtins.list[int] = []
 
     @property
     def server(self) -> Server:
@@ -117,11 +112,10 @@ class CachedWay:
     ) -> Resource | None:
         place = namespace or self.home if known.namespaced else namespace
         views = self._views.bound[known]
-        if subresource is None and self.max_staleness is None and bool(place) is known.namespaced:
-            view = views.whole or views.find(place)
-            found = UNSURE if view is None else view.read(f"{place}/{name}" if place else name)
-        else:
-            found = UNSURE
+        view = views.whole or views.find(place)
+        found: Resource | Unsure | None = UNSURE
+        if view is not None and subresource is None and self.max_staleness is None and bool(place) is known.namespaced:
+            found = view.read(f"{place}/{name}" if place else name)
         if found is UNSURE:  # rare
             place = place_of(self, known, namespace)
             view, key = None if subresource else views.find(place), join_key(place, name)
@@ -245,29 +239,45 @@ class CachedWay:
                 view.lost_sight(key, kind, uid=uid, version=version)
 
     def _carried_out(self, request: WriteRequest, key: str, before: Resource | None, answer: Any) -> None:
-        verb, part = request.verb, request.subresource
+        known, verb, part = request.kind, request.verb, request.subresource
         if verb == "delete_collection":
             for obj in answer or ():
-                self._note(OwnWrite(verb="delete", kind=request.kind.text, key=obj.key, uid=obj.uid))
+                self._note(OwnWrite(verb="delete", kind=known.text, key=obj.key, uid=obj.uid))
                 self._deleted(obj.uid)
                 for view in self._written(request, obj.name):
                     view.lost_sight(obj.key, WriteKind.DELETE, uid=obj.uid, version=obj.resource_version)
-        elif verb == "delete":
-            if answer is not None and _still_there(answer):
-                self._stored(request, before, answer)
-            else:
-                self._gone(request, key, before, answer)
-        elif not part or part == "status":
-            self._stored(request, None if verb == "create" else before, answer)
-        elif part in _ANSWERED_OTHERWISE and before is not None:
-            self._changed(request, before, "" if answer is None else answer.resource_version)
+            return
+        if verb == "delete" and (answer is None or not _still_there(answer)):
+            self._gone(request, key, before, answer)
+            return
+        if part and part != "status":
+            if part in _ANSWERED_OTHERWISE and before is not None:
+                self._changed(request, before, "" if answer is None else answer.resource_version)
+            return
+        stored: Resource = answer
+        version, place = stored.resource_version, request.namespace
+        before = None if verb == "create" else before
+        base = request.version or (None if before is None else before.resource_version)
+        if verb == "create" and not part:
+            base = ""
+        self._attribution.wrote(stored.uid, version, *self._by, base)
+        is_gone = stored.deletion_timestamp is not None and not _still_there(stored)  # the last finalizer was removed
+        views = self._views.bound[known]
+        for view in views.written(place, stored.name or request.name) if views.tracked else views.views:
+            if view.namespace is None or view.namespace == place:
+                if is_gone:
+                    view.deleted(stored.key, uid=stored.uid, version=version)
+                else:
+                    view.wrote(stored)
+        self._note(OwnWrite(verb, known.text, stored.key, stored.uid, part or "", version, before, stored))
 
     def _changed(self, request: WriteRequest, before: Resource, version: str) -> None:
         """Mark a changed object to be read from the server, unless its version is the same."""
         if version == before.resource_version:
             return
         if version:
-            self._made(request, before.uid, version, before)
+            base = request.version or before.resource_version
+            self._attribution.wrote(before.uid, version, *self._by, base)
         kind = WriteKind.DELETE if request.subresource == "eviction" else WriteKind.UPDATE
         for view in self._written(request, request.name):
             view.lost_sight(before.key, kind, uid=before.uid, version=before.resource_version)
@@ -284,48 +294,14 @@ class CachedWay:
         for view in self._written(request, request.name):
             view.deleted(key, uid=gone.uid, version=gone.resource_version)
 
-    def _stored(self, request: WriteRequest, before: Resource | None, stored: Resource) -> None:
-        known, verb, version = request.kind, request.verb, stored.resource_version
-        self._made(request, stored.uid, version, before)
-        is_gone = stored.deletion_timestamp is not None and not _still_there(stored)  # the last finalizer was removed
-        views = self._views.bound[known]
-        place, name = request.namespace, stored.name or request.name
-        for view in views.written(place, name) if views.tracked else views.views:
-            if view.namespace is None or view.namespace == place:
-                if is_gone:
-                    view.deleted(stored.key, uid=stored.uid, version=version)
-                else:
-                    view.wrote(stored)
-        self._note(
-            OwnWrite(
-                verb=verb,
-                kind=known.text,
-                key=stored.key,
-                uid=stored.uid,
-                subresource="" if verb == "delete" else request.subresource or "",
-                version=version,
-                before=before,
-                after=stored,
-            )
-        )
-
-    def _made(self, request: WriteRequest, uid: str, version: str, before: Resource | None) -> None:
-        """Record that this reconcile produced a version of an object."""
-        base = request.version or (None if before is None else before.resource_version)
-        if request.verb == "create" and not request.subresource:
-            base = ""
-        controller, number, key = self._by
-        self._attribution.wrote(uid, version, controller=controller, number=number, key=key, base=base)
-
     def _deleted(self, uid: str) -> None:
-        controller, number, key = self._by
-        self._attribution.deleted(uid, controller=controller, number=number, key=key)
+        self._attribution.deleted(uid, *self._by)
 
     def _note(self, write: OwnWrite) -> None:
         if len(self.noted) < _MOST_NOTED:
             self.noted.append(write)
         else:
-            self.dropped[0] += 1
+            self.dropped[:] = [sum(self.dropped) + 1]
 
     def _written(self, request: WriteRequest, name: str) -> builtins.list[CacheView]:
         views = self._views.bound[request.kind]
@@ -371,11 +347,11 @@ class ReconcileClient(Verbs):
             write_check: Function called before each write, after the checks of ``client``.
         """
         server = client._server  # noqa: SLF001 - of the same family
-        self.way: CachedWay = CachedWay(
-            server, views, attribution, (controller, number, key), namespace=namespace, write_check=write_check
+        home = server.home if namespace is None else namespace
+        by, self._kinds = (controller, number, key), server.discovery.kinds
+        self._way = self.way = CachedWay(
+            server, self._kinds, server.write_query, views, attribution, by, home, write_check
         )
-        self._way = self.way
-        self._kinds = server.discovery.kinds
         self._client = client
         self._views = views
         self._live: Client | None = None
@@ -398,7 +374,7 @@ class ReconcileClient(Verbs):
     @property
     def writes_dropped(self) -> int:
         """The number of writes after the first hundred."""
-        return self.way.dropped[0]
+        return sum(self.way.dropped)
 
     def with_max_staleness(self, seconds: float | None) -> Self:
         """Return the same client with a limit to the age of cached reads.
