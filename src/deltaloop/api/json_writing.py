@@ -24,7 +24,7 @@ from deltaloop.api.json_values import type_of
 from deltaloop.api.pydantic_models import fields_of_model, is_model_class
 from deltaloop.api.views import ReadOnlyList, ReadOnlyMap
 
-_SIMPLE_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
+_SIMPLE_KEY: Final = r"[A-Za-z_][A-Za-z0-9_-]{0,99}"
 _SCALARS: Final = frozenset({str, int, bool, type(None)})
 _CONTAINERS: Final = frozenset({dict, list, tuple})
 _VIEWS: Final = frozenset({ReadOnlyMap, ReadOnlyList})  # views of decoded JSON, which can always be encoded
@@ -226,6 +226,6 @@ _WRITERS: Final[dict[type, Callable[[Any, str], Any]]] = {
 
 
 def _below(path: str, key: str) -> str:
-    if _SIMPLE_KEY.fullmatch(key):
+    if re.fullmatch(_SIMPLE_KEY, key):
         return f"{path}.{key}" if path else key
     return f"{path}[{key[:100]!r}]"

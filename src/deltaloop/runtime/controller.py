@@ -18,9 +18,8 @@ from deltaloop._internal.option_types import Options
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.path import Path
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType, as_kind
+from deltaloop.api.resource_type import Kind, ResourceType, as_kind
 from deltaloop.cache.core.store import IndexFunc
-from deltaloop.client.verbs.request_keywords import Kind
 from deltaloop.runtime.core.access import Permission
 from deltaloop.runtime.core.finalizing import is_finalizer
 from deltaloop.runtime.core.hot_loop import HotLoopOptions
