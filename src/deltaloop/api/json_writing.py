@@ -119,12 +119,14 @@ def plain_fields(value: object) -> Any:
     return msgspec.to_builtins(value, str_keys=True, order="deterministic", enc_hook=_known_view)
 
 
-def plain_json(value: object, encode: Callable[[object], bytes] = encode_json) -> bytes | None:
-    """Return the JSON of a value, or None if the encoder cannot represent all values."""
+def plain_json(value: object, encode: Callable[[object], bytes] = encode_json, stored: bytes = b"") -> bytes | None:
+    """Return the JSON of a value, or None if it is not ``stored`` and the encoder cannot represent all values."""
     try:
         encoded = encode(value)
     except _FAILURES:
         return None
+    if encoded == stored:
+        return encoded
     containers: list[Any] = [(value,)]
     for container in containers:  # the list grows during iteration
         is_mapping = type_of(container) is dict

@@ -16,7 +16,6 @@ from deltaloop.api.status import ApiError, NotFoundError, Status, StatusDetails,
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.core.accept import list_accept
 from deltaloop.client.core.answers import is_status, is_unserved_path
-from deltaloop.client.core.metadata_only import metadata_of_list
 from deltaloop.client.discovery import BoundKind, Discovery
 from deltaloop.client.options import AccessCheck, ClientOptions, DeleteOptions, WarningHandler, WriteCheck, WriteOptions
 from deltaloop.client.transport.protocol import Pool
@@ -196,9 +195,15 @@ class Server:
             page = body.finish()
         except UnreadableItemsError as error:
             if metadata_only:
+                from deltaloop.client.core.metadata_only import metadata_of_list
+
                 raise UnreadableItemsError(metadata_of_list(error.page)) from None
             raise
-        return metadata_of_list(page) if metadata_only else page
+        if not metadata_only:
+            return page
+        from deltaloop.client.core.metadata_only import metadata_of_list
+
+        return metadata_of_list(page)
 
     async def write(self, request: WriteRequest) -> Any:
         moved = False

@@ -25,7 +25,6 @@ from deltaloop.client import Client
 from deltaloop.runtime.controller import Controller, as_watch, kinds_declared
 from deltaloop.runtime.core.access import READ_VERBS, AccessRule, Permission, implied_rules, rules_for, rules_of_access
 from deltaloop.runtime.core.declared_access import DeclaredAccess
-from deltaloop.runtime.core.finalizing import with_deletions
 from deltaloop.runtime.core.requests import Mapper, own_key, owner_key
 from deltaloop.runtime.enqueue import Enqueue
 from deltaloop.runtime.errors import InvalidControllerError
@@ -99,9 +98,14 @@ def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> 
         return named if isinstance(named, ResourceType) else known[named]
 
     own = kind_of(controller.resource)
+    predicates = controller.predicates
+    if controller.finalizer:
+        from deltaloop.runtime.core.finalizing import with_deletions
+
+        predicates = with_deletions(predicates, controller.finalizer)
     primary = Watch(
         controller.resource,
-        predicates=with_deletions(controller.predicates, controller.finalizer),
+        predicates=predicates,
         namespace=controller.namespace,
         indexers=controller.indexers,
     )

@@ -28,7 +28,6 @@ from deltaloop.api.resource import Resource, decoder
 from deltaloop.api.resource_type import Kind, TypedKind
 from deltaloop.api.status import InternalServerError, ServerTimeoutError, ServiceUnavailableError
 from deltaloop.client import Client, DeleteOptions, ResourceList, WriteCheck
-from deltaloop.client.core.metadata_only import metadata_of_list
 from deltaloop.client.discovery import BoundKind
 from deltaloop.client.errors import TransportError
 from deltaloop.client.verbs.server import (
@@ -152,6 +151,8 @@ class CachedWay(msgspec.Struct, eq=False):
         found = view.list(namespace, parsed_selector(by_label) if by_label else None)
         version = view.informer.resource_version
         if metadata_only:
+            from deltaloop.client.core.metadata_only import metadata_of_list
+
             return metadata_of_list(ResourceList(tuple(found), version))
         return ResourceList(tuple(map(decoder(known.type), found)), version)
 
