@@ -33,7 +33,6 @@ from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.reconcile.client import CachedWay, ReconcileClient
 
 _logger: Final = logging.getLogger("deltaloop.runtime.status")
-_STATUS: Final = Path("status")
 _TRIES: Final = 5
 # Fields that the schema lacks are found in the response and reported once for each field.
 _QUERY: Final = {"fieldValidation": "Ignore"}
@@ -295,5 +294,5 @@ def _status_of(obj: Resource) -> Fields:
         fields = obj._fields  # most reconciles have read a field
         found = _decode(obj.raw).status if fields is None else fields.get("status")
     except DECODE_ERRORS:
-        found = _STATUS.get(obj)  # raises an error that explains the problem
+        found = Path("status").get(obj)  # raises an error that explains the problem
     return found if type(found) is dict else {}
