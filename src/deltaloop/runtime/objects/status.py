@@ -226,7 +226,8 @@ class StatusWriter:
     async def _write(self, change: StatusChange, *, observing: bool) -> None:
         way = self._client.way
         known = way.kinds.get(id(self._kind)) or await way.bind(self._kind)
-        kept, is_own = self._statuses.about.get(known) or await self._statuses.meet(known, way)
+        about = self._statuses.about
+        kept, is_own = about[known] if known in about else await self._statuses.meet(known, way)
         # The observedGeneration of another kind, such as a Deployment, belongs to that kind's own controller.
         observing = observing and is_own
         name, place = self._given.name, self._given.namespace or place_of(way, known, None)
