@@ -124,11 +124,11 @@ async def test_it_is_off_by_default_and_can_be_made_again_and_again(caplog: pyte
             await asyncio.sleep(100)
         asked = [each for each in source.asked if each.verb == "list"]
     assert [each.options.resource_version_match for each in asked] == ["Exact"] * 3
-    (said,) = [record for record in caplog.records if "with its server" in record.getMessage()]
-    assert (said.getMessage(), said.levelno) == ("a cache could not be compared with its server", logging.DEBUG)
+    (said,) = [record for record in caplog.records if "with the server" in record.getMessage()]
+    assert (said.getMessage(), said.levelno) == ("cannot compare cache with the server", logging.DEBUG)
     assert (said.__dict__["resource"], said.__dict__["error"].split(":")[0]) == ("v1/Pod", "ExpiredError")
     assert [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR] == [
-        "a cache differs from its server"
+        "cache differs from the server"
     ]
     assert InformerOptions().consistency_period == 0
     with pytest.raises(ValueError, match="consistency_period"):

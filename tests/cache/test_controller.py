@@ -17,6 +17,7 @@ from deltaloop.cache.errors import RequeueError
 from deltaloop.cache.reflector_options import ReflectorOptions
 from deltaloop.cache.store import Store
 from tests.cache.fake_source import FakeSource
+from tests.having import having
 
 
 def config(source: FakeSource, process: Callable[[str], None], retry_on_error: bool = False) -> ControllerConfig:
@@ -144,7 +145,7 @@ async def test_a_fault_of_the_reflector_itself_is_not_silent() -> None:
 
 @pytest.mark.parametrize("period", [-1.0, float("nan"), float("inf")])
 def test_a_period_that_is_none_is_refused(period: float) -> None:
-    with pytest.raises(ValueError, match="resync_period"):
+    with pytest.raises(ValueError, check=having(argument="ControllerConfig.resync_period")):
         ControllerConfig(
             lister_watcher=FakeSource(),
             queue=DeltaFIFO[Resource](),

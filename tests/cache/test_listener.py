@@ -207,8 +207,8 @@ async def test_what_does_not_fit_its_class_is_told_from_a_handler_that_raises(ca
     async with running(informer):
         pass
     assert [(record.__dict__["key"], record.getMessage()) for record in caplog.records] == [
-        ("default/mismatch", "an object does not fit, or a handler raised; its notification is lost"),
-        ("default/fits", "a handler raised; its notification is lost"),
+        ("default/mismatch", "handler or decoding raised an exception, dropping the notification"),
+        ("default/fits", "handler raised an exception, dropping the notification"),
     ]
 
 
@@ -271,7 +271,7 @@ async def test_a_bounded_handler_lets_the_informer_go_on_as_soon_as_it_has_room(
             assert len(quick.heard) == 4
             await asyncio.sleep(20)
             assert (len(quick.heard), informer.stalled_by) == (5, ())
-    stands, goes_on = "an informer stands still until a handler has caught up", "the informer goes on"
+    stands, goes_on = "pausing informer until a handler has caught up", "resuming informer"
     said = [each for each in caplog.records if each.getMessage() in (stands, goes_on)]
     assert [(each.getMessage(), each.levelname) for each in said] == (
         [(stands, "WARNING"), (goes_on, "INFO")] * (len(said) // 2)

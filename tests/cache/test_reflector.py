@@ -287,8 +287,8 @@ async def test_objects_without_a_name_are_logged_and_passed_over(caplog: pytest.
             assert bench.reflector.last_sync_resource_version == "11"
     assert bench.reflector.statistics().skipped == 2
     assert [record.getMessage() for record in caplog.records] == [
-        "a list has objects that cannot be read or have no name; what is known of them stays as it is",
-        "a watch event carries an object without a name; it is passed over",
+        "list contains unreadable objects, keeping their cached state",
+        "ignoring a watch event with an object without a name",
     ]
 
 
@@ -304,8 +304,8 @@ async def test_objects_without_a_name_in_a_streamed_list_are_logged_and_passed_o
         await settle()
         assert bench.names() == ["a", "b"]
     assert [record.getMessage() for record in caplog.records] == [
-        "a watch event carries an object without a name; it is passed over",
-        "a list has objects that cannot be read or have no name; what is known of them stays as it is",
+        "ignoring a watch event with an object without a name",
+        "list contains unreadable objects, keeping their cached state",
     ]
 
 
@@ -411,7 +411,7 @@ async def test_every_error_is_logged_with_its_place_and_what_follows(caplog: pyt
         "recovery": "list after a wait",
         "delay": 0.8,
     }
-    assert second.getMessage() == "the error handler of a reflector raised"
+    assert second.getMessage() == "error handler of a reflector raised an exception"
 
 
 async def test_it_is_known_when_the_server_last_gave_a_sign() -> None:

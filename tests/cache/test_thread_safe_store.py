@@ -14,6 +14,7 @@ import pytest
 from deltaloop._internal.fork_safety import ForkedError
 from deltaloop.cache.errors import IndexerConflictError, UnknownIndexError
 from deltaloop.cache.thread_safe_store import ThreadSafeStore
+from tests.having import having
 
 
 def words(text: str) -> list[str]:
@@ -183,5 +184,5 @@ def test_a_store_that_was_torn_by_a_fork_refuses_every_use_and_a_whole_one_goes_
     assert store.list() == ["a"]
     store._in_child(held=True)
     for use in (store.list, store.list_keys, partial(store.add, "k", "b"), partial(store.get, "k")):
-        with pytest.raises(ForkedError, match="the store 'pods'"):
+        with pytest.raises(ForkedError, check=having(what="the store 'pods'")):
             use()

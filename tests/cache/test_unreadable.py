@@ -24,7 +24,7 @@ from tests.cache.fake_source import FakeSource, expired
 from tests.cache.objects import pod
 from tests.cache.test_informer import PAGED, Recorder, running, settle
 
-MESSAGE = "a list has objects that cannot be read or have no name; what is known of them stays as it is"
+MESSAGE = "list contains unreadable objects, keeping their cached state"
 
 
 @pytest.mark.parametrize("many", [0, 1_100], ids=["a short list", "a long list"])

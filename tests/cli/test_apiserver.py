@@ -270,4 +270,4 @@ def test_a_missing_extra_is_named(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr == "error: the command line needs the extra 'cli': pip install 'deltaloop[cli]'\n"
+    assert done.stderr == "error: the command line requires the extra 'cli': pip install 'deltaloop[cli]'\n"

@@ -63,8 +63,8 @@ def test_without_a_flag_the_environment_counts(config: Path) -> None:
 
 def test_what_is_wrong_is_one_error_of_ours(config: Path, tmp_path: Path) -> None:
     for flags, message in (
-        (["--kubeconfig", str(tmp_path / "gone")], "gone cannot be read"),
-        (["--kubeconfig", str(config), "--context", "three"], "context 'three' is not there"),
+        (["--kubeconfig", str(tmp_path / "gone")], "gone must be readable"),
+        (["--kubeconfig", str(config), "--context", "three"], "context 'three' does not exist"),
     ):
         result = CliRunner().invoke(command(), flags)
         assert isinstance(result.exception, ConfigError)

@@ -343,7 +343,7 @@ async def test_a_program_that_is_told_to_end_does_so_in_good_order_and_its_last_
         events = [*(await client.list(dl.kinds.EVENTS_V1_EVENT))]
         (lease,) = [*(await client.list(dl.kinds.LEASE))]
     assert code == 0, rest
-    assert "ending in good order: a signal came" in rest
+    assert "received signal, shutting down gracefully" in rest
     assert '"lock_was":"released"' in rest
     assert not lease["spec"].get("holderIdentity")
     assert sorted(event["reason"] for event in events) == ["Began", "Stopped", *(f"Word{n}" for n in range(5))]
@@ -359,11 +359,11 @@ async def test_a_second_signal_ends_a_program_that_does_not_end_and_leaves_no_ku
         await read_until(process, "reconciling for ever")
         assert (tmp_path / "config").exists()
         process.send_signal(signal.SIGINT)
-        await read_until(process, "ending in good order")
+        await read_until(process, "shutting down gracefully")
         process.send_signal(signal.SIGTERM)  # another one: the same would be the same request, for half a second
         code, rest = await end_of(process)
     assert code == 1, rest
-    assert "1 reconcile(s) did not end in time and were left behind: namespace: default" in rest
+    assert "1 reconcile(s) did not end in time and were abandoned: namespace: default" in rest
     assert not (tmp_path / "config").exists()
 
 

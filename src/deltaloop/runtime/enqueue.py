@@ -182,7 +182,7 @@ class Enqueue:
             except Exception as error:  # noqa: BLE001 - logged, and the change passes
                 key = change.subject.key if change.subject is not None else ""
                 extra = {"key": key, "predicate": repr(predicate), "source": self._source}
-                message = "a predicate failed; the change passes"
+                message = "predicate failed, accepting the change"
                 self._errors.log(_logger, logging.ERROR, message, error, now=self._clock(), extra=extra)
         return True
 

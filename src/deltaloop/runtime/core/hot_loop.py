@@ -73,12 +73,12 @@ class HotLoopOptions(Options, frozen=True, kw_only=True):
             reset_after=self.reset_after,
         )
         if self.threshold < 2 or self.limit < 1:
-            raise InvalidArgumentError("HotLoopOptions needs a threshold of 2 or more, and a limit of 1 or more")
+            raise InvalidArgumentError("must be >= 2, and limit must be >= 1.", argument="HotLoopOptions.threshold")
         if self.min_interval > self.max_interval:
-            raise InvalidArgumentError("HotLoopOptions.min_interval is longer than max_interval")
+            raise InvalidArgumentError("must be <= max_interval.", argument="HotLoopOptions.min_interval")
         if self.reset_after <= self.max_interval:
             # Otherwise the delay of a hot key would count as its recovery.
-            raise InvalidArgumentError("HotLoopOptions.reset_after must be longer than max_interval")
+            raise InvalidArgumentError("must be > max_interval.", argument="HotLoopOptions.reset_after")
 
 
 class Cause(Enum):

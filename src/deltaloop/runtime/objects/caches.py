@@ -124,8 +124,8 @@ class Caches:
         if known is None:
             raise InvalidControllerError(
                 self._controller,
-                f"its mapping looks for {kind}, of which it has no cache without selectors: "
-                "add the kind to watches=[...], or to reads=[...]",
+                f"must contain {kind} without selectors, because a mapping reads it. Or use reads=[...].",
+                argument="watches",
             )
         return (kind if isinstance(kind, ResourceType) else known), self._views[str(known)]
 

@@ -200,7 +200,7 @@ class StatusWriter:
                 if isinstance(second, _REFUSALS):
                     return
                 extra = {"kind": str(self._kind), "key": self._given.key, "error": type(second).__name__}
-                _logger.warning("an error could not be written into the status", extra=extra)
+                _logger.warning("cannot write an error into the status", extra=extra)
 
     def __enter__(self) -> Self:
         """Open the status in a plain function.
@@ -270,15 +270,15 @@ class StatusWriter:
             else:
                 for field in kept.learn(patch, _status_of(stored)):
                     extra = {"kind": known.text, "field": field}
-                    _logger.warning(
-                        "the schema of a kind does not have a field of the status: it is dropped", extra=extra
-                    )
+                    _logger.warning("server dropped a status field that is missing in the schema", extra=extra)
                 return
 
 
 def _as_resource(obj: object, own: ResourceType[Any] | str) -> tuple[ResourceType[Any] | str, Resource]:
     if obj is None:
-        raise InvalidArgumentError("ctx.status was given None: return before it where there is no object")
+        raise InvalidArgumentError(
+            "must be an object, got None. Return earlier if it does not exist.", argument="ctx.status()"
+        )
     if not isinstance(obj, Resource):
         with suppress(InvalidArgumentError):  # objects of other classes have the controller's kind
             own = ResourceType.of(type(obj))
