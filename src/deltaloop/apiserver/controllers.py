@@ -12,7 +12,7 @@ from deltaloop.apiserver.change_signal import ChangeSignal
 from deltaloop.apiserver.core.write_context import Moments
 from deltaloop.apiserver.core.writes.server_state import ServerState
 
-MOST: Final = 64
+MOST: Final = 16
 """Number of small objects that the garbage collector examines between two iterations of the event loop."""
 _log: Final = logging.getLogger("deltaloop.apiserver")
 

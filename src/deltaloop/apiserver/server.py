@@ -14,6 +14,7 @@ import random
 import ssl
 import uuid
 from collections.abc import Container, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, final
@@ -37,6 +38,7 @@ from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order, l
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.storage.history import StoredChange
 from deltaloop.apiserver.core.storage.store import RevisionStore, StoreState
+from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.apiserver.core.wire.incoming import Incoming, Outgoing
 from deltaloop.apiserver.core.write_context import Moment
 from deltaloop.apiserver.core.writes.patch import patch
@@ -477,7 +479,9 @@ def _registry(options: ServerOptions) -> Registry:
     if "coordinated-leases" in options.controllers:
         from deltaloop.apiserver.core.controllers.coordinated_leases import LEASE_CANDIDATES
 
-        return Registry((*built_in(), LEASE_CANDIDATES))
+        leases = kinds.LEASE.group_resource
+        served = (replace(each, strategy=Strategy()) if each.storage == leases else each for each in built_in())
+        return Registry((*served, LEASE_CANDIDATES))
     return Registry(built_in())
 
 

@@ -172,6 +172,20 @@ PRIORITY_CLASS: Final = Strategy(
 )
 
 
+def _prepare_lease(lease: dict[str, object]) -> None:
+    _prepare_changed_lease({}, lease)
+
+
+def _prepare_changed_lease(before: dict[str, object], after: dict[str, object]) -> None:
+    for name in ("strategy", "preferredHolder"):
+        if at(before, "spec", name) is None:
+            mapping(after.get("spec")).pop(name, None)
+
+
+LEASE: Final = Strategy(prepare_new=_prepare_lease, prepare_update=_prepare_changed_lease)
+"""Strategy without the feature gate ``CoordinatedLeaderElection``."""
+
+
 def _warnings(runtime_class: Mapping[str, object]) -> Iterator[str]:
     for label in mapping(at(runtime_class, "scheduling", "nodeSelector")):
         if label in DEPRECATED_LABELS:
