@@ -107,7 +107,7 @@ class Authenticator:
         table, and ``secret_used`` is called with the Secret of a used token.
         """
         self._open = token is None
-        # Indexed by digest, so that the time of a lookup reveals nothing about a token.
+        # Indexed by digest, so that the time of a lookup does not depend on the token.
         self._users = {_digest(user.token.reveal()): _static(user) for user in users}
         if token is not None:
             self._users[_digest(token.reveal())] = ADMIN

@@ -266,7 +266,7 @@ class DirectDoor:
             await response.prepare(request)
             await response.write_eof()
         except ConnectionError:
-            pass  # the client is gone
+            pass  # the client has disconnected
         finally:
             connection.handler = None
             del self._open[connection]

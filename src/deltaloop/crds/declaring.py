@@ -160,7 +160,6 @@ def declared_kind(cls: type) -> DeclaredKind:
 
 
 def is_kind(value: object) -> TypeGuard[type]:
-    """Return whether a value is a class that ``custom_resource`` decorated."""
     return isinstance(value, type) and isinstance(definition_of(value), DeclaredKind)
 
 

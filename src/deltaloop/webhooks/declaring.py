@@ -310,7 +310,6 @@ def default_name(function: Callable[..., Any], kind: ResourceType[Any]) -> str:
 
 
 def takes_two(name: str, function: Callable[..., Any]) -> bool:
-    """Return whether a function takes the request in addition to the object."""
     if not callable(function):
         raise InvalidWebhookError(name, "it decorates a function")
     if is_coroutine_function(function):

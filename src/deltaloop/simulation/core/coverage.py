@@ -83,7 +83,6 @@ def no_op_writes(run: SimulationRun) -> dict[str, tuple[int, int]]:
 
 
 def _is_last(write: ProgramWrite) -> bool:
-    """Return whether the write removed the last finalizer of a deleted object."""
     metadata = mapping(write.stored.get("metadata"))
     return bool(metadata.get("deletionTimestamp")) and not metadata.get("finalizers")
 

@@ -92,7 +92,6 @@ def _kind_of(obj: Mapping[str, object]) -> str:
 
 
 def _served(definition: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Yield the served kinds of a CRD with their schemas, the storage version first."""
     spec = mapping(definition.get("spec"))
     versions = sorted(map(mapping, items(spec.get("versions"))), key=lambda version: not version.get("storage"))
     for version in versions:

@@ -57,7 +57,7 @@ class Attempts:
         """Record the value that an attempt returned, and return whether it is a success."""
         self._value = value
         if value is None:
-            # Usually a function that asserts and returns nothing: accepting it would hide a missing return.
+            # Usually a function that asserts without a result: accepting it would hide a missing return.
             self._last = "the last try returned None, which is not true (a check made of asserts ends with return True)"
         else:
             self._last = f"the last try returned {redact(_SHOWN.repr(value))}"

@@ -83,13 +83,11 @@ def network_errors(value: str, path: str) -> Iterator[SchemaError]:
 
 
 def one_of_each_errors(families: list[int], path: str, listed: object, what: str) -> Iterator[SchemaError]:
-    """Yield an error if two items have the same family."""
     if len({*families}) < len(families):
         yield invalid_value(path, listed, f"may specify no more than one {what} for each IP family")
 
 
 def address_warnings(address: str, field: str) -> Iterator[str]:
-    """Yield a warning if an address is not in canonical form."""
     if address_family(address) == 6 and str(ipaddress.ip_address(address)) != address:
         right = ipaddress.ip_address(address)
         yield f'{field}: IPv6 address "{address}" should be in RFC 5952 canonical format ("{right}")'
@@ -386,7 +384,6 @@ def port_or_name_errors(value: object, field: str) -> Iterator[SchemaError]:
 
 
 def share_errors(value: object, field: str) -> Iterator[SchemaError]:
-    """Yield an error unless the value is a non-negative number or a percentage of pods."""
     if isinstance(value, str) and not _PERCENT.fullmatch(value):
         text_ = (
             "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex "

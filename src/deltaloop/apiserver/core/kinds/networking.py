@@ -60,7 +60,6 @@ def uid_beside(uid: str, name: str) -> str:
 
 
 def load_balancer_warnings(owner: Mapping[str, object]) -> Iterator[str]:
-    """Yield warnings about the addresses of a load balancer in the status."""
     for field, ingress in each(at(owner, "status", "loadBalancer"), "ingress", "status.loadBalancer"):
         yield from address_warnings(text(ingress.get("ip")), field)
 
@@ -152,7 +151,6 @@ def _warnings(policy: Mapping[str, object]) -> Iterator[str]:
 
 
 def network_warnings(value: str, field: str) -> Iterator[str]:
-    """Yield a warning for an ambiguous network or a network that is not in canonical form."""
     try:
         address, network = ipaddress.ip_interface(value), ipaddress.ip_network(value, strict=False)
     except ValueError:

@@ -388,7 +388,6 @@ def _errors(pod: Mapping[str, object]) -> Iterator[SchemaError]:
 
 
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield the errors in an update; the message does not contain the real server's diff."""
     old, new = dict(mapping(before.get("spec"))), dict(mapping(after.get("spec")))
     for group in ("containers", "initContainers"):
         if len(items(old.get(group))) != len(items(new.get(group))):
@@ -422,7 +421,6 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
 
 
 def _deadline_errors(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error if ``activeDeadlineSeconds`` is removed or increased."""
     path, before, after = (
         "spec.activeDeadlineSeconds",
         old.get("activeDeadlineSeconds"),
@@ -435,7 +433,6 @@ def _deadline_errors(old: Mapping[str, object], new: Mapping[str, object]) -> It
 
 
 def _has_all_tolerations(old: Mapping[str, object], new: Mapping[str, object]) -> bool:
-    """Return whether an update keeps all tolerations, apart from ``tolerationSeconds``."""
     before, after = (
         {shown({**mapping(each), "tolerationSeconds": None}) for each in items(spec.get("tolerations"))}
         for spec in (old, new)

@@ -396,7 +396,6 @@ def _device_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _claim_reference_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield an error if a volume references the claim of an ephemeral volume of the same pod."""
     pod, name = place.whole, place.beside("name")
     made = {
         f"{text(at(pod, 'metadata', 'name'))}-{text(at(volume, 'name'))}"
@@ -409,7 +408,6 @@ def _claim_reference_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _empty_directory_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield an error unless the volume of a file with environment variables is an emptyDir."""
     volumes = items(at(place.within(_POD_SPEC).value, "volumes"))
     found = next((volume for volume in volumes if at(volume, "name") == place.value), None)
     if found is None:

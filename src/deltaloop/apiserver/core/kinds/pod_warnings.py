@@ -88,7 +88,6 @@ _Ports: TypeAlias = list[tuple[str, dict[str, object]]]
 
 
 def name_warnings(fields: Mapping[str, object], used: str = "in Pod names and hostnames") -> Iterator[str]:
-    """Yield a warning if the name of a pod or workload is not a valid host name."""
     problems = label_name_problems(text(at(fields, "metadata", "name")))
     wrong = tuple(problem.replace("bytes", "characters") for problem in problems)
     if wrong:

@@ -301,7 +301,6 @@ def _affinity_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _balancer_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in the fields of load balancers, which other types cannot use, and in external IPs."""
     spec, balanced = place.fields, place.fields.get("type") == "LoadBalancer"
     text_ = "may only be used when `type` is 'LoadBalancer'"
     ranges, path = texts(spec.get("loadBalancerSourceRanges")), place.below("LoadBalancerSourceRanges")
@@ -359,7 +358,6 @@ def _port_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error if an update changes the cluster IP or the load balancer class."""
     old, new = mapping(before.get("spec")), mapping(after.get("spec"))
     balanced = old.get("type") == new.get("type") == "LoadBalancer"
     if balanced and old.get("loadBalancerClass") != new.get("loadBalancerClass"):

@@ -122,7 +122,6 @@ def unserved_errors(spec: Mapping[str, object]) -> Iterator[SchemaError]:
 
 
 def unserved_families(spec: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error for each unsupported family, except for headless Services without a selector."""
     if addresses_in(spec)[:1] == (HEADLESS,) and not mapping(spec.get("selector")):
         return
     for place, family in enumerate(texts(spec.get("ipFamilies"))):

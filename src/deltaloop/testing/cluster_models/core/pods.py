@@ -345,7 +345,6 @@ def _is_finished(pod: ClusterObject) -> bool:
 
 
 def is_active(pod: ClusterObject) -> bool:
-    """Return whether a Pod has not ended and is not being deleted."""
     return not pod.deleted and not _is_finished(pod)
 
 

@@ -271,7 +271,7 @@ def failing_share(share: float) -> tuple[Fault, ...]:
     if not 0 <= share <= 1:
         raise ValueError(f"the share of writes that fail is {share!r}; 0 to 1 is needed")
     each = share / len(_HARM)
-    # The first matching fault applies, so later ones need a higher probability to get an equal share.
+    # The first matching fault applies, so later faults need a higher probability to get an equal share.
     return tuple(
         Fault(do=harm.do, code=harm.code, verbs=harm.verbs, probability=min(1.0, each / (1 - place * each)))
         for place, harm in enumerate(_HARM)

@@ -63,7 +63,6 @@ class WebhookTarget:
 
 
 def is_managed_elsewhere(obj: Mapping[str, Any]) -> bool:
-    """Return whether an annotation requests ``caBundle`` from another tool."""
     annotations = _mapping(_mapping(obj.get("metadata")).get("annotations"))
     return any(name in annotations for name in _ELSEWHERE)
 

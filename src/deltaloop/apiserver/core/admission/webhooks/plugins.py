@@ -303,7 +303,6 @@ def _fail(invocation: _Invocation, error: _FailedError) -> ApiError:
 
 
 def _is_asked(attributes: AdmissionAttributes, resource: str) -> bool:
-    """Return whether webhooks exist and can be called for a write."""
     configured = attributes.objects.count(resource) > 0
     return configured and attributes.context.answers is not None and not is_exempt(attributes)
 
