@@ -1,7 +1,7 @@
 from deltaloop._internal.fork_safety import ForkedError as ForkedError
 from deltaloop._internal.option_types import OptionTypeError as OptionTypeError
 from deltaloop._internal.root_error import DeltaloopError as DeltaloopError
-from deltaloop.api.errors import InvalidArgumentError as InvalidArgumentError
+from deltaloop._internal.root_error import InvalidArgumentError as InvalidArgumentError
 from deltaloop.api.errors import InvalidKeyError as InvalidKeyError
 from deltaloop.api.errors import InvalidPathError as InvalidPathError
 from deltaloop.api.errors import InvalidResourceVersionError as InvalidResourceVersionError

@@ -114,7 +114,7 @@ def test_a_child_uses_what_no_thread_was_changing_and_is_refused_the_rest() -> N
 def test_the_error_says_what_to_do_and_can_be_pickled() -> None:
     error = pickle.loads(pickle.dumps(ForkedError("the queue 'pods'")))
     assert error.what == "the queue 'pods'"
-    assert "make another one here" in str(error)
+    assert "Create a new object in the child" in str(error)
 
 
 # Locks that no forked child reaches, each with its reason.

@@ -98,7 +98,7 @@ SURROGATE = "x\ud800"
         ({"a": msgspec.UNSET}, "a", "type UnsetType"),
         ({"a": (x for x in "a")}, "a", "type generator"),
         ({"a": int}, "a", "type type"),
-        (looped(), "", "holds itself"),
+        (looped(), "", "contains itself"),
         (math.nan, "", "not finite"),
     ],
 )

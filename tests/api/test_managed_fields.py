@@ -38,5 +38,5 @@ def test_an_object_without_them_stays_as_it_is(metadata: dict[str, object]) -> N
 
 def test_what_cannot_be_read_is_an_error() -> None:
     broken = with_stored(Resource.from_dict({"metadata": {"name": "a"}}), b'{"managedFields"')
-    with pytest.raises(MalformedObjectError, match="no metadata"):
+    with pytest.raises(MalformedObjectError):
         strip_managed_fields(broken)

@@ -107,7 +107,7 @@ def test_a_new_leader_is_one_line_of_klog() -> None:
     made = record("new leader elected: %s", verbatim=True)
     made.args = (HOSTILE,)
     assert klog(made).endswith(f"new leader elected: {SHOWN}")
-    held = record("the lease is held and has not yet expired", holder=HOSTILE, lock="ns/name")
+    held = record("lease of another candidate has not yet expired", holder=HOSTILE, lock="ns/name")
     assert klog(held).endswith(f"lock is held by {SHOWN} and has not yet expired")
 
 

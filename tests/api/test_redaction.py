@@ -290,5 +290,5 @@ def test_secret_text_shows_itself_to_nobody() -> None:
     assert not SecretText("")
     assert not hasattr(secret, "__dict__")
     for dump in (pickle.dumps, copy.deepcopy):
-        with pytest.raises(TypeError, match="not pickled"):
+        with pytest.raises(TypeError):
             dump(secret)

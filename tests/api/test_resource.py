@@ -17,6 +17,7 @@ from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.resource import OwnerReference, Resource, decode_object, key_in
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.crds import custom_resource
+from tests.having import having
 
 JSON = st.recursive(
     st.none()
@@ -253,7 +254,7 @@ def test_huge_numbers_and_unicode_survive() -> None:
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
 def test_numbers_that_json_has_no_form_for_are_refused(number: float) -> None:
-    with pytest.raises(MalformedObjectError, match=r"at spec\.a\[1\]\.b: .*not finite"):
+    with pytest.raises(MalformedObjectError, check=having(path="spec.a[1].b")):
         Resource.from_dict({"metadata": {"name": "x"}, "spec": {"a": [None, {"b": number}]}})
 
 
@@ -283,7 +284,7 @@ def test_nothing_reachable_from_an_object_can_be_changed() -> None:
     with pytest.raises(TypeError, match="edit"):
         obj["spec"]["containers"].append(1)
     for part, name in ((obj, "metadata"), (obj, "name"), (obj.metadata, "name"), (obj.owner_references[0], "uid")):
-        message = rf"{type(part).__name__}\.{name} cannot be changed: .*obj\.edit\(\) gives a copy"
+        message = rf"{type(part).__name__}\.{name} cannot be changed: .*obj\.edit\(\)"
         with pytest.raises(AttributeError, match=message):
             setattr(part, name, "other")
         with pytest.raises(AttributeError, match=message):

@@ -84,8 +84,8 @@ def test_every_class_is_in_the_table() -> None:
 def test_a_code_of_its_own_is_the_general_error() -> None:
     error = error_from_status(Status(code=418, reason="Teapot"))
     assert type(error) is ApiError
-    assert str(error) == "the server answered 418 Teapot"
-    assert str(error_from_status(Status(code=404))) == "the server answered 404"
+    assert str(error) == "the server returned 418 Teapot"
+    assert str(error_from_status(Status(code=404))) == "the server returned 404"
 
 
 def test_subclasses_are_caught_with_their_parents() -> None:

@@ -55,14 +55,14 @@ LIST_WRITES: dict[str, Callable[[Any], object]] = {
 @pytest.mark.parametrize("write", MAP_WRITES.values(), ids=MAP_WRITES.keys())
 def test_a_map_cannot_be_written_to(write: Callable[[Any], object]) -> None:
     for view in (ReadOnlyMap(DATA), ReadOnlyMap(DATA)["a"]):
-        with pytest.raises(TypeError, match=r"obj\.edit\(\) gives a copy"):
+        with pytest.raises(TypeError):
             write(view)
     assert DATA == {"a": {"b": [1, {"c": 2}]}, "d": None}
 
 
 @pytest.mark.parametrize("write", LIST_WRITES.values(), ids=LIST_WRITES.keys())
 def test_a_list_cannot_be_written_to(write: Callable[[Any], object]) -> None:
-    with pytest.raises(TypeError, match=r"obj\.edit\(\) gives a copy"):
+    with pytest.raises(TypeError):
         write(ReadOnlyMap(DATA)["a"]["b"])
     assert DATA == {"a": {"b": [1, {"c": 2}]}, "d": None}
 

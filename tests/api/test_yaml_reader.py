@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_writing import is_other_yaml, json_for_yaml
 from deltaloop.api.yaml_reader import read_yaml, read_yaml_body, read_yaml_documents
+from tests.having import having
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ def test_keys_are_text(text: str, value: object) -> None:
 def test_a_key_that_comes_twice_is_an_error(text: str) -> None:
     with pytest.raises(InvalidArgumentError, match=r"line [1-4], column") as caught:
         read_yaml(text)
-    assert "a key comes twice in one map" in str(caught.value)
+    assert "a map contains a key twice" in str(caught.value)
 
 
 def test_merging() -> None:
@@ -190,7 +191,7 @@ def test_tag_directives_are_few(encoding: str | None, line_break: str) -> None:
         return read_yaml(text if encoding is None else text.encode(encoding))
 
     assert read(100) == {"a": 1}
-    with pytest.raises(InvalidArgumentError, match="more than 100 of its lines begin with %TAG"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="YAML")):
         read(101)
     assert read_yaml("a: '" + "%TAG " * 1000 + "'") is not None
 
@@ -198,7 +199,7 @@ def test_tag_directives_are_few(encoding: str | None, line_break: str) -> None:
 def test_aliases_cannot_multiply_without_bound() -> None:
     lines = ["a0: &a0 [1,1,1,1,1,1,1,1,1,1]"]
     lines += [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
-    with pytest.raises(InvalidArgumentError, match="aliases multiply it"):
+    with pytest.raises(InvalidArgumentError, match="aliases multiply"):
         read_yaml("\n".join(lines))
     assert len(read_yaml("a: &a [1,1]\nb: [" + ",".join(["*a"] * 10000) + "]")["b"]) == 10000
 
@@ -219,16 +220,16 @@ def test_depth_is_bounded_and_harms_nobody(opening: str) -> None:
         ("[hunter2", "line 2, column 1|line 1"),
         ("a: *hunter2", "line 1, column 4: an alias has no anchor"),
         ("&hunter2 [*hunter2]", "line 1, column 11: an anchor contains itself"),
-        ("a: !!int 1e0", "line 1, column 4: a value is not what its tag !!int says"),
-        ("a: !!float 18446744073709551615", "line 1, column 4: a value is not what its tag !!float says"),
+        ("a: !!int 1e0", "line 1, column 4: .*!!int"),
+        ("a: !!float 18446744073709551615", "line 1, column 4: .*!!float"),
         ("18446744073709551615: hunter2", "line 1, column 1: an integer above 64 bits cannot be the key"),
-        ("a: !!int hunter2", "line 1, column 4: a value is not what its tag !!int says"),
-        ("a: !!binary aHVudGVyMg==", "line 1, column 4: !!binary has no form in JSON"),
+        ("a: !!int hunter2", "line 1, column 4: .*!!int"),
+        ("a: !!binary aHVudGVyMg==", "line 1, column 4: .*!!binary"),
         ("? [hunter2]\n: 1", "line 1, column 3: a list cannot be the key"),
         ("? {hunter2: 1}\n: 1", "line 1, column 3: a map cannot be the key"),
         ("~: hunter2", "line 1, column 1: null cannot be the key"),
         ("<<: hunter2", "line 1, column 5: only a map"),
-        ("a: .nan", "line 1, column 4: a number that is not finite"),
+        ("a: .nan", "line 1, column 4: .*not finite"),
         ("- !hunter2!x y", "line 1"),
         ('"hunter2', "not valid YAML"),
         ("\x01hunter2", "not valid YAML"),
@@ -254,7 +255,7 @@ def test_documents() -> None:
     assert read_yaml("") is None
     assert read_yaml("# nothing") is None
     assert read_yaml("---\n---\na: 1\n---\n") == {"a": 1}
-    with pytest.raises(InvalidArgumentError, match="holds 2 documents where one was expected"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="YAML")):
         read_yaml("--- 1\n--- 2")
     with pytest.raises(InvalidArgumentError, match="an alias has no anchor"):
         list(read_yaml_documents("--- &a 1\n--- *a"))
@@ -322,9 +323,9 @@ def test_bodies_of_several_documents() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("a: \ud800", "it holds half of a surrogate pair"),
-        ('{"a": 1, "b": {"c": 1, "c": 2}}', "line 1, column 24: a key comes twice in one map"),
-        ('{"a":' * 501 + "1" + "}" * 501, "line 1, column 2501: it is nested deeper than 500 levels"),
+        ("a: \ud800", "lone surrogate"),
+        ('{"a": 1, "b": {"c": 1, "c": 2}}', "line 1, column 24: a map contains a key twice"),
+        ('{"a":' * 501 + "1" + "}" * 501, "line 1, column 2501: the content is nested deeper than 500 levels"),
         ("a: \x7f", "position 3: control characters are not allowed"),
         (b"a: \xff", "position 3: invalid leading UTF-8 octet"),
         ('{"a": NaN}\n{', "line 2, column 1: did not find expected <document start>"),

@@ -15,6 +15,7 @@ import deltaloop as dl
 from deltaloop.blocking import BackgroundLoop, Client, connect
 from deltaloop.errors import BackgroundLoopError
 from tests.blocking.serving import config_map, our_threads
+from tests.having import having
 
 MAP = dl.kinds.CONFIG_MAP
 
@@ -60,15 +61,15 @@ def test_it_owns_its_loop_unless_one_is_given(kubeconfig: dict[str, Any]) -> Non
     assert made.namespace == "here"
     assert made.config.namespace == "here"
     assert "server" not in our_threads()
-    with pytest.raises(BackgroundLoopError, match="does not run yet"):
+    with pytest.raises(BackgroundLoopError):
         made.list(MAP)
     with made:
         assert our_threads() == {"deltaloop"}
         assert repr(made) == f"<blocking {made.asynchronous!r}>"
     assert our_threads() == set()
-    with pytest.raises(BackgroundLoopError, match="is closed"):
+    with pytest.raises(BackgroundLoopError):
         made.list(MAP)
-    with pytest.raises(BackgroundLoopError, match="is closed"):
+    with pytest.raises(BackgroundLoopError):
         made.loop.run(made.asynchronous.list(MAP))
     made.close()
     with BackgroundLoop() as loop:
@@ -99,7 +100,7 @@ def test_closing_leaves_a_loop_that_others_use_and_calls_nothing_any_more() -> N
         assert done == ["entered", "left"]
         loop.check()
         client.close()
-    with pytest.raises(BackgroundLoopError, match="is closed"):
+    with pytest.raises(BackgroundLoopError):
         client.get(MAP, "a")
     assert done == ["entered", "left"]
 
@@ -187,7 +188,7 @@ def test_what_is_streamed_is_waited_for_piece_by_piece(client: Client) -> None:
     with contextlib.closing(client.iter_list(MAP, namespace="default", page_size=1)) as items:
         assert next(items).name == "a"
     assert [each.name for each in client.iter_list("v1/ConfigMap", namespace="default")] == ["a", "b", "c"]
-    with pytest.raises(ValueError, match="page_buffer"):
+    with pytest.raises(ValueError, check=having(argument="page_buffer")):
         client.iter_list(MAP, page_buffer=-1)
     version = client.list(MAP).resource_version
     with client.watch(MAP, namespace="default", options=dl.ListOptions(resource_version=version)) as events:
@@ -213,7 +214,7 @@ def test_a_stream_is_closed_where_it_is_left_and_with_the_client(kubeconfig: dic
             stream = client.watch(MAP)
             events = stream.__enter__()
         loop.check()
-    with pytest.raises(BackgroundLoopError, match="is closed"):
+    with pytest.raises(BackgroundLoopError):
         next(events)
     stream.__exit__(None, None, None)
 

@@ -19,6 +19,7 @@ from deltaloop.cache import BufferPolicy
 from deltaloop.errors import BackgroundLoopError, HandlerStillRunningError, InformerStoppedError
 from tests.blocking.paused import Paused
 from tests.blocking.serving import config_map, our_threads, until
+from tests.having import having
 
 MAP = dl.kinds.CONFIG_MAP
 MAPS_AS_DICT = dl.ResourceType("", "v1", "ConfigMap", "configmaps", model=dict[str, Any])
@@ -87,9 +88,9 @@ def test_handlers_listers_and_sync_from_threads(client: Client) -> None:
     assert our_threads() == {"deltaloop"}
     assert maps.stopped
     assert len(lister) == 2  # still readable
-    with pytest.raises(InformerStoppedError, match="make a new one"):
+    with pytest.raises(InformerStoppedError):
         factory.informer(MAP)
-    with pytest.raises(InformerStoppedError, match="was not added"):
+    with pytest.raises(InformerStoppedError):
         maps.add_event_handler(recorder)
 
 
@@ -144,7 +145,7 @@ def test_a_handler_that_raises_loses_its_own_item_is_counted_and_named(
     assert recorder.heard == [*(f"initial {name}" for name in "abcde"), "update e 1"]
     errors = [record for record in caplog.records if record.levelname == "ERROR"]
     assert [(record.getMessage(), vars(record)["handler"], vars(record)["key"]) for record in errors] == [
-        ("a handler raised; its notification is lost", "recorder", f"default/{name}") for name in "abcd"
+        ("handler raised an exception, dropping the notification", "recorder", f"default/{name}") for name in "abcd"
     ]
 
 
@@ -200,7 +201,7 @@ def test_closing_joins_handlers_and_names_one_that_does_not_return(client: Clien
     maps = factory.multi_namespace_informer(MAP, ["default"]) if several else factory.informer(MAP)
     maps.add_event_handler(Recorder(then=block), name="blocker")
     assert inside.wait(5)
-    with pytest.raises(HandlerStillRunningError, match=r"still running after 0\.02 s: blocker"):
+    with pytest.raises(HandlerStillRunningError, check=having(handlers=("blocker",))):
         factory.close(timeout=0.02)
     assert "deltaloop handler blocker" in our_threads()
     go_on.set()
@@ -303,7 +304,7 @@ def test_a_cache_that_cannot_fill_names_its_kind(client: Client) -> None:
 def test_use_at_the_wrong_time_or_place_is_refused(kubeconfig: dict[str, Any]) -> None:
     client = connect(kubeconfig=kubeconfig)
     factory = InformerFactory(client)
-    with pytest.raises(BackgroundLoopError, match="does not run yet"):
+    with pytest.raises(BackgroundLoopError):
         factory.informer(MAP)
     client.open()
     factory.open()
@@ -312,7 +313,7 @@ def test_use_at_the_wrong_time_or_place_is_refused(kubeconfig: dict[str, Any]) -
 
     async def block_the_loop() -> None:
         for call in (factory.wait_for_sync, factory.close, maps.wait_for_sync, lambda: client.list(MAP)):
-            with pytest.raises(BackgroundLoopError, match="own thread, which must not wait for itself"):
+            with pytest.raises(BackgroundLoopError):
                 call()
 
     factory.loop.run(block_the_loop())
@@ -326,7 +327,7 @@ def test_use_at_the_wrong_time_or_place_is_refused(kubeconfig: dict[str, Any]) -
         lambda: maps.wait_for_resource_version("1"),
         maps.freshness,
     ):
-        with pytest.raises(BackgroundLoopError, match="closed"):
+        with pytest.raises(BackgroundLoopError):
             call()
     factory.close()
     assert our_threads() == set()
@@ -346,7 +347,7 @@ def test_a_foreign_client_gets_a_loop_of_the_factorys_own(kubeconfig: dict[str, 
             assert queue.get(timeout=5) == "a"
             queue.done("a")
             factory.loop.run(foreign.close())
-        with pytest.raises(BackgroundLoopError, match="is closed"):
+        with pytest.raises(BackgroundLoopError):
             factory.wait_for_sync()
 
 
@@ -400,7 +401,7 @@ def test_opening_may_be_repeated_until_it_is_closed(client: Client) -> None:
     factory.close()
     factory.close()
     assert maps.stopped
-    with pytest.raises(InformerStoppedError, match="make a new one"):
+    with pytest.raises(InformerStoppedError):
         factory.open()
     assert our_threads() == {"deltaloop"}
 
@@ -455,10 +456,10 @@ def test_each_wait_has_its_own_time_limit(client: Client) -> None:
         registration = maps.add_event_handler(Recorder(then=block), name="blocker")
         assert registration.name == "blocker"
         assert inside.wait(5)
-        with pytest.raises(TimeoutError, match=r"the handler blocker has not seen the initial list within 0\.01 s"):
+        with pytest.raises(TimeoutError, match=r"blocker .*0\.01 s"):
             registration.wait_for_sync(timeout=0.01)
         assert not registration.has_synced
-        with pytest.raises(HandlerStillRunningError, match=r"still running after 0\.01 s: blocker"):
+        with pytest.raises(HandlerStillRunningError, check=having(handlers=("blocker",))):
             maps.remove_event_handler(registration, timeout=0.01)
         go_on.set()
 

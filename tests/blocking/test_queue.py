@@ -14,6 +14,7 @@ from deltaloop.blocking.queue import BlockingQueue
 from deltaloop.errors import BackgroundLoopError, QueueShutDownError
 from deltaloop.workqueue import ItemExponentialFailureRateLimiter, QueueOptions, RateLimitingQueue, Work, WorkQueue
 from tests.blocking.serving import until
+from tests.having import having
 
 
 def test_get_add_and_done_from_a_thread() -> None:
@@ -159,7 +160,7 @@ def test_done_is_owed_once_for_each_item() -> None:
         queue.done("a")
         assert queue.get(timeout=5) == "a"
         queue.done("a")
-        with pytest.raises(ValueError, match="a"):
+        with pytest.raises(ValueError, check=having(argument="item of done()")):
             queue.done("a")
 
 
@@ -169,7 +170,7 @@ def test_a_queue_whose_loop_is_closed_takes_nothing() -> None:
         blocking = BlockingQueue(queue, loop=loop)
     calls: list[Callable[[], object]] = [lambda: blocking.add("a"), blocking.get, lambda: blocking.done("a")]
     for call in [*calls, blocking.shut_down, blocking.shut_down_with_drain]:
-        with pytest.raises(BackgroundLoopError, match="is closed"):
+        with pytest.raises(BackgroundLoopError):
             call()
     assert len(blocking) == 0
     assert not queue.shutting_down
@@ -184,7 +185,7 @@ def test_work_that_was_forgotten_is_named_while_the_loop_over_it_waits() -> None
         next(works)
         waiting = threading.Thread(target=lambda: list(works))
         waiting.start()
-        until(lambda: any("'a' was taken and never ended" in str(each.message) for each in caught))
+        until(lambda: any("'a' never ended" in str(each.message) for each in caught))
         assert waiting.is_alive()
         queue.shut_down()
         waiting.join(5)

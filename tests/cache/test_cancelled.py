@@ -23,7 +23,7 @@ MANY = 1_200
 
 
 @pytest.mark.parametrize("kind", [*QueueKind])
-async def test_what_was_cancelled_while_it_was_processed_is_popped_again(kind: QueueKind) -> None:
+async def test_deltas_of_a_canceled_processing_are_popped_again(kind: QueueKind) -> None:
     versions: list[str] = []
     queue: Queue[Resource] = new_queue(kind, known_objects=Indexer[Resource](), on_version=versions.append)
     seen: list[tuple[list[str], bool]] = []
@@ -140,5 +140,5 @@ async def test_a_handler_that_lets_a_cancellation_of_its_own_out_hears_what_come
         await settle()
     assert [each[:2] for each in recorder.heard] == ["+a", "+b", "~a", "~b", "~a", "~b", "-a"]
     lost = [record for record in caplog.records if record.levelno == logging.ERROR]
-    assert {record.getMessage() for record in lost} == {"a handler raised; its notification is lost"}
+    assert {record.getMessage() for record in lost} == {"handler raised an exception, dropping the notification"}
     assert len(lost) == 4

@@ -33,6 +33,7 @@ from tests.cache.machines import Step, show_the_bug, step
 from tests.cache.machines_pipeline import make_machine
 from tests.cache.objects import pod
 from tests.cache.test_informer import PAGED, STILL, running, settle
+from tests.having import having
 
 STREAMED = ReflectorOptions(detect_restore=False)
 BOTH_KINDS = pytest.mark.parametrize("queue", [*QueueKind])
@@ -72,7 +73,7 @@ def content(informer: Informer[Any]) -> dict[str, Any]:
 
 @BOTH_KINDS
 @pytest.mark.parametrize("paged", [False, True])
-async def test_it_holds_what_the_server_has(queue: QueueKind, paged: bool) -> None:
+async def test_compressed_cache_equals_the_server(queue: QueueKind, paged: bool) -> None:
     source = filled(40)
     options = STILL.replace(queue=queue, compression="zstd", reflector=PAGED if paged else STREAMED)
     informer = Informer(source, POD, indexers={"node": field_path("spec.nodeName")}, options=options)
@@ -171,7 +172,7 @@ async def test_the_log_says_when_it_is_compressed(caplog: pytest.LogCaptureFixtu
     with caplog.at_level(logging.INFO, "deltaloop.cache"):
         async with running(informer):
             await asyncio.sleep(1)
-    (record,) = [each for each in caplog.records if each.message == "the cache is compressed"]
+    (record,) = [each for each in caplog.records if each.message == "compressing cache"]
     assert (record.__dict__["samples"], record.__dict__["dictionary"]) == (40, True)
 
 
@@ -183,7 +184,7 @@ async def test_the_dictionary_is_made_of_the_whole_first_list(caplog: pytest.Log
     with caplog.at_level(logging.INFO, "deltaloop.cache"):
         async with running(informer):
             await asyncio.sleep(1)
-    assert [vars(each)["samples"] for each in caplog.records if each.message == "the cache is compressed"] == [100]
+    assert [vars(each)["samples"] for each in caplog.records if each.message == "compressing cache"] == [100]
 
 
 async def test_stopped_while_it_waits_for_the_first_list_it_waits_for_the_end_of_that() -> None:
@@ -228,15 +229,13 @@ async def test_by_factory_for_all_kinds_or_for_one() -> None:
 
 
 def test_an_unknown_compression_is_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match="compression 'gzip' is not known; there is 'zstd'"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="InformerOptions.compression")):
         InformerOptions(compression="gzip")  # type: ignore[arg-type]
 
 
-async def test_without_the_extra_it_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_error_names_the_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(
-        MissingExtraError, match=r"a compressed cache needs the extra 'zstd': pip install 'deltaloop\[zs"
-    ):
+    with pytest.raises(MissingExtraError, check=having(extra="zstd")):
         Informer(FakeSource(), POD, options=InformerOptions(compression="zstd"))
 
 
@@ -245,7 +244,7 @@ async def test_without_the_extra_it_says_which(monkeypatch: pytest.MonkeyPatch) 
 SAMPLES = [large(f"p{number}", number).raw for number in range(100)]
 
 
-def test_a_codec_reads_back_what_it_made() -> None:
+def test_codec_decompresses_its_output() -> None:
     codec = train(SAMPLES, ZstdOptions())
     assert codec.has_dictionary
     alone = ZstdCodec(b"", level=1)
@@ -278,7 +277,7 @@ def test_damage_and_a_wrong_dictionary_are_clear_errors() -> None:
     changed = bytearray(data)
     changed[len(changed) // 2] ^= 1
     for reader, damaged in ((codec, bytes(changed)), (codec, data[:-5]), (codec, b""), (codec, b"x"), (other, data)):
-        with pytest.raises(MalformedObjectError, match=f"a compressed object of {len(damaged)} bytes cannot be read"):
+        with pytest.raises(MalformedObjectError, match=f" {len(damaged)} bytes"):
             reader.decompress(damaged)
     assert codec.decompress(data) == SAMPLES[0]
 

@@ -62,7 +62,7 @@ async def test_a_cache_that_lost_an_event_is_found(caplog: pytest.LogCaptureFixt
     assert record.__dict__["different"] == 0
 
 
-async def test_it_waits_until_nothing_is_on_its_way() -> None:
+async def test_comparison_waits_for_an_empty_queue() -> None:
     source = FakeSource()
     informer = Informer(source, POD, options=STILL)
     informer.add_event_handler(Slow(), options=HandlerOptions(buffer=BufferPolicy.BOUNDED, buffer_size=1))
@@ -124,11 +124,11 @@ async def test_it_is_off_by_default_and_can_be_made_again_and_again(caplog: pyte
             await asyncio.sleep(100)
         asked = [each for each in source.asked if each.verb == "list"]
     assert [each.options.resource_version_match for each in asked] == ["Exact"] * 3
-    (said,) = [record for record in caplog.records if "with its server" in record.getMessage()]
-    assert (said.getMessage(), said.levelno) == ("a cache could not be compared with its server", logging.DEBUG)
+    (said,) = [record for record in caplog.records if "with the server" in record.getMessage()]
+    assert (said.getMessage(), said.levelno) == ("cannot compare cache with the server", logging.DEBUG)
     assert (said.__dict__["resource"], said.__dict__["error"].split(":")[0]) == ("v1/Pod", "ExpiredError")
     assert [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR] == [
-        "a cache differs from its server"
+        "cache differs from the server"
     ]
     assert InformerOptions().consistency_period == 0
     with pytest.raises(ValueError, match="consistency_period"):
@@ -172,7 +172,7 @@ async def test_a_list_that_never_ends_is_no_finding() -> None:
         assert not informer.stopped
 
 
-async def test_how_old_a_cache_is_is_never_less_than_nothing() -> None:
+async def test_age_of_a_cache_is_never_negative() -> None:
     """Whoever asks may have looked at the clock before the last event came."""
     source = FakeSource()
     source.put("a")

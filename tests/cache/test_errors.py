@@ -29,7 +29,7 @@ def test_a_sync_error_names_the_kind_the_error_and_since_when() -> None:
     assert str(error) == (
         "the cache of v1/Pod has not synced within 30 s: failing for 28.4 s, "
         "last error ForbiddenError: pods is forbidden; "
-        "the cache of v1/Node has not synced within 30 s; no error was seen: the server is slow, or was never asked"
+        "the cache of v1/Node has not synced within 30 s; no request failed: the server is slow, or received no request"
     )
     assert error.resource == "v1/Pod"
     assert isinstance(error, TimeoutError)
@@ -51,7 +51,7 @@ def test_secrets_in_a_text_are_hidden() -> None:
 ILL = api_error(500, message="ill")
 
 
-REFUSED = "cannot fill: the server refuses to list or watch it, or does not know it"
+REFUSED = "cannot sync: the server rejects list or watch requests, or does not serve the kind"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_failure_says_whether_waiting_could_have_helped(failure: SyncFailure, 
     assert str(failure) == f"the cache of pods {says}last error InternalServerError: ill"
 
 
-def test_every_error_keeps_what_it_is_about() -> None:
+def test_errors_keep_their_fields() -> None:
     stale = NotFreshError("pods", wanted="7", reached="", waited=1.5)
     assert (stale.resource, stale.wanted, stale.reached) == ("pods", "7", "")
     assert str(stale) == "the cache of pods has not reached resource version 7 within 1.5 s; it is at none"

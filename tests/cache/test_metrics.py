@@ -119,7 +119,7 @@ async def test_a_hook_that_raises_does_no_harm(caplog: pytest.LogCaptureFixture)
             await settle()
             assert len(informer.lister()) == 1
     first = caplog.records[0]
-    assert (first.getMessage(), first.levelno) == ("a metrics hook of the cache raised", logging.ERROR)
+    assert (first.getMessage(), first.levelno) == ("metrics hook of the cache raised an exception", logging.ERROR)
     assert (vars(first)["resource"], vars(first)["raised"]) == ("v1/Pod", "ZeroDivisionError")
 
 

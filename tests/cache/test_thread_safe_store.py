@@ -14,6 +14,7 @@ import pytest
 from deltaloop._internal.fork_safety import ForkedError
 from deltaloop.cache.errors import IndexerConflictError, UnknownIndexError
 from deltaloop.cache.thread_safe_store import ThreadSafeStore
+from tests.having import having
 
 
 def words(text: str) -> list[str]:
@@ -115,7 +116,7 @@ def test_threads_may_read_and_write_at_the_same_time() -> None:
     assert store.list_index_func_values("words") == ["odd", "w149"]
 
 
-def test_nobody_reads_or_writes_in_the_middle_of_a_write() -> None:
+def test_reads_and_writes_wait_for_a_running_write() -> None:
     inside, go_on = threading.Event(), threading.Event()
     seen: list[list[str]] = []
 
@@ -176,12 +177,12 @@ def test_every_method_waits_for_its_turn() -> None:
         assert not thread.is_alive()
 
 
-def test_a_store_that_was_torn_by_a_fork_refuses_every_use_and_a_whole_one_goes_on() -> None:
+def test_forked_store_rejects_use_only_if_it_was_being_written() -> None:
     store = ThreadSafeStore[str]({"words": words}, name="pods")
     store.add("k", "a")
     store._in_child(held=False)
     assert store.list() == ["a"]
     store._in_child(held=True)
     for use in (store.list, store.list_keys, partial(store.add, "k", "b"), partial(store.get, "k")):
-        with pytest.raises(ForkedError, match="the store 'pods'"):
+        with pytest.raises(ForkedError, check=having(what="the store 'pods'")):
             use()

@@ -21,6 +21,7 @@ from deltaloop.cache.sync import wait_for_cache_sync
 from tests.cache.fake_client import FakeClient
 from tests.cache.fake_source import FakeSource, api_error
 from tests.cache.test_informer import STILL, running, settle
+from tests.having import having
 
 STREAMED = STILL.replace(reflector=ReflectorOptions(detect_restore=False))
 
@@ -65,7 +66,7 @@ async def test_a_wait_for_a_version_ends_after_half_a_minute_unless_another_time
     async with running(informer):
         for timeout, waited in ((None, 30.0), (0.0, 0.0), (2.5, 2.5)):
             began = seconds()
-            with pytest.raises(NotFreshError, match=f"within {waited:g} s"):
+            with pytest.raises(NotFreshError, check=having(wanted="99", reached="10")):
                 await (
                     informer.wait_for_resource_version("99")
                     if timeout is None
@@ -85,7 +86,7 @@ async def test_a_comparison_waits_half_a_minute_for_a_cache_that_is_busy() -> No
         await settle()
         for timeout, waited in ((None, 30.0), (0.0, 0.0)):
             began = seconds()
-            with pytest.raises(NotFreshError, match=f"within {waited:g} s") as caught:
+            with pytest.raises(NotFreshError, check=having(wanted="14", reached="12")) as caught:
                 await (informer.check_consistency() if timeout is None else informer.check_consistency(timeout=timeout))
             assert seconds() - began == waited
             assert caught.value.resource == "v1/Pod"
@@ -169,7 +170,7 @@ async def test_several_kinds_wait_the_same_time_and_for_what_is_refused_only_if_
 
 
 @pytest.mark.parametrize("how", ["in time", "too late", "cancelled"])
-async def test_a_wait_leaves_nothing_running(how: str) -> None:
+async def test_wait_leaves_no_tasks(how: str) -> None:
     client = FakeClient()
     client.source("v1/Pod").list_delay = 2.0
     async with InformerFactory(client, options=STILL) as factory:

@@ -212,33 +212,33 @@ def test_somebody_elses_kubeconfig_is_not_overwritten(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("apiserver", "--write-kubeconfig FILE"),
+        ("apiserver", "--write-kubeconfig, a token or --insecure-http is required"),
         ("apiserver --insecure-http --controllers gc,nonsense", "nonsense"),
         ("apiserver --insecure-http --host 0.0.0.0", "127.0.0.1"),
         ("apiserver --insecure-http --port 70000", "65535"),
         ("apiserver --insecure-http --log-level LOUD", "LOUD"),
         ("apiserver --token-file missing", "--token-file missing cannot be read"),
-        ("apiserver --token-file empty", "--token-file empty is empty"),
-        ("apiserver --token-file broken --token secret-1", "are two tokens; give one"),
+        ("apiserver --token-file empty", "--token-file empty must contain a token"),
+        ("apiserver --token-file broken --token secret-1", "--token and --token-file cannot be combined"),
         ("apiserver --token secret-1 --authorization-mode ABAC", "ABAC"),
         ("apiserver --token secret-1 --token-auth-file missing", "--token-auth-file missing cannot be read"),
-        ("apiserver --token secret-1 --token-auth-file broken", "broken, line 1: token,user[,uid[,groups]] is needed"),
+        ("apiserver --token secret-1 --token-auth-file broken", "broken, line 1 must be token,user[,uid[,groups]]"),
         (
             "apiserver --token secret-1 --service-account-key-file missing",
             "--service-account-key-file missing cannot be read",
         ),
         (
             "apiserver --token secret-1 --service-account-key-file broken",
-            "accepted_service_account_keys[0] cannot be used",
+            "--service-account-key-file must contain a key",
         ),
         (
             "apiserver --token secret-1 --service-account-signing-key-file broken",
-            "service_account_key cannot be used",
+            "--service-account-signing-key-file must be a private key",
         ),
         ("apiserver --token secret-1 --load missing", "missing, document 1: No such file or directory"),
         ("apiserver --token secret-1 --load broken", "broken, document 1:"),
         ("apiserver --token secret-1 --audit missing/log", "--audit missing/log cannot be written"),
-        ("apiserver --token secret-1 --client-certificate", "--client-certificate needs --write-kubeconfig"),
+        ("apiserver --token secret-1 --client-certificate", "--client-certificate requires --write-kubeconfig"),
         ("apiserver --token secret-1 --fsync", "fsync"),
         ("apiserver --token secret-1 --data-dir broken", "broken"),
         ("demo --log-level LOUD", "LOUD"),
@@ -270,4 +270,4 @@ def test_a_missing_extra_is_named(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr == "error: the command line needs the extra 'cli': pip install 'deltaloop[cli]'\n"
+    assert done.stderr == "error: the command line requires the extra 'cli': pip install 'deltaloop[cli]'\n"

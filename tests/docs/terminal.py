@@ -36,7 +36,7 @@ LIMIT = 60.0
 _READY = {
     "apiserver": "is ready at https://",
     "leader-elect": "successfully acquired lease",
-    "run": "the workers start",
+    "run": "starting workers",
 }
 _QUESTION = re.compile(r"\b(deltaloop why|kubectl (-n \S+ )?get|curl)\b")
 _ASKED_AGAIN_FOR = 8.0

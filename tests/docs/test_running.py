@@ -157,7 +157,7 @@ def test_what_cannot_be_read_is_an_error(text: str) -> None:
 @pytest.mark.parametrize(
     ("command", "runs", "words"),
     [
-        ("deltaloop run a.py  # until Ctrl-C", True, "the workers start"),
+        ("deltaloop run a.py  # until Ctrl-C", True, "starting workers"),
         ("deltaloop run --help", True, None),
         ("deltaloop leader-elect --id 1", True, "successfully acquired lease"),
         ("deltaloop leader-elect --id 1 -- ./a.sh", True, None),

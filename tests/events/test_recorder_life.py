@@ -97,7 +97,7 @@ async def test_a_dropped_event_is_named_with_the_number_of_them(caplog: pytest.L
         recorder.event(POD_X, "Normal", reason, "m")
     assert repr(recorder) == "<EventRecorder sample-controller, 1 waiting, 2 dropped>"
     nanoseconds = int(START.timestamp()) * 10**9
-    assert said(caplog, "an event was dropped", "levelno", "object", "event", "reason", "why", "dropped") == [
+    assert said(caplog, "dropped an event", "levelno", "object", "event", "reason", "why", "dropped") == [
         (logging.WARNING, "Pod team/x", f"team/x.{nanoseconds + 1:x}", "Second", "the queue is full", 1),
         (logging.WARNING, "Pod team/x", f"team/x.{nanoseconds + 2:x}", "Third", "the queue is full", 2),
     ]
@@ -154,7 +154,7 @@ async def test_each_flush_waits_for_what_was_recorded_before_it() -> None:
         assert ends == [("impatient", False, 2), ("first", True, 3), ("second", True, 6)]
         assert await recorder.flush(0.1)
         assert now() == 6
-    with pytest.raises(RuntimeError, match="flush\\(\\) needs an open recorder"):
+    with pytest.raises(RuntimeError):
         await recorder.flush(1)
 
 
@@ -164,10 +164,10 @@ async def test_a_refusal_is_named_without_secrets(caplog: pytest.LogCaptureFixtu
         recorder.event(POD_X, "Normal", "R", "m")
     names = ("levelno", "object", "event", "reason", "outcome", "error")
     nanoseconds = int(START.timestamp()) * 10**9
-    assert said(caplog, "an event could not be sent", *names) == [
-        (logging.WARNING, "Pod team/x", f"team/x.{nanoseconds:x}", "R", "refused by the server", "ForbiddenError")
+    assert said(caplog, "cannot send an event", *names) == [
+        (logging.WARNING, "Pod team/x", f"team/x.{nanoseconds:x}", "R", "rejected by the server", "ForbiddenError")
     ]
-    [(text,)] = said(caplog, "an event could not be sent", "text")
+    [(text,)] = said(caplog, "cannot send an event", "text")
     assert "no: " in str(text)
     assert "abcdefgh" not in str(text)
 
@@ -176,7 +176,7 @@ async def test_another_api_is_named_when_it_is_changed_over_to(caplog: pytest.Lo
     caplog.set_level(logging.INFO)
     async with make_series(FakeEvents(serves_events_v1=False)) as recorder:
         recorder.event(POD_X, "Normal", "R", "m")
-    assert said(caplog, "events go to another API from now on", "previous", "present") == [("events.k8s.io/v1", "v1")]
+    assert said(caplog, "switching to another events API", "previous", "present") == [("events.k8s.io/v1", "v1")]
 
 
 async def test_a_watcher_that_raises_is_named_and_told_the_next(caplog: pytest.LogCaptureFixture) -> None:
@@ -186,7 +186,7 @@ async def test_a_watcher_that_raises_is_named_and_told_the_next(caplog: pytest.L
     recorder = make(FakeEvents(), watchers=iter([broken]))
     recorder.event(POD_X, "Normal", "First", "m")
     recorder.event(POD_X, "Normal", "Second", "m")
-    assert said(caplog, "a watcher of events raised", "levelno", "object", "reason") == [
+    assert said(caplog, "event watcher raised an exception", "levelno", "object", "reason") == [
         (logging.ERROR, "Pod team/x", "First"),
         (logging.ERROR, "Pod team/x", "Second"),
     ]
@@ -208,9 +208,7 @@ async def test_a_cancelled_leaving_drops_the_rest_and_goes_on(caplog: pytest.Log
     with pytest.raises(asyncio.CancelledError):
         await running
     assert now() == 1
-    assert said(caplog, "events were not sent before the end", "levelno", "dropped", "counts") == [
-        (logging.WARNING, 2, 0)
-    ]
+    assert said(caplog, "dropped unsent events at the end", "levelno", "dropped", "counts") == [(logging.WARNING, 2, 0)]
     assert client.calls == [(0, "create")]
     assert len(recorder) == 0
     await asyncio.sleep(20)
@@ -340,7 +338,7 @@ async def test_in_a_child_only_a_recorder_that_was_entered_is_closed() -> None:
 
 def test_a_component_that_cannot_be_one_is_refused_for_one_event_too() -> None:
     recorder = EventRecorder(FakeEvents(), component="c", options=EventRecorderOptions(api=EventApi.EVENTS_V1))
-    with pytest.raises(InvalidArgumentError, match="'my foos' cannot be the reporting controller"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="component")):
         recorder.event(POD_X, "Normal", "R", "m", component="my foos")
     assert len(recorder) == 0
 
@@ -370,7 +368,7 @@ async def test_a_child_drops_events_of_a_recorder_whose_loop_is_the_parents() ->
         try:
             recorder.__aenter__().send(None)
         except RuntimeError as error:
-            return "entered once" in str(error)
+            return "entered only once" in str(error)
         return False
 
     async with make(client) as entered:

@@ -181,7 +181,7 @@ async def test_a_request_that_cannot_be_read_is_a_line_for_debugging(
             writer.write(sent)
             assert b" 400 " in await reader.readline()
             writer.transport.abort()
-    (line,) = [record for record in caplog.records if record.msg == "a request cannot be read"]
+    (line,) = [record for record in caplog.records if record.msg == "cannot read request"]
     assert line.exc_info is None
     assert not [record for record in caplog.records if record.levelno > logging.INFO]
     assert "aaaa" not in caplog.text

@@ -129,10 +129,10 @@ async def test_each_step_is_told_at_debug_with_the_lock_and_the_identity(caplog:
     await place.candidacy.give_up(release=True)
     ours = ("default/example", "a")
     steps = [
-        ("the lease is held and has not yet expired", *ours, "b", None),
+        ("lease of another candidate has not yet expired", *ours, "b", None),
         ("failed to acquire the lease", *ours, None, None),
         ("renewed the lease", *ours, None, None),
-        ("the lock has changed", *ours, None, "Update"),
+        ("lock has changed", *ours, None, "Update"),
         ("renewed the lease", *ours, None, None),
     ]
     names = ("lock", "identity", "holder", "request")
@@ -157,7 +157,7 @@ async def test_a_request_that_fails_is_named_with_the_error(unexpected: bool, ca
     names = ("levelno", "lock", "identity", "request", "error")
     error = "KeyError" if unexpected else "TransportError"
     # The second comes at 3.2: a retry period, and by chance half of 1.2 times it.
-    assert said(caplog, "a request to the leader election lock failed", *names) == [
+    assert said(caplog, "request to the leader election lock failed", *names) == [
         (logging.WARNING, "default/example", "a", "Read", error)
     ]
     [record] = caplog.records
@@ -172,7 +172,7 @@ async def test_no_answer_in_time_is_named_so(caplog: pytest.LogCaptureFixture) -
     await place.candidacy.contend()
     assert place.client.calls[0] == (0, "get")
     assert place.client.calls[1][0] == 5 + 2 + 1.2, "half the renew deadline, then a jittered retry period"
-    assert said(caplog, "a request", "request", "error", "reason") == [("Read", "TimeoutError", "no answer")]
+    assert said(caplog, "request", "request", "error", "reason") == [("Read", "TimeoutError", "no response")]
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ async def test_a_warning_of_a_long_lease_comes_again_when_it_is_another(caplog: 
     await asyncio.sleep(10)
     contending.cancel()
     await asyncio.wait([contending])
-    assert said(caplog, "the lease of another candidate is very long", "lock", "holder", "lease_seconds") == [
+    assert said(caplog, "another candidate has a very long lease", "lock", "holder", "lease_seconds") == [
         ("default/example", "b", 100_000),
         ("default/example", "c", 100_000),
         ("default/example", "c", 200_000),

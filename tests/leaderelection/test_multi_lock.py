@@ -24,6 +24,7 @@ from deltaloop.leaderelection import (
     Lock,
     MultiLock,
 )
+from tests.having import having
 from tests.leaderelection.fake_server import FakeClient, FakeServer, WallClock
 from tests.leaderelection.test_lock import Recorder
 
@@ -220,7 +221,7 @@ async def test_different_holders_are_unknown() -> None:
 
 def test_one_identity_for_both() -> None:
     place = Place()
-    with pytest.raises(InvalidArgumentError, match="one identity"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="identity")):
         MultiLock(place.old("a"), place.new("b"))
 
 

@@ -49,7 +49,7 @@ def test_the_presets(preset: LeaderElectionConfig, durations: tuple[float, float
 
 def test_a_last_resort_in_the_past_is_refused() -> None:
     assert LeaderElectionConfig(exit_after_loss=0).exit_after_loss == 0
-    with pytest.raises(ValueError, match="exit_after_loss"):
+    with pytest.raises(ValueError, check=having(argument="LeaderElectionConfig.exit_after_loss")):
         LeaderElectionConfig(exit_after_loss=-1)
 
 
@@ -74,7 +74,7 @@ async def test_run_or_die_hands_the_result_on_and_raises_after_a_loss() -> None:
     # The loop's clock is virtual and the elector's is not: short durations.
     config = LeaderElectionConfig(lease_duration=0.4, renew_deadline=0.3, retry_period=0.1)
     watchdog = LeaderHealthCheck()
-    with pytest.raises(LeadershipLostError, match="does not contend again"):
+    with pytest.raises(LeadershipLostError, check=having(identity="a")):
         await run_or_die(own_lock(client), lose, config, watchdog=watchdog)
     watchdog.check()
 
@@ -95,7 +95,7 @@ async def test_the_health_check_of_a_leader_that_does_not_stop() -> None:
                 await asyncio.sleep(22 - now())
             except asyncio.CancelledError:
                 check.check()  # at 10: the lease has not even expired
-        with pytest.raises(LeadershipLostError, match="not renewed"):
+        with pytest.raises(LeadershipLostError, check=having(identity="a", fencing_token="1")):
             check.check()
         client.always = None
     check.check()
@@ -173,8 +173,8 @@ def test_the_defaults_are_those_that_the_page_promises() -> None:
     [
         ({"warning_interval": 0.0}, r"LeaderElectionConfig\.warning_interval"),
         ({"exit_after_loss": -1.0}, r"LeaderElectionConfig\.exit_after_loss"),
-        ({"lease_duration": "15"}, r"LeaderElectionConfig\.lease_duration is of type str"),
-        ({"rejoin": "no"}, r"LeaderElectionConfig\.rejoin is of type str"),
+        ({"lease_duration": "15"}, r"LeaderElectionConfig\.lease_duration"),
+        ({"rejoin": "no"}, r"LeaderElectionConfig\.rejoin"),
     ],
 )
 def test_options_that_make_no_sense_are_refused_by_name(options: dict[str, Any], message: str) -> None:
@@ -204,7 +204,7 @@ async def test_a_term_is_well_for_its_lease_and_the_tolerance_and_no_longer() ->
         late = most
         elector.check(tolerance)
         late = most + 0.25
-        with pytest.raises(LeadershipLostError, match=f"was not renewed for {late:.1f} s, but its term") as caught:
+        with pytest.raises(LeadershipLostError, check=having(identity="a", fencing_token="1")) as caught:
             elector.check(tolerance)
         error = caught.value
         assert (error.lock, error.identity, error.fencing_token) == ("default/example", "a", term.fencing_token)
@@ -227,7 +227,7 @@ async def test_the_error_after_a_loss_names_the_lock() -> None:
         client.always = "refuse"
         await asyncio.sleep(100)
 
-    with pytest.raises(LeadershipLostError, match="a has lost default/example and does not contend again") as caught:
+    with pytest.raises(LeadershipLostError, check=having(identity="a")) as caught:
         await elector.run(lose)
     assert (caught.value.lock, caught.value.identity, caught.value.fencing_token) == ("default/example", "a", "")
 
@@ -251,7 +251,7 @@ async def test_run_or_die_uses_what_it_is_given() -> None:
     assert (done, told, server.others) == ("done", ["started"], [("delete", "x")])
 
     async def without(term: Term) -> None:
-        with pytest.raises(RuntimeError, match="no client to guard"):
+        with pytest.raises(RuntimeError):
             _ = term.client
 
     await run_or_die(own_lock(FakeClient(server)), without)
@@ -290,7 +290,7 @@ async def test_no_hook_that_raises_costs_the_lease_and_each_is_named(caplog: pyt
     async with await elector.acquire():
         client.faults = ["refuse"]
         await asyncio.sleep(3)
-    named = said(caplog, "a leader election callback raised", "levelno", "callback", "elector", "lock", "identity")
+    named = said(caplog, "leader election callback raised", "levelno", "callback", "elector", "lock", "identity")
     assert [each[1] for each in named] == [
         *("leader_off", "on_new_leader", "leader_on", "record_event", "on_started_leading"),
         *("slow_path_exercised", "leader_off", "record_event", "on_stopped_leading"),
@@ -321,7 +321,7 @@ def test_the_end_of_the_process_is_logged_and_does_not_wait_for_the_log(
     assert ended == [70, 70]
     [record] = caplog.records
     assert (record.levelno, vars(record)["exit"]) == (logging.CRITICAL, 70)
-    assert "the process is ended" in record.getMessage()
+    assert "ending process" in record.getMessage()
 
 
 async def test_the_last_resort_waits_once_and_can_be_taken_back() -> None:

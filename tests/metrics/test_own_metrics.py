@@ -15,7 +15,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.metrics import ProgramMetrics
 from deltaloop.metrics.page import Collision, names_of_family, take_names
 
-LEFT_OUT = "a metric is left out of the page"
+LEFT_OUT = "omitting a metric from the page"
 
 
 class Late:
@@ -110,7 +110,7 @@ def test_a_name_that_is_taken_is_refused_at_the_start_with_both_named(name: str,
     Counter(name, "Taken", registry=second)
     with pytest.raises(InvalidArgumentError) as raised:
         ProgramMetrics(registries=[first, second])
-    assert f"the program's Counter '{name}', and {says};" in str(raised.value)
+    assert f"Counter '{name}' of the program and in {says}." in str(raised.value)
 
 
 def test_a_name_that_is_taken_later_is_left_out_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:

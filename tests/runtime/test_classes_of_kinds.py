@@ -155,7 +155,7 @@ async def test_what_no_edit_can_change_is_refused(deltaloop_harness: Harness) ->
     with pytest.raises(InvalidArgumentError, check=having(argument="kind")):
         await client.edit(dl.kinds.POD, "a", lambda found: None)
     for cls in (Below, int):
-        with pytest.raises(InvalidArgumentError, match=r"carries no resource type; decorate it with @custom_resource"):
+        with pytest.raises(InvalidArgumentError, match="@custom_resource"):
             await client.get(cls, "a")
 
 
@@ -208,9 +208,9 @@ def test_owners_and_what_events_are_about_may_be_of_the_class() -> None:
     about = reference_of(own)
     assert (about.api_version, about.kind, about.uid) == ("example.com/v1", "Database", "u1")
     assert (about.key, about.resource_version) == ("team/a", "7")
-    with pytest.raises(InvalidArgumentError, match="not a Spec"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="object")):
         reference_of(own.spec)
-    with pytest.raises(InvalidArgumentError, match="the owner is a Spec"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="the owner")):
         dl.set_controller_reference(job, own.spec)
 
 
@@ -276,11 +276,11 @@ async def test_objects_of_a_class_own_and_are_owned(deltaloop_harness: Harness) 
     assert [each.controller for each in made.metadata.owner_references] == [True]
     with pytest.raises(AlreadyOwnedError, match=r"/b is already owned by another Database controller a"):
         dl.set_controller_reference(made, await client.create(Database, database("c")))
-    with pytest.raises(InvalidArgumentError, match="has no uid"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="owner")):
         dl.set_controller_reference({"metadata": {}}, database("new"))
-    with pytest.raises(InvalidArgumentError, match="the owner is a str"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="the owner")):
         dl.set_controller_reference({"metadata": {}}, "a")
-    with pytest.raises(InvalidArgumentError, match="metadata cannot be changed; give a dict"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="object")):
         dl.set_controller_reference(await client.get("example.com/v1/Database", "a"), owner)
 
 

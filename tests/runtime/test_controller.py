@@ -17,6 +17,7 @@ from deltaloop.runtime.controller import as_watch, kind_of
 from deltaloop.runtime.core.requests import own_key
 from deltaloop.sources import Channel, Watch
 from deltaloop.workqueue import ItemExponentialFailureRateLimiter, QueueOptions
+from tests.having import having
 
 
 @pytest.mark.parametrize(
@@ -32,7 +33,7 @@ from deltaloop.workqueue import ItemExponentialFailureRateLimiter, QueueOptions
 def test_one_thing_where_a_list_belongs_is_refused_at_once(name: str, given: Any) -> None:
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
-    with pytest.raises(InvalidControllerError, match=f"'configmap': {name} is one thing; it is a list: {name}="):
+    with pytest.raises(InvalidControllerError, check=having(argument=name, controller="configmap")):
         controller("v1/ConfigMap", **{name: given})(reconcile)
     listed: dict[str, Any] = {name: [given]}
     assert controller("v1/ConfigMap", **listed)(reconcile).name == "configmap"
@@ -71,9 +72,7 @@ class Callable2:
 
 @pytest.mark.parametrize("function", [none, one, three, by_keyword, Callable2, Callable2.reconcile])
 def test_a_reconciler_with_other_parameters_is_refused_at_once(function: Any) -> None:
-    with pytest.raises(
-        InvalidControllerError, match=r"its function takes .*; it is called with a request and a context"
-    ):
+    with pytest.raises(InvalidControllerError, check=having(argument="function")):
         controller("v1/ConfigMap")(function)
 
 
@@ -99,21 +98,21 @@ def test_a_generator_is_no_reconciler() -> None:
         yield
 
     for function in (generator, async_generator):
-        with pytest.raises(InvalidControllerError, match="take `yield` out of it"):
+        with pytest.raises(InvalidControllerError, check=having(argument="function")):
             controller("v1/ConfigMap")(cast("Any", function))
 
 
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"rate_limiter": 5}, "rate_limiter cannot be called"),
-        ({"rate_limiter": of_a_name}, r"rate_limiter takes \(name\)"),
-        ({"indexers": {"by": "spec.config"}}, r"indexers\['by'\] cannot be called"),
-        ({"indexers": {"by": of_nothing}}, r"indexers\['by'\] takes \(\); it is called with an object"),
+        ({"rate_limiter": 5}, "rate_limiter"),
+        ({"rate_limiter": of_a_name}, "rate_limiter"),
+        ({"indexers": {"by": "spec.config"}}, "indexers['by']"),
+        ({"indexers": {"by": of_nothing}}, "indexers['by']"),
     ],
 )
 def test_other_functions_are_looked_at_as_well(given: dict[str, Any], problem: str) -> None:
-    with pytest.raises(InvalidControllerError, match=problem):
+    with pytest.raises(InvalidControllerError, check=having(argument=problem)):
         controller("v1/ConfigMap", **given)(any_arguments)
 
 
@@ -187,20 +186,20 @@ def test_a_function_that_is_no_coroutine_function_needs_a_thread(function: Any, 
 
 @pytest.mark.parametrize("workers", [0, -1])
 def test_there_is_a_worker(workers: int) -> None:
-    with pytest.raises(InvalidControllerError, match="1 or more is needed") as caught:
+    with pytest.raises(InvalidControllerError, check=having(argument="workers")) as caught:
         controller("v1/ConfigMap", name="mine", workers=workers)(plain_reconcile)
     assert caught.value.controller == "mine"
 
 
 @pytest.mark.parametrize("timeout", [0.0, -1.0, float("inf"), float("nan")])
 def test_a_time_limit_is_positive_or_none(timeout: float) -> None:
-    with pytest.raises(InvalidControllerError, match=r"timeout is .*, or None"):
+    with pytest.raises(InvalidControllerError, check=having(argument="timeout")):
         controller("v1/ConfigMap", timeout=timeout)(plain_reconcile)
     assert controller("v1/ConfigMap", timeout=0.1)(plain_reconcile).timeout == pytest.approx(0.1)
 
 
 def test_what_an_owned_kind_asks_for_is_its_owner() -> None:
-    with pytest.raises(InvalidControllerError, match="put it into watches"):
+    with pytest.raises(InvalidControllerError, check=having(argument="owns")):
         controller("v1/ConfigMap", owns=["v1/Secret", Watch("v1/Pod", to=lambda obj: [])])(plain_reconcile)
     controller("v1/ConfigMap", owns=[Watch("v1/Pod", label_selector="a=b")])(plain_reconcile)
 
@@ -228,5 +227,5 @@ def test_kinds_may_be_given_by_name_or_as_a_watch() -> None:
 def test_children_are_watched_as_a_whole(watch: Watch) -> None:
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
-    with pytest.raises(InvalidControllerError, match="a Watch in children has no `to` and no selectors"):
+    with pytest.raises(InvalidControllerError, check=having(argument="children")):
         controller("v1/ConfigMap", children=[watch])(reconcile)

@@ -121,7 +121,7 @@ async def parked_after(harness: Harness, reconcile: Reconcile, **declared: Any) 
         (typo_in_kind, UnknownResourceError, {"name": "Deplyment"}, "apps/v1/Deployment"),
         (bad_selector, InvalidSelectorError, {}, "found '='"),
         (namespace_of_node, InvalidArgumentError, {}, "v1/Node"),
-        (status_of_none, InvalidArgumentError, {}, "was given None"),
+        (status_of_none, InvalidArgumentError, {}, "got None"),
         (creates_class, MalformedObjectError, {"given": True}, "Write Paint(...)"),
         (creates_none, MalformedObjectError, {"given": True}, "NoneType"),
     ],

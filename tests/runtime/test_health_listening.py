@@ -28,6 +28,7 @@ from deltaloop.runtime.program import health_server
 from deltaloop.runtime.program.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
 from deltaloop.runtime.program.health_server import HealthServer, _is_local
 from deltaloop.runtime.program.pages import BindAddress, HttpPage, Route, only_local
+from tests.having import having
 from tests.runtime.worlds import now
 
 TEXT = "text/plain; charset=utf-8"
@@ -96,7 +97,7 @@ def test_it_listens_on_loopback_by_default_and_to_everybody_there() -> None:
 def test_ports_go_from_zero_to_65535(port: int) -> None:
     assert BindAddress(port=port).port == port
     beyond = -1 if port == 0 else 65536
-    with pytest.raises(InvalidArgumentError, match=rf"port {beyond} is none"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="BindAddress.port")):
         BindAddress(port=beyond)
 
 
@@ -108,12 +109,12 @@ def test_an_address_is_read_with_the_options_beside_it() -> None:
     assert named is not None
     assert named.host == "BOX"
     for wrong in ("localhost:\u0663", "localhost:", "80", ":"):
-        with pytest.raises(InvalidArgumentError, match="is no address; write HOST:PORT"):
+        with pytest.raises(InvalidArgumentError, check=having(argument="address")):
             BindAddress.parse(wrong)
-    with pytest.raises(InvalidArgumentError, match="needed together"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="BindAddress.certificate")):
         BindAddress(key=Path("k"))
     wrong_type: Any = 80
-    with pytest.raises(TypeError, match="host"):
+    with pytest.raises(TypeError, check=having(option="BindAddress.host")):
         BindAddress(host=wrong_type)
 
 
@@ -129,7 +130,7 @@ async def test_its_address_is_shown_while_it_runs(host: str, shown: str, caplog:
     async with server as entered:
         assert entered is server
         assert server.url.startswith(shown)
-        [told] = [vars(record) for record in caplog.records if "listens" in record.getMessage()]
+        [told] = [vars(record) for record in caplog.records if "is listening" in record.getMessage()]
         assert (told["url"], told["paths"]) == (server.url, ["/a", "/b"])
         port = port_of(server)
         assert port > 0
@@ -166,7 +167,7 @@ async def test_an_address_that_cannot_be_used_is_named_with_its_reason() -> None
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(HealthServerError, match=rf"127.0.0.1:{port} is in use; choose another port") as caught:
+        with pytest.raises(HealthServerError, match=rf"127.0.0.1:{port} ") as caught:
             await HealthServer(BindAddress(port=port), {}).__aenter__()
         assert (caught.value.host, caught.value.port) == ("127.0.0.1", port)
     with pytest.raises(HealthServerError, match=r"cannot listen on 192\.0\.2\.1:0 for health or metrics: .") as caught:
@@ -197,7 +198,7 @@ async def test_a_certificate_that_cannot_be_used_is_named(tmp_path: Path) -> Non
     missing, broken = tmp_path / "missing.pem", tmp_path / "broken.pem"
     broken.write_text("no certificate")
     for path, reason in ((missing, "No such file"), (broken, ".")):
-        with pytest.raises(HealthServerError, match=rf"{path.name} cannot be used: {reason}") as caught:
+        with pytest.raises(HealthServerError, match=rf"{path.name}: {reason}") as caught:
             await HealthServer(BindAddress(host="localhost", port=7, certificate=path, key=path), {}).__aenter__()
         assert (caught.value.host, caught.value.port) == ("localhost", 7)
 
@@ -310,7 +311,7 @@ async def test_only_bearers_whom_somebody_vouches_for_are_answered(
             ("late", "/page/x"),
         ]
         assert len(page.asked) == 2
-    [record] = [record for record in caplog.records if "could not be reviewed" in record.getMessage()]
+    [record] = [record for record in caplog.records if "cannot review token" in record.getMessage()]
     assert (record.levelno, vars(record)["error"]) == (logging.WARNING, "RequestTimeoutError")
 
 

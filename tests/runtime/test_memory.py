@@ -13,6 +13,7 @@ from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.predicates import Where
 from deltaloop.runtime import Context, Manager, Request, Result, controller
 from deltaloop.sources import Channel, Periodic
+from tests.having import having
 from tests.runtime.worlds import CM, now, until, world
 
 
@@ -172,17 +173,14 @@ async def test_a_run_that_was_asked_for_comes_later_by_a_part_that_chance_draws(
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    "given",
     [
-        (
-            {"requeue_after": 300.0, "jitter": -0.1},
-            "jitter is -0.1; a part of requeue_after is needed, from 0.0 to 1.0",
-        ),
-        ({"requeue_after": 300.0, "jitter": 30.0}, "jitter is 30.0; a part of requeue_after"),
-        ({"requeue_after": 300.0, "jitter": float("nan")}, "jitter is nan"),
-        ({"requeue": True, "jitter": 0.1}, "jitter needs requeue_after"),
+        {"requeue_after": 300.0, "jitter": -0.1},
+        {"requeue_after": 300.0, "jitter": 30.0},
+        {"requeue_after": 300.0, "jitter": float("nan")},
+        {"requeue": True, "jitter": 0.1},
     ],
 )
-def test_a_jitter_that_is_no_part_is_refused_where_it_is_made(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_a_jitter_that_is_no_part_is_refused_where_it_is_made(given: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, check=having(argument="Result.jitter")):
         Result(**given)

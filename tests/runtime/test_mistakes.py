@@ -27,7 +27,7 @@ from deltaloop.runtime.reconcile.calls import not_begun
 from deltaloop.runtime.reconcile.remedies import note_missing_right
 from tests.runtime.worlds import CM, World, until, world
 
-READ_ONLY = "cached objects are read-only; obj.edit() gives a copy that can be changed"
+READ_ONLY = "cached objects are read-only. Use obj.edit() to get a mutable copy."
 
 
 async def told(
@@ -88,7 +88,7 @@ async def test_a_wrong_kind_that_is_only_written(caplog: pytest.LogCaptureFixtur
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
     line = await told(caplog, reconcile)
-    assert line["message"] == "a kind that is only written is not there yet, or has another name"
+    assert line["message"] == "kind does not exist yet, or has another name"
     assert line["kind"] == "apps/v1/Deploymnt"
     assert "near matches: apps/v1/Deployment" in line["raised"]
     assert "it is named in writes= of controller 'maps'" in line["raised"]
@@ -120,7 +120,7 @@ async def test_a_crd_that_is_not_installed_of_a_resource_type() -> None:
     assert isinstance(error, CacheSyncError)
     assert (
         "example.com/v1/Database is needed by controller 'databases' and 'maps': install its CustomResourceDefinition, "
-        "or mend the kind's name"
+        "or correct the name of the kind"
     ) in text
 
 
@@ -157,12 +157,10 @@ async def test_a_missing_right_to_watch() -> None:
         error, text = await refused(reconcile, w=w)
         assert isinstance(error, PreflightError)
         assert "not allowed to list, watch, create secrets in all namespaces" in text
-        assert "`deltaloop generate rbac MODULE` prints a role" in text
+        assert "`deltaloop generate rbac MODULE`" in text
         error, text = await refused(reconcile, w=w, preflight=False)
         assert isinstance(error, CacheSyncError)
-        assert (
-            "v1/Secret is needed by controller 'maps': grant the role that `deltaloop generate rbac MODULE` prints"
-        ) in text
+        assert ("v1/Secret is needed by controller 'maps': grant the role of `deltaloop generate rbac MODULE`") in text
 
 
 async def test_a_missing_right_to_write(caplog: pytest.LogCaptureFixture) -> None:
@@ -176,8 +174,8 @@ async def test_a_missing_right_to_write(caplog: pytest.LogCaptureFixture) -> Non
     assert (line["queue"], line["key"]) == ("maps", "default/a")
     assert "secrets is forbidden" in line["raised"]
     assert 'cannot create resource "secrets"' in line["raised"]
-    assert line["raised"].count("if controller 'maps' lacks a right: declare what it does (writes=[...])") == 1
-    assert "grant the role that `deltaloop generate rbac MODULE` prints" in line["raised"]
+    assert line["raised"].count("if controller 'maps' lacks a permission, declare the access (writes=[...])") == 1
+    assert "grant the role of `deltaloop generate rbac MODULE`" in line["raised"]
 
 
 def test_an_error_that_is_raised_again_is_noted_once() -> None:
@@ -212,10 +210,10 @@ async def test_a_blocking_function(caplog: pytest.LogCaptureFixture) -> None:
         async with w.running(reconcile, loop_block_threshold=0.1):
             await until(lambda: seen and len(said(caplog)) == 2, timeout=5.0)
     line, again = said(caplog)
-    assert line["message"].startswith("the event loop is blocked: call what blocks in a thread (asyncio.to_thread)")
+    assert line["message"].startswith("event loop is blocked: use asyncio.to_thread")
     assert line["task"] == "reconcile maps default/a"
     assert "threading.Event().wait(0.3)" in line["stack"][-1] or "test_mistakes.py" in str(line["stack"])
-    assert again["message"] == "the event loop runs again"
+    assert again["message"] == "event loop is running again"
 
 
 # -- writing to a cached object
@@ -271,7 +269,7 @@ async def test_a_forgotten_await(keeps: bool, caplog: pytest.LogCaptureFixture) 
     assert dl.errors.NotAwaitedError.__name__ in line["raised"]
     assert "ctx.client.patch(...) at " in line["raised"]
     assert "test_mistakes.py:" in line["raised"]
-    assert "was not awaited and did nothing; write `await ctx.client.patch(...)`" in line["raised"]
+    assert "`await ctx.client.patch(...)`" in line["raised"]
 
 
 async def test_a_forgotten_await_whose_result_is_used(caplog: pytest.LogCaptureFixture) -> None:
@@ -283,7 +281,7 @@ async def test_a_forgotten_await_whose_result_is_used(caplog: pytest.LogCaptureF
     line = await told(caplog, reconcile)
     assert (line["queue"], line["key"]) == ("maps", "default/a")
     assert "is not subscriptable; ctx.client.find(...) at " in line["raised"]
-    assert "was not awaited and did nothing; write `await ctx.client.find(...)`" in line["raised"]
+    assert "`await ctx.client.find(...)`" in line["raised"]
 
 
 async def test_a_forgotten_await_of_children(caplog: pytest.LogCaptureFixture) -> None:
@@ -293,7 +291,7 @@ async def test_a_forgotten_await_of_children(caplog: pytest.LogCaptureFixture) -
         del call
 
     line = await told(caplog, reconcile)
-    assert "write `await ctx.children.apply(...)`" in line["raised"]
+    assert "`await ctx.children.apply(...)`" in line["raised"]
 
 
 @pytest.mark.filterwarnings("default:coroutine .* was never awaited")
@@ -366,7 +364,7 @@ async def test_a_wrong_return(returned: Any, name: str, caplog: pytest.LogCaptur
 
     line = await told(caplog, reconcile)
     assert (line["queue"], line["key"]) == ("maps", "default/a")
-    assert f"the reconciler returned a {name}; return None or a Result" in line["raised"]
+    assert f"type {name}. Return None or a Result" in line["raised"]
 
 
 @pytest.mark.real_time
@@ -379,7 +377,7 @@ async def test_a_plain_function_that_returns_a_coroutine(caplog: pytest.LogCaptu
 
     line = await told(caplog, reconcile)
     assert (line["queue"], line["key"]) == ("maps", "default/a")
-    assert "the reconciler returned a coroutine; declare it with `async def` and await the call" in line["raised"]
+    assert "type coroutine. Declare it with `async def` and await the call" in line["raised"]
 
 
 # -- two controllers fighting
@@ -406,5 +404,5 @@ async def test_two_controllers_fighting(caplog: pytest.LogCaptureFixture) -> Non
         ("greens", "blues", "default/a"),
     ]
     for line in lines:
-        assert line["message"].endswith("the key is slowed down: let one decide each field")
+        assert line["message"].endswith("use one writer for each field")
         assert line["changes"] in (("data.colour: green -> blue",), ("data.colour: blue -> green",))

@@ -180,9 +180,9 @@ def hot(cause: Cause, other: str = "") -> HotLoop:
 @pytest.mark.parametrize(
     ("fact", "words", "other"),
     [
-        (hot(Cause.SELF), "re-triggering itself", None),
-        (hot(Cause.FIGHT, "hpa"), "two writers fight", "hpa"),
-        (hot(Cause.FIGHT), "two writers fight", "unknown"),
+        (hot(Cause.SELF), "triggers itself", None),
+        (hot(Cause.FIGHT, "hpa"), "two writers of one object", "hpa"),
+        (hot(Cause.FIGHT), "two writers of one object", "unknown"),
     ],
 )
 async def test_a_hot_key_is_told_with_all_that_is_known(

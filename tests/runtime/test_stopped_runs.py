@@ -12,7 +12,7 @@ from deltaloop.runtime import Context, Request, controller
 from tests.runtime.reconcile.test_loop import slow_limiter
 from tests.runtime.worlds import CM, until, world
 
-MESSAGE = "a reconcile raised after it was told to stop"
+MESSAGE = "reconcile raised an exception after it was stopped"
 
 
 def told(caplog: pytest.LogCaptureFixture, level: int = logging.WARNING) -> list[str]:
@@ -32,7 +32,7 @@ async def test_what_is_raised_after_the_time_limit_is_told(caplog: pytest.LogCap
     async with world() as w, w.running(slow):
         await w.put("a")
         await asyncio.sleep(5.5)
-        assert told(caplog) == ["default/a, its time limit has passed: ValueError: while it cleaned up"]
+        assert told(caplog) == ["default/a, its timeout expired: ValueError: while it cleaned up"]
 
 
 async def test_what_is_raised_after_an_interruption_is_told(caplog: pytest.LogCaptureFixture) -> None:
@@ -40,7 +40,7 @@ async def test_what_is_raised_after_an_interruption_is_told(caplog: pytest.LogCa
     async with world() as w, w.running(slow, drain_timeout=1.0):
         await w.put("a")
         await asyncio.sleep(0.5)
-    assert told(caplog) == ["default/a, leadership was lost, or the program ends: ValueError: while it cleaned up"]
+    assert told(caplog) == ["default/a, leadership was lost, or the program is ending: ValueError: while it cleaned up"]
 
 
 async def test_what_one_that_was_left_behind_raises_is_told(caplog: pytest.LogCaptureFixture) -> None:
@@ -66,7 +66,7 @@ async def test_what_one_that_was_left_behind_raises_is_told(caplog: pytest.LogCa
         assert told(caplog) == []
         free.set()
         await asyncio.sleep(0.1)
-        assert told(caplog) == ["default/a, leadership was lost, or the program ends: ValueError: at last"]
+        assert told(caplog) == ["default/a, leadership was lost, or the program is ending: ValueError: at last"]
 
 
 @pytest.mark.parametrize("in_a_group", [False, True])

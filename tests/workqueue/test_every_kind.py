@@ -22,6 +22,7 @@ from deltaloop.workqueue import (
     RateLimitingQueue,
     WorkQueue,
 )
+from tests.having import having
 from tests.workqueue.test_metrics import Recorder
 from tests.workqueue.timers import live_timers
 
@@ -70,10 +71,10 @@ def test_an_order_of_ones_own_replaces_the_others() -> None:
         {"fairness_key": str},
         {"priority_aging": {0: 0.0}, "fairness_key": str},
     ):
-        with pytest.raises(ValueError, match=r"QueueOptions\.order cannot be combined"):
+        with pytest.raises(ValueError, check=having(argument="QueueOptions.order")):
             QueueOptions(order=list, **others)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         QueueOptions(**others)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match="priority_aging"):
+    with pytest.raises(ValueError, check=having(argument="QueueOptions.priority_aging")):
         QueueOptions(priority_aging={})
 
 
@@ -98,10 +99,10 @@ async def test_every_option_reaches_the_queue(kind: type[WorkQueue[str]], caplog
     work.put_back()
     told = {record.getMessage(): record for record in caplog.records}
     assert {message: (record.levelname, vars(record)["queue"]) for message, record in told.items()} == {
-        "a merge function for triggers failed; the trigger is kept": ("ERROR", "pods"),
-        "a flow function failed": ("ERROR", "pods"),
+        "merge function for triggers failed, keeping the trigger": ("ERROR", "pods"),
+        "flow function failed": ("ERROR", "pods"),
     }
-    assert vars(told["a flow function failed"])["key"] == "c"
+    assert vars(told["flow function failed"])["key"] == "c"
     urgent = kind(options=QueueOptions(priority_aging={0: 10.0, 1: 0.0}))
     for item in "ab":
         urgent.add(item, priority=int(item == "b"))
@@ -186,7 +187,7 @@ def test_a_queue_that_was_torn_by_a_fork_refuses_every_use(kind: type[WorkQueue[
     if isinstance(queue, RateLimitingQueue):
         uses += [partial(queue.add_rate_limited, "b"), queue.dead_letters, partial(queue.forget, "b")]
     for use in uses:
-        with pytest.raises(ForkedError, match="the queue 'pods'"):
+        with pytest.raises(ForkedError, check=having(what="the queue 'pods'")):
             use()
 
 
@@ -299,7 +300,7 @@ async def test_a_drain_is_logged_once_with_what_is_left(
     queue.shut_down()
     await draining
     (record,) = caplog.records
-    assert messages(caplog) == [("INFO", "work queue shuts down")]
+    assert messages(caplog) == [("INFO", "shutting down work queue")]
     assert [vars(record)[name] for name in ("queue", "queued", "drain")] == ["pods", 2, True]
     assert [await queue.get(), await queue.get()] == ["a", "b"]
     with pytest.raises(QueueShutDownError) as caught:

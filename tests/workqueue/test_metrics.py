@@ -125,7 +125,7 @@ async def test_broken_hooks_are_logged_and_cost_nothing(caplog: pytest.LogCaptur
     queue.done("a")
     assert queue.statistics().done == 1
     await asyncio.sleep(1.0)
-    assert {record.getMessage() for record in caplog.records} == {"a metrics hook of a work queue failed"}
+    assert {record.getMessage() for record in caplog.records} == {"metrics hook of a work queue failed"}
     assert {record.__dict__["queue"] for record in caplog.records} == {"pods"}
 
 

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from deltaloop.workqueue import parallelize_until
+from tests.having import having
 
 
 @pytest.mark.parametrize("pieces", [0, 1, 2, 7, 1000])
@@ -76,5 +77,5 @@ async def test_a_cancelled_call_ends_the_pieces_and_begins_no_others() -> None:
 
 @pytest.mark.parametrize(("workers", "pieces", "chunk_size"), [(0, 1, 1), (1, -1, 1), (1, 1, 0)])
 async def test_impossible_numbers_are_refused(workers: int, pieces: int, chunk_size: int) -> None:
-    with pytest.raises(ValueError, match="parallelize_until"):
+    with pytest.raises(ValueError, check=having(argument="workers")):
         await parallelize_until(workers, pieces, asyncio.sleep, chunk_size=chunk_size)

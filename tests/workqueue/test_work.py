@@ -9,6 +9,7 @@ import math
 import pytest
 
 from deltaloop.workqueue import DelayingQueue, ItemExponentialFailureRateLimiter, RateLimitingQueue, WorkQueue
+from tests.having import having
 
 
 def make_queue() -> RateLimitingQueue[str]:
@@ -182,7 +183,7 @@ async def test_retry_after_refuses_what_cannot_be() -> None:
     queue.add("a")
     async with await queue.get_work() as work:
         for delay in (math.nan, math.inf):
-            with pytest.raises(ValueError, match="not possible"):
+            with pytest.raises(ValueError, check=having(argument="delay")):
                 work.retry_after(delay)
     plain = WorkQueue[str]()
     plain.add("a")
@@ -213,6 +214,6 @@ async def test_work_is_entered_once() -> None:
     assert repr(work) == "<Work on 'a', attempt 1, 1 triggers>"
     async with work:
         pass
-    with pytest.raises(RuntimeError, match="entered before"):
+    with pytest.raises(RuntimeError):
         async with work:
             pass

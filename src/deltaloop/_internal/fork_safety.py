@@ -28,8 +28,8 @@ class ForkedError(DeltaloopError, RuntimeError):
 
     def __init__(self, what: str) -> None:
         super().__init__(
-            f"{what} was being changed by another thread when this process was forked, so it cannot be used in the "
-            "child; make another one here, fork before threads use it, or start processes by 'spawn'"
+            f"{what} is not usable after the fork, because another thread was changing it. Create a new object in the "
+            "child, fork before you start threads, or start processes with 'spawn'."
         )
         self.what = what
 

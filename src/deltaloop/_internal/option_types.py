@@ -60,7 +60,7 @@ class OptionTypeError(DeltaloopError, TypeError):
     """
 
     def __init__(self, option: str, given: str, needed: str) -> None:
-        super().__init__(f"{option} is of type {given}; {needed} is needed")
+        super().__init__(f"{option} must be {needed}, got {given}.")
         self.option = option
         self.needed = needed
 
@@ -147,7 +147,7 @@ def _shown(hint: Any) -> str:
     if origin is Literal:
         return " or ".join(repr(part) for part in parts)
     if origin is Callable:
-        return "something that can be called"
+        return "a callable"
     if origin in (tuple, frozenset):
         return f"a {origin.__name__} of {_shown(parts[0])}"
     if hint is None or hint is NoneType:

@@ -31,7 +31,7 @@ def load_key(pem: bytes) -> SigningKey:
 
     key = serialization.load_pem_private_key(pem, password=None)
     if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
-        raise ValueError("the key must be one for ECDSA or RSA")  # noqa: TRY004 - wrong content, not a wrong type
+        raise ValueError("the key must be an ECDSA or RSA key")  # noqa: TRY004 - wrong content, not a wrong type
     return key
 
 

@@ -53,8 +53,9 @@ def is_reason(text: str) -> bool:
 def check_condition_type(type_name: str) -> None:
     if len(type_name) > _LONGEST_TYPE or _TYPE().fullmatch(type_name) is None:
         raise InvalidArgumentError(
-            f"{type_name[:_LONGEST_TYPE]!r} is no type of a condition: use a word such as Ready or example.com/Synced, "
-            f"of at most {_LONGEST_TYPE} characters"
+            f"must be a word such as Ready or example.com/Synced with at most {_LONGEST_TYPE} characters, "
+            f"got {type_name[:_LONGEST_TYPE]!r}.",
+            argument="condition type",
         )
 
 
@@ -63,16 +64,18 @@ def check_condition(type_name: str, status: str, *, reason: str, message: str) -
     check_condition_type(type_name)
     if status not in STATUSES:
         raise InvalidArgumentError(
-            f"condition {type_name}: {status!r} is no status of a condition: it is one of {', '.join(STATUSES)}"
+            f"must be one of {', '.join(STATUSES)}, got {status!r}.", argument=f"status of condition {type_name}"
         )
     if not is_reason(reason):
         raise InvalidArgumentError(
-            f"condition {type_name}: {reason[:_LONGEST_REASON]!r} is no reason of a condition: use one word such as "
-            f"MinimumReplicasAvailable, of letters, digits and underscores and at most {_LONGEST_REASON} characters"
+            "must be a word of letters, digits and underscores, such as MinimumReplicasAvailable, with at most "
+            f"{_LONGEST_REASON} characters, got {reason[:_LONGEST_REASON]!r}.",
+            argument=f"reason of condition {type_name}",
         )
     if len(message) > LONGEST_MESSAGE:
         raise InvalidArgumentError(
-            f"condition {type_name}: the message has {len(message)} characters, and may have {LONGEST_MESSAGE}"
+            f"must have at most {LONGEST_MESSAGE} characters, got {len(message)}.",
+            argument=f"message of condition {type_name}",
         )
 
 

@@ -25,7 +25,7 @@ class InvalidKeyError(InvalidArgumentError):
     """
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"unexpected key format: {key!r}; a key is 'namespace/name' or, without a namespace, 'name'")
+        super().__init__(f"unexpected key format: {key!r}; a key must be 'namespace/name' or 'name'")
         self.key = key
 
 
@@ -42,8 +42,7 @@ class InvalidResourceVersionError(InvalidArgumentError):
 
     def __init__(self, resource_version: str) -> None:
         super().__init__(
-            f"resource version {resource_version!r} is not comparable: "
-            "a positive decimal number without leading zeros is needed"
+            f"resource version must be a positive decimal number without leading zeros, got {resource_version!r}."
         )
         self.resource_version = resource_version
 
@@ -88,6 +87,6 @@ class MissingExtraError(DeltaloopError, ImportError):
     """
 
     def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(f"{feature} needs the extra {extra!r}: pip install 'deltaloop[{extra}]'")
+        super().__init__(f"{feature} requires the extra {extra!r}: pip install 'deltaloop[{extra}]'")
         self.feature = feature
         self.extra = extra

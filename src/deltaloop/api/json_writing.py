@@ -96,7 +96,7 @@ def write_json(value: object, what: str, encode: Callable[[object], bytes] = enc
         ) from None
     except RecursionError:
         raise MalformedObjectError(
-            f"{what} cannot be written as JSON: it is nested too deeply, or holds itself", given=True
+            f"{what} cannot be written as JSON: it is nested too deeply, or contains itself", given=True
         ) from None
 
 
@@ -175,7 +175,7 @@ def _plain_mapping(value: Mapping[Any, Any], path: str) -> dict[str, Any]:
     for key, item in value.items():
         if not isinstance(key, str):
             shown = type(key).__name__
-            raise _UnsayableError(path, f"a key of type {shown} is not JSON; write the key as text")
+            raise _UnsayableError(path, f"a key of type {shown} is not JSON. Use a string.")
         name = _plain_text(key, path)
         fields[name] = _plain(item, _below(path, name))
     return fields
@@ -189,23 +189,23 @@ def _plain_text(value: str, path: str) -> str:
     # str.__str__ returns a plain str, even for a string enum.
     text = str.__str__(value)
     if not is_unicode(text):
-        raise _UnsayableError(path, "text with a lone surrogate is not Unicode; decode it anew")
+        raise _UnsayableError(path, "text with a lone surrogate is not Unicode. Decode it correctly.")
     return text
 
 
 def _plain_float(value: float, path: str) -> float:
     if not math.isfinite(value):
-        raise _UnsayableError(path, f"a number that is not finite ({float(value)!r}) is not JSON; leave the field out")
+        raise _UnsayableError(path, f"a number that is not finite ({float(value)!r}) is not JSON. Omit the field.")
     return float(value)
 
 
 def _refuse_set(value: object, path: str) -> Any:
-    raise _UnsayableError(path, f"a {type(value).__name__} is not JSON and has no order; give a sorted list")
+    raise _UnsayableError(path, f"a {type(value).__name__} is not JSON and has no order. Use a sorted list.")
 
 
 def _refuse_bytes(value: object, path: str) -> Any:
-    advice = "give text: decode them, or base64.b64encode(...).decode() for data of a Secret"
-    raise _UnsayableError(path, f"{type(value).__name__} are not JSON; {advice}")
+    advice = "Decode them, or use base64.b64encode(...).decode() for data of a Secret."
+    raise _UnsayableError(path, f"{type(value).__name__} are not JSON. {advice}")
 
 
 _WRITERS: Final[dict[type, Callable[[Any, str], Any]]] = {

@@ -68,7 +68,7 @@ def meta_namespace_key(obj: object) -> str:
         return str(obj)
     named = _named(obj)
     if not named.name:
-        raise MalformedObjectError(f"object of type {type(obj).__name__} has no metadata.name: it cannot have a key")
+        raise MalformedObjectError(f"an object of type {type(obj).__name__} must have metadata.name, got none.")
     return named.key
 
 
@@ -82,18 +82,18 @@ def _named(obj: object) -> ObjectName:
     if isinstance(obj, Mapping):
         metadata = cast("Mapping[str, Any]", obj).get("metadata")
         if not isinstance(metadata, Mapping):
-            raise MalformedObjectError("object has no metadata: it cannot have a key")
+            raise MalformedObjectError("an object must have metadata, got none.")
         fields = cast("Mapping[str, Any]", metadata)
         name, namespace = fields.get("name") or "", fields.get("namespace") or ""
         if not isinstance(name, str) or not isinstance(namespace, str):
-            raise MalformedObjectError("metadata.name and metadata.namespace must be strings")
+            raise MalformedObjectError("metadata.name and metadata.namespace must be strings.")
         return ObjectName(namespace, name)
     if isinstance(obj, HasObjectName):
         return ObjectName(obj.namespace or "", obj.name or "")
     metadata = getattr(obj, "metadata", None)
     if isinstance(metadata, HasObjectName):
         return ObjectName(metadata.namespace or "", metadata.name or "")
-    raise MalformedObjectError(f"object of type {type(obj).__name__} has no metadata: it cannot have a key")
+    raise MalformedObjectError(f"an object of type {type(obj).__name__} must have metadata, got none.")
 
 
 def split_meta_namespace_key(key: str) -> ObjectName:

@@ -155,7 +155,7 @@ def parse_resource_type(name: str | TypedKind[Any]) -> ResourceType[Any]:
     found = _BY_NAME.get(name)
     if found is None:
         raise UnknownResourceError(
-            f"{name!r} is not a built-in kind; write 'v1/Pod' or 'apps/v1/Deployment', "
-            "ask the server by `await client.resource(...)`, or give a ResourceType"
+            f"{name!r} is not a built-in kind. Write 'v1/Pod' or 'apps/v1/Deployment', "
+            "call `await client.resource(...)`, or pass a ResourceType."
         )
     return found

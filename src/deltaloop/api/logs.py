@@ -113,7 +113,7 @@ class _Unreadable(logging.Filter):
         if kind is None or not issubclass(kind, self._errors):
             return True
         record.levelno, record.levelname = logging.DEBUG, logging.getLevelName(logging.DEBUG)
-        record.msg, record.args, record.exc_info = "a request cannot be read", (), None
+        record.msg, record.args, record.exc_info = "cannot read request", (), None
         vars(record)["error_type"] = kind.__name__
         return self._logger.isEnabledFor(logging.DEBUG)
 

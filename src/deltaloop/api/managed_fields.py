@@ -116,7 +116,7 @@ def _strip_slowly(obj: Resource, raw: bytes) -> Resource:
         parts: dict[str, Any] = _decode_parts(raw)
         metadata = _decode_parts(parts["metadata"])
     except (*DECODE_ERRORS, KeyError) as error:
-        raise MalformedObjectError(f"the object has no metadata that can be read: {type(error).__name__}") from None
+        raise MalformedObjectError(f"the object must have readable metadata: {type(error).__name__}") from None
     if metadata.pop(_KEY, None) is None:
         return obj
     parts["metadata"] = metadata

@@ -23,7 +23,7 @@ def as_resource(obj: object, what: str = "the object") -> Resource:
     kind = resource_type_of(type(obj))
     if kind is None:
         raise InvalidArgumentError(
-            f"{what} is a {type(obj).__name__}: give a Resource, a mapping, or an object of a class of"
-            " @custom_resource, as a client has read it"
+            f"must be a Resource, a mapping, or an object of a @custom_resource class, got {type(obj).__name__}.",
+            argument=what,
         )
     return Resource.from_json(write_json(obj, what), kind)

@@ -45,7 +45,7 @@ class Path:
             return self._get_from_resource(obj)
         if isinstance(obj, Mapping):
             return self._walk(cast("Mapping[str, Any]", obj))
-        raise MalformedObjectError(f"path {self.text!r} needs a Resource or a mapping, not {type(obj).__name__}")
+        raise MalformedObjectError(f"path {self.text!r} requires a Resource or a mapping, got {type(obj).__name__}")
 
     def _get_from_resource(self, obj: Resource) -> Any:
         if self._decoder is None or self.segments in _TYPE_FIELDS:
@@ -65,7 +65,7 @@ class Path:
             if value is None:
                 return None
             if not isinstance(value, Mapping):
-                raise MalformedObjectError(f"path {self.text!r}: there is no object to take {segment!r} from")
+                raise MalformedObjectError(f"path {self.text!r}: the parent of {segment!r} is not an object")
             value = cast("Mapping[str, Any]", value).get(segment)
         return value
 
@@ -128,10 +128,10 @@ def _parse(text: str) -> tuple[str, ...]:
         match = re.compile(_SEGMENT).match(text, position)
         if match is None or (position == 0 and text[0] == ".") or (position > 0 and match[1] and text[position] != "."):
             raise InvalidPathError(
-                f"path {text!r} cannot be read at position {position}; write it as spec.field or metadata.labels['key']"
+                f"path must be like spec.field or metadata.labels['key'], got {text!r} (position {position})."
             )
         segments.append(match[1] or match[2] or match[3])
         position = match.end()
     if not segments:
-        raise InvalidPathError("an empty path names no field")
+        raise InvalidPathError("path must not be empty.")
     return tuple(segments)

@@ -31,10 +31,10 @@ def model_of(cls: type, value: object) -> Any:
 def _without_values(error: Any) -> str:
     """Return the first error in the format of msgspec."""
     if not hasattr(error, "errors"):
-        return "it does not fit"
+        return "the value is not valid"
     first = error.errors(include_input=False, include_url=False, include_context=False)[0]
     # Messages of custom validators may contain the value.
-    words = "a validator refuses it" if first["type"] in ("value_error", "assertion_error") else first["msg"]
+    words = "a validator rejects the value" if first["type"] in ("value_error", "assertion_error") else first["msg"]
     place = ".".join(map(str, first["loc"]))
     return f"{words} - at `$.{place}`" if place else words
 

@@ -266,4 +266,4 @@ class SecretText:
         return hash((SecretText, self._text))
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        raise TypeError("a SecretText is not pickled: it would be written out in the clear")
+        raise TypeError("a SecretText cannot be pickled, because the pickle would not be encrypted")

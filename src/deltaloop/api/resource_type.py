@@ -45,9 +45,13 @@ class ResourceType(msgspec.Struct, Generic[T_co], frozen=True, eq=False, dict=Tr
         """Reject names that are invalid in a URL."""
         for name, value in (("version", self.version), ("kind", self.kind), ("plural", self.plural)):
             if not value or "/" in value:
-                raise InvalidArgumentError(f"ResourceType.{name} is {value!r}; a non-empty name without '/' is needed")
+                raise InvalidArgumentError(
+                    f"must be a name without '/', got {value!r}.", argument=f"ResourceType.{name}"
+                )
         if "/" in self.group:
-            raise InvalidArgumentError(f"ResourceType.group is {self.group!r}; give group and version apart")
+            raise InvalidArgumentError(
+                f"must not contain the version, got {self.group!r}.", argument="ResourceType.group"
+            )
 
     @cached_property
     def api_version(self) -> str:
@@ -79,13 +83,13 @@ class ResourceType(msgspec.Struct, Generic[T_co], frozen=True, eq=False, dict=Tr
             raise InvalidArgumentError(f"must be set for {self} {name!r}.", argument="namespace")
         path = self._root
         if namespace:
-            path = f"{path}/namespaces/{_segment(namespace, 'the name of a namespace')}"
+            path = f"{path}/namespaces/{_segment(namespace, 'namespace')}"
         path = f"{path}/{self.plural}"
         if name is not None:
-            path = f"{path}/{_segment(name, 'the name of an object')}"
+            path = f"{path}/{_segment(name, 'name')}"
         if subresource:
             if name is None:
-                raise InvalidArgumentError(f"subresource {subresource!r} needs the name of an object")
+                raise InvalidArgumentError(f"must be set for subresource {subresource!r}.", argument="name")
             path = f"{path}/{_segments(subresource)}"
         return path
 
@@ -135,7 +139,7 @@ class ResourceType(msgspec.Struct, Generic[T_co], frozen=True, eq=False, dict=Tr
         found = resource_type_of(model)
         if found is None:
             raise InvalidArgumentError(
-                f"class {model.__name__} carries no resource type; decorate it with @custom_resource"
+                "must be a kind. Decorate it with @custom_resource.", argument=f"class {model.__name__}"
             )
         return found
 
@@ -151,7 +155,7 @@ class ResourceType(msgspec.Struct, Generic[T_co], frozen=True, eq=False, dict=Tr
 
 def _segment(text: str, what: str) -> str:
     if text in ("", ".", "..") or "/" in text or not is_unicode(text):
-        raise InvalidArgumentError(f"{text!r} is not {what}")
+        raise InvalidArgumentError(f"must be a valid path segment, got {text!r}.", argument=what)
     return quote(text, safe="")
 
 
@@ -159,7 +163,7 @@ def _segment(text: str, what: str) -> str:
 def _segments(subresource: str) -> str:
     for part in subresource.split("/"):
         if part in ("", ".", "..") or not is_unicode(part):
-            raise InvalidArgumentError(f"{subresource!r} is not a subresource")
+            raise InvalidArgumentError(f"must be a valid name, got {subresource!r}.", argument="subresource")
     return quote(subresource, safe="/")
 
 

@@ -110,7 +110,7 @@ class ApiError(DeltaloopError):
 
     def __init__(self, status: Status, *, retry_after: float | None = None) -> None:
         """Create the error. Its text is the redacted message of the Status, as one line."""
-        text = status.message or f"the server answered {status.code} {status.reason}".rstrip()
+        text = status.message or f"the server returned {status.code} {status.reason}".rstrip()
         super().__init__(one_line(str(redact(cut(text, longest=4 * LONGEST)))))
         self.status = status
         details = status.details

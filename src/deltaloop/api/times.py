@@ -41,8 +41,8 @@ def parse_time(text: str) -> datetime:
     except (ValueError, OverflowError):
         instant = None
     if instant is None:
-        raise InvalidArgumentError(f"{text!r} is not an RFC 3339 time such as 2026-01-02T03:04:05Z")
-    raise InvalidArgumentError(f"{text!r} has no time zone; an RFC 3339 time ends with Z or an offset")
+        raise InvalidArgumentError(f"must be like 2026-01-02T03:04:05Z (RFC 3339), got {text!r}.", argument="time")
+    raise InvalidArgumentError(f"must end with Z or an offset (RFC 3339), got {text!r}.", argument="time")
 
 
 def utc_now() -> datetime:
@@ -56,5 +56,5 @@ def from_epoch(seconds: float) -> datetime:
 
 def _utc(instant: datetime) -> datetime:
     if instant.tzinfo is None:
-        raise InvalidArgumentError("a naive datetime has no meaning here; pass an aware one, such as datetime.now(UTC)")
+        raise InvalidArgumentError("must have a time zone. Use for example datetime.now(UTC).", argument="datetime")
     return instant.astimezone(UTC).replace(tzinfo=None)

@@ -9,7 +9,7 @@ import msgspec
 
 _Refusal: TypeAlias = Callable[..., NoReturn]
 _NOTHING: Final = object()
-READ_ONLY: Final = "cached objects are read-only; obj.edit() gives a copy that can be changed"
+READ_ONLY: Final = "cached objects are read-only. Use obj.edit() to get a mutable copy."
 
 
 def freeze(value: Any) -> Any:

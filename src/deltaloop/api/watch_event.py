@@ -113,11 +113,11 @@ def _decode_slowly(line: bytes, resource_type: ResourceType[Any] | None) -> Watc
     if decoded_type is None:
         if decoded.type == "ERROR":
             raise _error(bytes(decoded.object))
-        raise MalformedEventError(f"a watch event has the unknown type {decoded.type[:40]!r}")
+        raise MalformedEventError(f"unknown type of a watch event: {decoded.type[:40]!r}")
     try:
         return WatchEvent(decoded_type, Resource.from_json(decoded.object, resource_type))
     except MalformedObjectError as error:
-        raise MalformedEventError(f"a watch event of type {decoded.type} carries no usable object: {error}") from None
+        raise MalformedEventError(f"a watch event of type {decoded.type} has an unreadable object: {error}") from None
 
 
 def _error(body: bytes) -> ApiError:

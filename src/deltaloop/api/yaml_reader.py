@@ -74,7 +74,7 @@ def read_yaml(text: str | bytes, *, source: str = "YAML") -> Any:
     """
     documents = list(read_yaml_documents(text, source=source))
     if len(documents) > 1:
-        raise InvalidArgumentError(f"{source} holds {len(documents)} documents where one was expected")
+        raise InvalidArgumentError(f"must contain one document, got {len(documents)}.", argument=source)
     return documents[0] if documents else None
 
 
@@ -116,15 +116,13 @@ def _read(text: str | bytes, source: str, build: Callable[[Iterator[Any]], T]) -
     else:
         directives = len(_TAG_DIRECTIVE_IN_BYTES.findall(text)) if b"%" in text else 0
     if directives > _MAX_TAG_DIRECTIVES:
-        raise InvalidArgumentError(
-            f"{source} cannot be used: more than {_MAX_TAG_DIRECTIVES} of its lines begin with %TAG"
-        )
+        raise InvalidArgumentError(f"must have at most {_MAX_TAG_DIRECTIVES} %TAG lines.", argument=source)
     try:
         return build(_parse_events(text, Loader=_PARSER))
     except _RefusedError as error:
         raise InvalidArgumentError(f"{source} cannot be used{_place(error)}") from None
     except UnicodeEncodeError:
-        raise InvalidArgumentError(f"{source} cannot be used: it holds half of a surrogate pair") from None
+        raise InvalidArgumentError("must be Unicode, got a lone surrogate.", argument=source) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidArgumentError(f"{source} is not valid YAML{_place(error)}") from None
 
@@ -167,7 +165,7 @@ class _Open:
 
     def expect_new(self, event: Any) -> None:
         if self.is_map and self.key is not None and self.key in self.value:
-            raise _RefusedError("a key comes twice in one map", event.start_mark)
+            raise _RefusedError("a map contains a key twice", event.start_mark)
 
     def note_repeated(self, event: Any, repeated: list[str]) -> None:
         if self.is_map and self.key is not None and self.key in self.value:
@@ -208,7 +206,9 @@ class _Builder:
             self._alias(event)
         elif isinstance(event, yaml.CollectionStartEvent):
             if len(self._stack) >= MAX_DEPTH:
-                raise _RefusedError(f"it is nested deeper than {MAX_DEPTH} levels", cast("Any", event).start_mark)
+                raise _RefusedError(
+                    f"the content is nested deeper than {MAX_DEPTH} levels", cast("Any", event).start_mark
+                )
             opened = _Open(event)
             if opened.anchor:
                 self._anchors[opened.anchor] = None
@@ -226,7 +226,7 @@ class _Builder:
             value = _scalar_value(event)
         if isinstance(value, float) and not is_key:
             if not math.isfinite(value):
-                raise _RefusedError("a number that is not finite has no form in JSON", event.start_mark)
+                raise _RefusedError("JSON has no number that is not finite", event.start_mark)
             value = as_go_writes(value)
         self._place_value(value, event, size=1, anchor=event.anchor)
 
@@ -239,7 +239,7 @@ class _Builder:
         value, size = known
         self._by_alias += size
         if self._by_alias > _MAX_VALUES_BY_ALIAS:
-            raise _RefusedError("its aliases multiply it beyond all bounds", event.start_mark)
+            raise _RefusedError("the aliases multiply the content beyond the limit", event.start_mark)
         self._place_value(_copy(value), event, size=size, anchor=None)
 
     def _place_value(self, value: Any, event: Any, *, size: int, anchor: str | None) -> None:
@@ -274,14 +274,14 @@ def _scalar_value(event: Any) -> Any:
         return _resolve(text) if event.implicit[0] and not event.style and not tag else text
     kind = tag.removeprefix(_TAG)
     if kind == "binary":
-        raise _RefusedError("!!binary has no form in JSON; write the value as base64 text", event.start_mark)
+        raise _RefusedError("JSON has no !!binary. Write the value as base64 text", event.start_mark)
     if kind not in ("int", "float", "bool", "null"):
         return text
     value = _resolve(text)
     if kind == "float" and isinstance(value, int) and not isinstance(value, bool) and value <= _MAX_INT:
         value = float(value)
     if {"int": int, "float": float, "bool": bool, "null": type(None)}[kind] is not type(value):
-        raise _RefusedError(f"a value is not what its tag !!{kind} says", event.start_mark)
+        raise _RefusedError(f"a value does not match its tag !!{kind}", event.start_mark)
     return value
 
 

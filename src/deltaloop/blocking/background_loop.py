@@ -71,7 +71,7 @@ class BackgroundLoop:
         self.check_process()
         with self._lock:
             if self._closed:
-                raise BackgroundLoopError("the background loop is closed; make another one")
+                raise BackgroundLoopError("the background loop is closed. Create a new loop.")
             if self._thread is not None:
                 return
             started = Handoff[None]()
@@ -172,7 +172,7 @@ class BackgroundLoop:
         try:
             self._begin(loop, handoff, begin)
             if not handoff.wait(timeout):
-                raise TimeoutError(f"it took longer than {timeout} seconds")
+                raise TimeoutError(f"the call took longer than {timeout} seconds")
         except BackgroundLoopError:  # the loop stopped before the start
             coroutine.close()
             raise
@@ -273,9 +273,8 @@ class BackgroundLoop:
         """
         if os.getpid() != self._process:
             raise BackgroundLoopError(
-                f"the background loop belongs to process {self._process}, and this is a fork without its thread; "
-                "make a new loop after the fork, and new clients and factories; multiprocessing avoids forks by the "
-                "start method 'spawn'"
+                f"the background loop belongs to process {self._process}. Create loop, clients and factories after the "
+                "fork, or use the multiprocessing start method 'spawn'."
             )
 
     def __enter__(self) -> BackgroundLoop:
@@ -312,14 +311,14 @@ class BackgroundLoop:
 
     def _check_thread(self) -> None:
         if self._thread is threading.current_thread():
-            raise BackgroundLoopError("this is the background loop's own thread, which must not wait for itself; await")
+            raise BackgroundLoopError("the thread of the background loop must not wait for itself. Use await.")
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         self.check_process()
         if self._closed:
-            raise BackgroundLoopError("the background loop is closed; make another one")
+            raise BackgroundLoopError("the background loop is closed. Create a new loop.")
         if self._loop is None:
-            raise BackgroundLoopError("the background loop does not run yet; use `with` or call start()")
+            raise BackgroundLoopError("the background loop is not running. Use `with`, or call start().")
         return self._loop
 
     def _loop_to_wait_for(self) -> asyncio.AbstractEventLoop:
@@ -332,7 +331,7 @@ class BackgroundLoop:
 
         def begin_in_time() -> None:
             if self._stop.is_set() or self._ended:
-                handoff.fail(BackgroundLoopError("the background loop was closed meanwhile"))
+                handoff.fail(BackgroundLoopError("the background loop was closed during the call"))
             else:
                 begin()
 
@@ -340,7 +339,7 @@ class BackgroundLoop:
             try:
                 loop.call_soon_threadsafe(begin_in_time)
             except RuntimeError:  # the loop is closed
-                raise BackgroundLoopError("the background loop was closed meanwhile") from None
+                raise BackgroundLoopError("the background loop was closed during the call") from None
             self._waiting.add(handoff)
 
     # -- in the loop's thread
@@ -359,7 +358,7 @@ class BackgroundLoop:
             with self._waiting_lock:  # later callers see that the loop is closed
                 waiting = list(self._waiting)
             for handoff in waiting:  # tasks that were canceled before their first step
-                handoff.fail(BackgroundLoopError("the background loop was closed meanwhile"))
+                handoff.fail(BackgroundLoopError("the background loop was closed during the call"))
 
     async def _live(self, started: Handoff[None]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -371,7 +370,7 @@ class BackgroundLoop:
 
     def _why_cancelled(self) -> str:
         if self._stop.is_set():
-            return "the background loop was closed meanwhile"
+            return "the background loop was closed during the call"
         return "it was cancelled on the background loop, or the loop has ended by itself"
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

@@ -29,5 +29,5 @@ class HandlerStillRunningError(DeltaloopError, TimeoutError):
     def __init__(self, handlers: Iterable[str], *, waited: float) -> None:
         self.handlers: tuple[str, ...] = tuple(handlers)
         super().__init__(
-            f"still running after {waited:g} s: {', '.join(self.handlers)}; a handler that blocks needs a time limit"
+            f"still running after {waited:g} s: {', '.join(self.handlers)}. Add a timeout to handlers that block."
         )

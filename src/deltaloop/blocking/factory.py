@@ -100,7 +100,7 @@ class Registration:
             BackgroundLoopError: If the loop is not running, or is closed while waiting.
         """
         if not self._loop.run(wait_for_cache_sync(self._registration, timeout=timeout)):
-            raise TimeoutError(f"the handler {self.name} has not seen the initial list within {timeout:g} s")
+            raise TimeoutError(f"the handler {self.name} did not receive the initial list within {timeout:g} s")
 
     def __repr__(self) -> str:
         return f"<Registration {self.name}: {self._registration.pending} pending, {self._registration.failures} failed>"

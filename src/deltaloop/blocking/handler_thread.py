@@ -131,7 +131,9 @@ class HandlerThread(Generic[T]):
             result.close()
         if error is not None:
             _logger.error(
-                "a handler raised after its informer had stopped", exc_info=error, extra={"handler": self.name}
+                "handler raised after its informer had stopped",
+                exc_info=error,
+                extra={"handler": self.name},
             )
 
 

@@ -65,8 +65,8 @@ class ZstdCodec:
             return context.decompress(data)
         except self._error as error:
             raise MalformedObjectError(
-                f"a compressed object of {len(data)} bytes cannot be read: {error}; its memory was damaged, or this is"
-                " a fault of this library"
+                f"cannot decompress a cached object of {len(data)} bytes: {error}. Its memory is damaged, or "
+                "deltaloop has a bug."
             ) from None
         finally:
             self._idle.append(context)
@@ -136,7 +136,7 @@ class CacheCompression:
         self._codec = codec
         await in_turns(self._training.finish(codec))
         _logger.info(
-            "the cache is compressed",
+            "compressing cache",
             extra={"resource": self._name, "samples": len(samples), "dictionary": codec.has_dictionary},
         )
 

@@ -53,7 +53,7 @@ class ConsistencyChecker:
                 while not (queue.is_idle and queue.has_synced):
                     if queue.closed:
                         raise InformerStoppedError(
-                            f"the informer of {self._name} has stopped: it has nothing to compare"
+                            f"the informer of {self._name} has stopped, so its cache cannot be compared"
                         )
                     await queue.wait_for_progress()
         except TimeoutError:
@@ -64,7 +64,7 @@ class ConsistencyChecker:
         report = await check_consistency(self._lister_watcher, cached, version)
         if not report.is_consistent:
             _logger.error(
-                "a cache differs from its server",
+                "cache differs from the server",
                 extra={
                     "resource": self._name,
                     "resource_version": report.resource_version,
@@ -83,7 +83,7 @@ class ConsistencyChecker:
                 await self.check(timeout=period)
             except (ApiError, TransportError, NotFreshError, InformerStoppedError, RepeatedContinueError) as error:
                 _logger.debug(
-                    "a cache could not be compared with its server",
+                    "cannot compare cache with the server",
                     extra={"resource": self._name, "error": describe_error(error)},
                 )
 

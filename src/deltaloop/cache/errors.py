@@ -38,9 +38,9 @@ class SyncFailure(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         end = "has stopped" if self.stopped else f"has not synced within {self.waited:g} s"
         if self.refused and not self.stopped:
-            end = "cannot fill: the server refuses to list or watch it, or does not know it"
+            end = "cannot sync: the server rejects list or watch requests, or does not serve the kind"
         if self.last_error is None:
-            return f"the cache of {self.resource} {end}; no error was seen: the server is slow, or was never asked"
+            return f"the cache of {self.resource} {end}; no request failed: the server is slow, or received no request"
         since = f"failing for {self.failing_for:.1f} s, " if self.failing_for is not None else ""
         return f"the cache of {self.resource} {end}: {since}last error {describe_error(self.last_error)}"
 

@@ -182,7 +182,7 @@ class InformerFactory:
         """
         kind: ResourceType[Any] = parse_resource_type(resource_type)
         if not kind.namespaced:
-            raise InvalidArgumentError(f"{kind} has no namespaces")
+            raise InvalidArgumentError(f"must not be set for {kind}.", argument="namespaces")
         kind = msgspec.structs.replace(kind, model=None) if metadata_only else kind
         informers: dict[str, Informer[Any]] = {}
         for namespace in namespaces:
@@ -258,7 +258,7 @@ class InformerFactory:
         selection: InformerSelection,
     ) -> _Identity:
         if self._left:
-            raise InformerStoppedError("the informer factory was left; make a new one")
+            raise InformerStoppedError("the informer factory was closed. Create a new factory.")
         kind: ResourceType[Any] = parse_resource_type(resource_type)
         if metadata_only:
             kind = msgspec.structs.replace(kind, model=None)  # a model needs more than the metadata
@@ -322,7 +322,7 @@ class InformerFactory:
             InformerStoppedError: If you have left the factory.
         """
         if self._left:
-            raise InformerStoppedError("the informer factory was left; make a new one")
+            raise InformerStoppedError("the informer factory was closed. Create a new factory.")
         for informer in self._informers.values():
             self._start(informer)
 
@@ -397,7 +397,7 @@ class InformerFactory:
             await informer.run()
         except Exception:
             # Errors of servers and handlers do not reach this line, so this is a bug of deltaloop and must be visible.
-            _logger.exception("informer ended by an unexpected error", extra={"resource": informer.name})
+            _logger.exception("informer failed unexpectedly", extra={"resource": informer.name})
 
     def __repr__(self) -> str:
         return f"<InformerFactory {', '.join(repr(informer) for informer in self._informers.values()) or 'empty'}>"

@@ -270,7 +270,9 @@ class Informer(Generic[T_co]):
             async with asyncio.timeout(timeout):
                 while not is_reached(resource_version, reached=self.resource_version):
                     if self._queue.closed:
-                        raise InformerStoppedError(f"the informer of {self.name} has stopped: it gets no fresher")
+                        raise InformerStoppedError(
+                            f"the informer of {self.name} has stopped, so its cache is not updated"
+                        )
                     await self._queue.wait_for_progress()
         except TimeoutError:
             raise NotFreshError(
@@ -317,7 +319,7 @@ class Informer(Generic[T_co]):
         Source: client-go tools/cache/shared_informer.go, ``AddEventHandler``.
         """
         if self._stopped:
-            raise InformerStoppedError(f"the informer of {self.name} has stopped; the handler was not added")
+            raise InformerStoppedError(f"the informer of {self.name} has stopped, so the handler was not added")
         return self._processor.add(handler, name=name, options=options or HandlerOptions())
 
     def remove_event_handler(self, registration: Registration) -> None:
@@ -343,7 +345,7 @@ class Informer(Generic[T_co]):
             InformerStoppedError: If it was called before.
         """
         if self._started:
-            raise InformerStoppedError(f"the informer of {self.name} was started before; make a new one")
+            raise InformerStoppedError(f"the informer of {self.name} was already started. Create a new informer.")
         self._started = True
         self._processor.start(self._queue.wait_for_sync)
         _logger.info("informer started", extra={"resource": self.name})

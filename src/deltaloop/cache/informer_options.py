@@ -63,5 +63,5 @@ class InformerOptions(Options, frozen=True, kw_only=True):
         )
         if not (self.compression is None or self.compression == "zstd" or isinstance(self.compression, ZstdOptions)):
             raise InvalidArgumentError(
-                f"InformerOptions: compression {self.compression!r} is not known; there is 'zstd'"
+                f"must be 'zstd' or None, got {self.compression!r}.", argument="InformerOptions.compression"
             )

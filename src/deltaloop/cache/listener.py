@@ -206,7 +206,7 @@ class Listener(Generic[T]):
 
     def _warn_of_blocking(self, notification: Notification[Resource], seconds: float) -> None:
         _logger.warning(
-            "a handler blocked the event loop; make it quick, or async",
+            "handler blocked the event loop: use asyncio.to_thread or an async library",
             extra=self._extra(notification) | {"seconds": round(seconds, 3)},
         )
 
@@ -223,9 +223,9 @@ class Listener(Generic[T]):
 
     def _lost(self, notification: Notification[Resource], error: BaseException) -> None:
         self._failures += 1
-        message = "a handler raised; its notification is lost"
+        message = "handler raised an exception, dropping the notification"
         if isinstance(error, MalformedObjectError):
-            message = "an object does not fit, or a handler raised; its notification is lost"
+            message = "handler or decoding raised an exception, dropping the notification"
         now = asyncio.get_running_loop().time()
         self._errors.log(_logger, logging.ERROR, message, error, now=now, extra=self._extra(notification))
 

@@ -148,5 +148,5 @@ class GuardedCacheMetrics:
         try:
             hook(self._resource, **values)
         except Exception as error:  # noqa: BLE001 - failing metrics must not fail the measured code
-            message, extra = "a metrics hook of the cache raised", {"resource": self._resource}
+            message, extra = "metrics hook of the cache raised an exception", {"resource": self._resource}
             self._errors.log(_logger, logging.ERROR, message, error, now=time.monotonic(), extra=extra)

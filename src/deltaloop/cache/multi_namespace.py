@@ -44,7 +44,7 @@ class MultiNamespaceInformer(Generic[T_co]):
             InvalidArgumentError: If there are no informers.
         """
         if not informers:
-            raise InvalidArgumentError(f"an informer of {resource_type} in several namespaces needs at least one")
+            raise InvalidArgumentError(f"must not be empty for {resource_type}.", argument="namespaces")
         self.resource_type = resource_type
         self.informers: Mapping[str, Informer[T_co]] = dict(informers)
         self.name: str = f"{resource_type} in namespaces {', '.join(sorted(self.informers))}"

@@ -215,7 +215,7 @@ class Reflector:
     async def _replace_with(self, listed: CompleteList) -> Exception | None:
         if listed.skipped:
             _logger.warning(
-                "a list has objects that cannot be read or have no name; what is known of them stays as it is",
+                "list contains unreadable objects, keeping their cached state",
                 extra={
                     "reflector": self.name,
                     "objects": listed.skipped,
@@ -360,7 +360,7 @@ class Reflector:
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            raise WatchListStalledError("the streamed list has brought no more of the list for too long") from error
+            raise WatchListStalledError("the streamed list made no progress for too long") from error
         if outcome is None:
             return None
         self._metrics.listed(seconds=loop.time() - self._began_at, items=len(outcome.items), streamed=True)
@@ -453,7 +453,7 @@ class Reflector:
 
     def _warn_of_nameless(self, event: WatchEvent) -> None:
         _logger.warning(
-            "a watch event carries an object without a name; it is passed over",
+            "ignoring a watch event with an object without a name",
             extra={"reflector": self.name, "type": event.type.value},
         )
 
@@ -476,7 +476,7 @@ class Reflector:
         try:
             self._on_error(reaction)
         except Exception as error:  # noqa: BLE001 - logged, so that the reflector continues
-            message, extra = "the error handler of a reflector raised", {"reflector": self.name}
+            message, extra = "error handler of a reflector raised an exception", {"reflector": self.name}
             self._errors.log(_logger, logging.ERROR, message, error, now=time.monotonic(), extra=extra)
 
     def __repr__(self) -> str:

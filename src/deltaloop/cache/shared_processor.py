@@ -160,14 +160,14 @@ class SharedProcessor(Generic[T]):
             if not self._stalled:
                 self._stalled = True
                 _logger.warning(
-                    "an informer stands still until a handler has caught up",
+                    "pausing informer until a handler has caught up",
                     extra={"resource": self._name, "handlers": list(full)},
                 )
             self._has_room.clear()
             await self._has_room.wait()
         if self._stalled:
             self._stalled = False
-            _logger.info("the informer goes on", extra={"resource": self._name})
+            _logger.info("resuming informer", extra={"resource": self._name})
 
     # Running
 

@@ -28,11 +28,11 @@ class Milestone:
 
 MILESTONES: Final[Mapping[str, Milestone]] = {
     "contending for leadership": Milestone(0, "attempting to acquire leader lease {lock}..."),
-    "the lease is held and has not yet expired": Milestone(4, "lock is held by {holder} and has not yet expired"),
+    "lease of another candidate has not yet expired": Milestone(4, "lock is held by {holder} and has not yet expired"),
     "failed to acquire the lease": Milestone(4, "failed to acquire lease {lock}"),
     "won the leader election": Milestone(0, "successfully acquired lease {lock}"),
     "renewed the lease": Milestone(5, "successfully renewed lease {lock}"),
-    "lost leadership; the work is being cancelled": Milestone(0, "failed to renew lease {lock}: {because}"),
+    "lost leadership, canceling work": Milestone(0, "failed to renew lease {lock}: {because}"),
     # The command prints these in the words of client-go's example.
     "new leader": Milestone(6, "the leader of {lock} is {leader}"),
     "stopped leading": Milestone(6, "stopped leading {lock}: {because}"),

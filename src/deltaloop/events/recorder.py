@@ -249,7 +249,7 @@ class EventRecorder:
         self._show(draft)
         if dropped:
             why = "the recorder is closed" if self._closed else "the queue is full"
-            _log.warning("an event was dropped", extra=_names(draft, why=why, dropped=dropped))
+            _log.warning("dropped an event", extra=_names(draft, why=why, dropped=dropped))
 
     def for_component(self, component: str) -> ComponentRecorder:
         """Return a recorder for another component that shares the queue, task and limits of this one.
@@ -278,7 +278,7 @@ class EventRecorder:
             RuntimeError: If the recorder is not open.
         """
         if self._sender is None or self._sender.done():
-            raise RuntimeError("flush() needs an open recorder: use it inside `async with recorder`")
+            raise RuntimeError("flush() requires an open recorder. Call it inside `async with recorder`.")
         self._flushes_wanted += 1
         mine = self._flushes_wanted
         self._more.set()
@@ -306,7 +306,7 @@ class EventRecorder:
 
     async def __aenter__(self) -> Self:
         if self._loop is not None:
-            raise RuntimeError("an EventRecorder is entered once")
+            raise RuntimeError("an EventRecorder can be entered only once")
         loop = asyncio.get_running_loop()
         self._loop = loop  # the first step of the sender processes earlier events
         self._sender = loop.create_task(self._send_all(), name=f"events of {self.component}")
@@ -329,7 +329,7 @@ class EventRecorder:
             left, counts = len(self._waiting), self._merger.unwritten
             if left or counts:
                 self._waiting.clear()
-                _log.warning("events were not sent before the end", extra={"dropped": left, "counts": counts})
+                _log.warning("dropped unsent events at the end", extra={"dropped": left, "counts": counts})
         if not self._sender.cancelled():
             self._sender.result()  # raises if the sender failed because of a bug in deltaloop
 
@@ -361,14 +361,14 @@ class EventRecorder:
         try:
             self._loop.call_soon_threadsafe(self._more.set)
         except RuntimeError:
-            _log.debug("the loop is closed; events stay unsent", extra={"waiting": len(self._waiting)})
+            _log.debug("event loop is closed, dropping events", extra={"waiting": len(self._waiting)})
 
     def _show(self, draft: EventDraft) -> None:
         for watcher in self._watchers:
             try:
                 watcher(draft)
             except Exception as error:  # noqa: BLE001 - a watcher must not stop the work
-                message, extra = "a watcher of events raised", _names(draft)
+                message, extra = "event watcher raised an exception", _names(draft)
                 self._errors.log(_log, logging.ERROR, message, error, now=time.monotonic(), extra=extra)
 
     async def _send_all(self) -> None:
@@ -379,7 +379,7 @@ class EventRecorder:
                 draft, now = self._waiting[0]
                 events = self._merger.record(draft, now)
                 if not events:
-                    _log.debug("an event was counted or dropped without a request", extra=_names(draft))
+                    _log.debug("counted or dropped an event without a request", extra=_names(draft))
                 await self._send(events)
                 self._waiting.popleft()
             if closing or wanted > self._flushes_done:
@@ -408,7 +408,7 @@ class EventRecorder:
                 continue
             left = deque(self._merger.fall_back(left, self._clock()))
             _log.info(
-                "events go to another API from now on",
+                "switching to another events API",
                 extra={"previous": str(self._options.api), "present": str(self._merger.api)},
             )
 
@@ -452,10 +452,10 @@ class EventRecorder:
 
     def _log_outcome(self, outcome: Outcome, event: EventDraft, error: Exception | None) -> None:
         if outcome in _QUIET:
-            _log.debug("an event was handled", extra=_names(event, outcome=str(outcome)))
+            _log.debug("handled an event", extra=_names(event, outcome=str(outcome)))
             return
         _log.warning(
-            "an event could not be sent",
+            "cannot send an event",
             extra=_names(
                 event,
                 outcome=str(outcome),

@@ -186,7 +186,7 @@ class Candidacy:
         except (ConflictError, NotFoundError) as error:
             if isinstance(request, Read):
                 return self._failed(request, error)
-            _log.debug("the lock has changed", extra=self._names(request=type(request).__name__))
+            _log.debug("lock has changed", extra=self._names(request=type(request).__name__))
             return election.conflicted(self._clock(), random=self._random())
         except Exception as error:  # noqa: BLE001 - retry after any error of the lock
             return self._failed(request, error)
@@ -194,7 +194,7 @@ class Candidacy:
             facts = election.observed(state, self._clock(), random=self._random())
             self._warn_of_a_long_lease()
             if election.attempt_is_over:
-                _log.debug("the lease is held and has not yet expired", extra=self._names(holder=election.leader))
+                _log.debug("lease of another candidate has not yet expired", extra=self._names(holder=election.leader))
             return facts
         assert state is not None
         return election.wrote(state.version, self._clock(), random=self._random(), token=state.token)
@@ -204,7 +204,7 @@ class Candidacy:
         seen = election.leader, election.long_lease
         if seen[1] and seen != self._long_lease:
             _log.warning(
-                "the lease of another candidate is very long: nobody takes over before its end, unless it is deleted",
+                "another candidate has a very long lease, which delays takeover until it ends or is deleted",
                 extra=self._names(holder=seen[0], lease_seconds=seen[1]),
             )
         self._long_lease = seen
@@ -212,9 +212,9 @@ class Candidacy:
     def _failed(self, request: Request, error: Exception) -> tuple[Fact, ...]:
         expected = isinstance(error, DeltaloopError | OSError)
         _log.warning(
-            "a request to the leader election lock failed; trying again",
+            "request to the leader election lock failed, retrying",
             extra=self._names(
-                request=type(request).__name__, error=type(error).__name__, reason=redact(str(error)) or "no answer"
+                request=type(request).__name__, error=type(error).__name__, reason=redact(str(error)) or "no response"
             ),
             exc_info=None if expected else error,
         )

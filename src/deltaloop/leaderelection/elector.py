@@ -42,7 +42,7 @@ def _client_of(lock: Lock) -> Client | None:
 def _moved(lock: MovableLock) -> AbstractAsyncContextManager[Lock]:
     moved = lock.on_own_connection()
     if moved is None:
-        raise RuntimeError("a lock that could be moved before cannot be moved now; a bug of the lock")
+        raise RuntimeError("the lock cannot move to another loop any longer: a bug of the lock")
     return moved
 
 
@@ -178,10 +178,10 @@ class LeaderElector:
             RuntimeError: If an entered term is not over, or another task contends.
         """
         if self._contending:
-            raise RuntimeError(f"another task contends for {self.lock.describe()} with this elector already")
+            raise RuntimeError(f"another task already contends for {self.lock.describe()} with this elector")
         term = self.term
         if term is not None and term.entered:
-            raise RuntimeError("the term before is not over; leave its `async with` block first")
+            raise RuntimeError("the previous term has not ended. Leave its `async with` block first.")
         self._contending = True
         try:
             if term is not None:

@@ -71,7 +71,7 @@ class LeadershipGuard:
         """
         if not self.is_open:
             raise LeadershipLostError(
-                f"{action} refused: {self.identity} does not lead {self.lock} any more",
+                f"{action} rejected: {self.identity} no longer leads {self.lock}",
                 lock=self.lock,
                 identity=self.identity,
                 fencing_token=self.fencing_token,

@@ -32,8 +32,8 @@ class MultiLock:
     def __init__(self, primary: Lock, secondary: Lock) -> None:
         if primary.identity != secondary.identity:
             raise InvalidArgumentError(
-                f"both locks of a MultiLock need one identity; these have {primary.identity!r} and "
-                f"{secondary.identity!r}"
+                f"must be equal in both locks, got {primary.identity!r} and {secondary.identity!r}.",
+                argument="identity",
             )
         self.primary = primary
         self.secondary = secondary

@@ -67,7 +67,7 @@ class ObjectLock(ABC):
     ) -> None:
         for option, value in (("namespace", namespace), ("name", name), ("identity", identity)):
             if not value:
-                raise InvalidArgumentError(f"{type(self).__name__} needs a {option} that is not empty")
+                raise InvalidArgumentError("must not be empty.", argument=f"{type(self).__name__}.{option}")
         self.client = client
         # Renewals must not queue behind list requests of the same program.
         self._objects = client.with_pool(Pool.LEADER_ELECTION) if isinstance(client, Client) else client
@@ -118,7 +118,7 @@ class ObjectLock(ABC):
         """
         if self._known is None or self._known.resource_version != version:
             raise RuntimeError(
-                f"version {version!r} of {self.kind.kind} {self.describe()} is not known; get or create comes first"
+                f"unknown version {version!r} of {self.kind.kind} {self.describe()}: call get or create first"
             )
         changed = self._changed(self._known.to_dict(), record, self._labels)
         return self._keep(await self._objects.update(self.kind, changed, timeout=timeout))
@@ -164,13 +164,13 @@ class ObjectLock(ABC):
         if not found.resource_version:
             # An update without a resourceVersion is unconditional and could overwrite another candidate's record.
             raise MalformedObjectError(
-                f"{self.kind.kind} {self.describe()} came without metadata.resourceVersion, so it cannot be a lock: "
-                "use a server, or a proxy, that gives one"
+                f"{self.kind.kind} {self.describe()} must have metadata.resourceVersion to be a lock, got none. "
+                "Check the server or proxy."
             )
         record, unreadable = self._record(found)
         if unreadable and unreadable != self._unreadable:
             _log.warning(
-                "the leader election record has unreadable fields",
+                "leader election record has unreadable fields",
                 extra={"lock": self.describe(), "identity": self._identity, "fields": list(unreadable)},
             )
         self._unreadable = unreadable

@@ -22,7 +22,7 @@ def end_process() -> None:
     timer.daemon = True
     timer.start()
     _log.critical(
-        "the work goes on without leadership; the process is ended", extra={"exit": LEADERSHIP_LOST_EXIT_CODE}
+        "ending process, because work continues without leadership", extra={"exit": LEADERSHIP_LOST_EXIT_CODE}
     )
     os._exit(LEADERSHIP_LOST_EXIT_CODE)
 

@@ -159,7 +159,7 @@ class RenewalThread:
     def _submit(self, make: Callable[[Candidacy], Awaitable[T]]) -> concurrent.futures.Future[T]:
         serving = self._running.serving if self._running is not None else None
         if serving is None:
-            raise RuntimeError("the thread of the election does not run; a bug in deltaloop")
+            raise RuntimeError("the election thread is not running: a bug in deltaloop")
 
         async def in_turn() -> T:
             async with serving.turn:
@@ -176,7 +176,7 @@ class RenewalThread:
             if not running.ready.done():
                 running.ready.set_exception(error)
             else:
-                _log.exception("the thread of an election has ended by an error", extra={"elector": self._name})
+                _log.exception("election thread failed", extra={"elector": self._name})
         finally:
             running.stopped.set_result(None)
 
@@ -243,7 +243,7 @@ class RenewalThread:
 
     def _name_the_wedged(self, silent: Silent) -> None:
         _log.error(
-            "the leader's event loop does not answer; its lease is not renewed any more",
+            "event loop of the leader does not respond, so its lease is no longer renewed",
             extra={
                 "elector": self._name,
                 "identity": self.election.identity,

@@ -48,7 +48,7 @@ class Reports:
 
     def lost(self, because: LossReason) -> None:
         """Report that leadership was lost and that the body is being canceled."""
-        _log.warning("lost leadership; the work is being cancelled", extra=self._names(because=str(because)))
+        _log.warning("lost leadership, canceling work", extra=self._names(because=str(because)))
         self._leader_off()
 
     def stopped_leading(self, *, was_lost: bool) -> None:
@@ -62,7 +62,7 @@ class Reports:
     def still_running(self, task: str, because: LossReason) -> None:
         """Report a body that continues after leadership was lost."""
         _log.warning(
-            "leadership is lost, but the work goes on: it swallows its cancellation, or takes long to clean up",
+            "work continues after leadership was lost: it swallows cancellation, or its cleanup is slow",
             extra=self._names(task=task, because=str(because)),
         )
 
@@ -90,7 +90,7 @@ class Reports:
         try:
             callback()
         except Exception as error:  # noqa: BLE001 - an error of a hook must not cost the lease
-            message, extra = "a leader election callback raised; going on", self._names(callback=name)
+            message, extra = "leader election callback raised an exception", self._names(callback=name)
             self._errors.log(_log, logging.ERROR, message, error, now=time.monotonic(), extra=extra)
 
     def _names(self, **more: object) -> dict[str, object]:

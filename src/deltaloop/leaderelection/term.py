@@ -106,7 +106,7 @@ class Term:
             RuntimeError: If neither the elector nor its lock has a client.
         """
         if self._client is None:
-            raise RuntimeError("no client to guard: give one to LeaderElector(lock, client=...)")
+            raise RuntimeError("term.client requires a client. Pass LeaderElector(lock, client=...).")
         return self._client
 
     @property
@@ -160,9 +160,9 @@ class Term:
     async def __aenter__(self) -> Self:
         task = asyncio.current_task()
         if task is None:
-            raise RuntimeError("a term is entered in a task")
+            raise RuntimeError("a term must be entered in a task")
         if self._task is not None or self._over:
-            raise RuntimeError("a term is entered once; take the next one from terms()")
+            raise RuntimeError("a term can be entered only once. Take the next term from terms().")
         self._task = task
         self._cancellations_before = task.cancelling()
         self._candidacy.begin()
@@ -189,7 +189,7 @@ class Term:
     async def abandon(self) -> None:
         """End a term that was not entered, and release its lock."""
         if self._task is not None or self._over:
-            raise RuntimeError("only a term that was not entered is abandoned")
+            raise RuntimeError("only a term that was not entered can be abandoned")
         self._guard.close()
         self.ended_because = TermEnd.COMPLETED
         await self._finish()

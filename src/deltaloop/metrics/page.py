@@ -88,7 +88,7 @@ class MetricsPage:
         self._errors.log(
             _log,
             logging.WARNING,
-            "a metric is left out of the page",
+            "omitting a metric from the page",
             error,
             now=time.monotonic(),
             extra={"metric": owner},
@@ -159,6 +159,7 @@ def _owner(collector: Collector, names: Sequence[str]) -> str:
 
 def _collision_error(owner: str, name: str, other: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"two metrics of the page have the name {name!r}: the program's {owner}, and {other}; give the first another "
-        "name, or leave its registry out of ProgramMetrics(registries=...)"
+        f"must be unique, got {name!r} in {owner} of the program and in {other}. Rename the former, or remove its "
+        "registry from ProgramMetrics(registries=...).",
+        argument="metric name",
     )

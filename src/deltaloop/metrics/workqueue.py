@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, final
 
+from deltaloop._internal.root_error import InvalidArgumentError
 from deltaloop.metrics.collector import Histogram, RegisteredCollector, Sample, families_of
 
 if TYPE_CHECKING:
@@ -105,10 +106,10 @@ class WorkQueueMetrics(RegisteredCollector):
         As in upstream, queues with the same name share their metrics.
 
         Raises:
-            ValueError: If the name is empty.
+            InvalidArgumentError: If the name is empty.
         """
         if not name:
-            raise ValueError("a work queue without a name has no metrics; name it")
+            raise InvalidArgumentError("must be set for a work queue with metrics.", argument="name")
         with self._lock:
             return self._queues.setdefault(name, _QueueSeries(self._lock))
 

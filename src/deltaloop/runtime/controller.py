@@ -119,22 +119,23 @@ class Controller(Options, frozen=True, kw_only=True, eq=False):
         msgspec.structs.force_setattr(self, "resource", as_kind(self.resource))
         if not self.name:
             msgspec.structs.force_setattr(self, "name", kind_of(self.resource).lower())
-        self._require_reconciler("its function", self.function)
+        self._require_reconciler("function", self.function)
         if self.finalizer:
             self._require_finalizer(self.finalizer)
         for name in ("owns", "children", "watches", "sources", "tracks", "writes", "predicates"):
             given: Any = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Iterable):
-                raise InvalidControllerError(self.name, f"{name} is one thing; it is a list: {name}=[...]")
+                problem = f"must be a list, got {type(given).__name__}. Use {name}=[...]."
+                raise InvalidControllerError(self.name, problem, argument=name)
         if self.lifespan is not None:
             self._require_lifespan(self.lifespan)
         if self.workers < 1:
-            raise InvalidControllerError(self.name, f"workers is {self.workers!r}; 1 or more is needed")
+            raise InvalidControllerError(self.name, f"must be >= 1, got {self.workers!r}.", argument="workers")
         if self.timeout is not None and not (self.timeout > 0 and math.isfinite(self.timeout)):
-            problem = f"timeout is {self.timeout!r}; a finite number of seconds greater than 0 is needed, or None"
-            raise InvalidControllerError(self.name, problem)
+            problem = f"must be a finite number > 0, or None, got {self.timeout!r}."
+            raise InvalidControllerError(self.name, problem, argument="timeout")
         if self.rate_limiter is not None:
-            needed = "nothing and makes a limiter, since each run needs its own"
+            needed = "no arguments, and return a new limiter"
             self._require_call("rate_limiter", self.rate_limiter, needed)
             self._require_plain("rate_limiter", self.rate_limiter)
         for name, index in self.indexers.items():
@@ -149,44 +150,44 @@ class Controller(Options, frozen=True, kw_only=True, eq=False):
         from deltaloop.runtime.core.finalizing import is_finalizer
 
         if not is_finalizer(name):
-            problem = f"finalizer is {self.finalizer!r}; a name with a domain is needed, such as 'example.com/backup'"
-            raise InvalidControllerError(self.name, problem)
+            problem = f"must be a name with a domain, such as 'example.com/backup', got {self.finalizer!r}."
+            raise InvalidControllerError(self.name, problem, argument="finalizer")
 
     def _require_lifespan(self, given: object) -> None:
         from deltaloop.runtime.program.lifespans import Lifespan
 
         if not isinstance(given, Lifespan):
-            problem = f"lifespan must be made by @dl.lifespan, got a {type(given).__name__}"
-            raise InvalidControllerError(self.name, problem)
+            problem = f"must be made by @dl.lifespan, got {type(given).__name__}."
+            raise InvalidControllerError(self.name, problem, argument="lifespan")
 
     def _require_reconciler(self, name: str, function: object) -> None:
         """Reject functions that cannot be called with a request and a context, and generators."""
         self._require_call(name, function, "a request and a context", None, None)
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            raise InvalidControllerError(self.name, f"{name} is a generator: take `yield` out of it")
+            raise InvalidControllerError(self.name, "must not be a generator. Remove `yield`.", argument=name)
 
     def _require_watches(self) -> None:
         for name, watches in (("owns", self.owns), ("reads", self.reads)):
             for watch in map(as_watch, watches):
                 if watch.to is not None or watch.by_index:
-                    problem = f"a Watch in {name} has no `to` and no `by_index`: put it into watches"
-                    raise InvalidControllerError(self.name, problem)
+                    problem = "must not have a Watch with `to` or `by_index`. Move it to watches."
+                    raise InvalidControllerError(self.name, problem, argument=name)
         for watch in map(as_watch, self.children):
             if watch.to or watch.by_index or watch.label_selector or watch.field_selector:
-                problem = "a Watch in children has no `to` and no selectors: its cache holds all children of an owner"
-                raise InvalidControllerError(self.name, problem)
+                problem = "must not have a Watch with `to` or selectors, because the cache needs all children."
+                raise InvalidControllerError(self.name, problem, argument="children")
         for watch in map(as_watch, self.watches):
             self._require_mapping(watch)
 
     def _require_mapping(self, watch: Watch) -> None:
         """Reject watches without exactly one valid mapping to the controller's objects."""
         if watch.to is not None and watch.by_index:
-            problem = f"the Watch of {watch.resource} has `to` and `by_index`: one of them is enough"
-            raise InvalidControllerError(self.name, problem)
+            problem = f"of the Watch of {watch.resource} cannot be combined with `by_index`. Use one of them."
+            raise InvalidControllerError(self.name, problem, argument="to")
         if watch.by_index and watch.by_index not in self.indexers:
             index = f'indexers={{"{watch.by_index}": dl.field_path("spec.configRef.name")}}'
-            problem = f"the Watch of {watch.resource} is by an index that the controller does not have: add {index}"
-            raise InvalidControllerError(self.name, problem)
+            problem = f"of the Watch of {watch.resource} must be an index of the controller. Add {index}."
+            raise InvalidControllerError(self.name, problem, argument="by_index")
         if watch.to is None:
             return
         name = f"`to` of the Watch of {watch.resource}"
@@ -197,13 +198,13 @@ class Controller(Options, frozen=True, kw_only=True, eq=False):
     def _require_plain(self, name: str, function: object) -> None:
         """Reject async functions where nothing awaits them."""
         if is_coroutine_function(function):
-            problem = f"{name} is `async`: make it a plain function; what has to wait belongs into the reconcile"
-            raise InvalidControllerError(self.name, problem)
+            problem = "must be a plain function, got `async`. Do I/O in the reconcile function."
+            raise InvalidControllerError(self.name, problem, argument=name)
 
     def _require_call(self, name: str, function: object, needed: str, *arguments: object) -> None:
         """Reject objects that cannot be called with these arguments, as far as the signature is known."""
         if not callable(function):
-            raise InvalidControllerError(self.name, f"{name} cannot be called; it is a function that takes {needed}")
+            raise InvalidControllerError(self.name, f"must be a function that takes {needed}.", argument=name)
         try:
             signature = inspect.signature(function)
         except (TypeError, ValueError):  # built-in function without a signature
@@ -213,8 +214,8 @@ class Controller(Options, frozen=True, kw_only=True, eq=False):
         except TypeError as error:
             bare = [parameter.replace(annotation=parameter.empty) for parameter in signature.parameters.values()]
             taken = signature.replace(parameters=bare, return_annotation=signature.empty)
-            problem = f"{name} takes {taken}; it is called with {needed} ({error})"
-            raise InvalidControllerError(self.name, problem) from None
+            problem = f"must take {needed}, got {taken} ({error})."
+            raise InvalidControllerError(self.name, problem, argument=name) from None
 
     @property
     def needs_threads(self) -> bool:
@@ -256,16 +257,16 @@ class Controller(Options, frozen=True, kw_only=True, eq=False):
 
         def declare(function: ReconcileFunction) -> ReconcileFunction:
             if not self.finalizer:
-                problem = 'its clean-up needs a finalizer: @dl.controller(..., finalizer="example.com/cleanup")'
-                raise InvalidControllerError(self.name, problem)
+                problem = 'must be set for a cleanup: @dl.controller(..., finalizer="example.com/cleanup")'
+                raise InvalidControllerError(self.name, problem, argument="finalizer")
             if self.declared_cleanup is not None:
-                raise InvalidControllerError(self.name, "it has two clean-ups; one is called for each object")
-            self._require_reconciler("its clean-up", function)
+                raise InvalidControllerError(self.name, "must not be declared twice.", argument="cleanup")
+            self._require_reconciler("cleanup", function)
             if (deadline is None) != (on_deadline is None):
-                raise InvalidControllerError(self.name, "its clean-up needs both deadline and on_deadline, or neither")
+                raise InvalidControllerError(self.name, "and on_deadline must be set together.", argument="deadline")
             if deadline is not None and not (deadline > 0 and math.isfinite(deadline)):
-                problem = f"deadline is {deadline!r}; a finite number of seconds greater than 0 is needed"
-                raise InvalidControllerError(self.name, problem)
+                problem = f"must be a finite number > 0, got {deadline!r}."
+                raise InvalidControllerError(self.name, problem, argument="deadline")
             if on_deadline is not None:
                 self._require_reconciler("on_deadline", on_deadline)
             msgspec.structs.force_setattr(self, "declared_cleanup", Cleanup(function, deadline, on_deadline))
@@ -292,7 +293,7 @@ def require_controllers(given: object, call: str) -> None:
             got, remedy = f"the class {each.__name__}", f"Write {call}(reconcile), with a function of @dl.controller"
         else:
             got, remedy = f"a {type(each).__name__}", f"Write {call}(reconcile), with a function of @dl.controller"
-        raise InvalidArgumentError(f"{call}() takes controllers, got {got}. {remedy}.")
+        raise InvalidArgumentError(f"must be controllers, got {got}. {remedy}.", argument=f"arguments of {call}()")
 
 
 def kinds_declared(controller: Controller, *, writes: bool = True) -> list[Kind]:

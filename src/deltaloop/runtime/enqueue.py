@@ -168,7 +168,9 @@ class Enqueue:
                                 self._on_trigger(trigger.source, trigger.verb)
                     except Exception as error:
                         if is_terminal(error):
-                            self._unmapped.mapped(work.key)  # drop the change and continue with the object's next one
+                            self._unmapped.mapped(
+                                work.key
+                            )  # drop the change and continue with the object's next change
                             if work.key in self._unmapped.changes:
                                 retries.add(work.key)
                         raise
@@ -182,7 +184,7 @@ class Enqueue:
             except Exception as error:  # noqa: BLE001 - logged, and the change passes
                 key = change.subject.key if change.subject is not None else ""
                 extra = {"key": key, "predicate": repr(predicate), "source": self._source}
-                message = "a predicate failed; the change passes"
+                message = "predicate failed, accepting the change"
                 self._errors.log(_logger, logging.ERROR, message, error, now=self._clock(), extra=extra)
         return True
 

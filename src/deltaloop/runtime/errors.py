@@ -22,8 +22,9 @@ class InvalidControllerError(InvalidArgumentError):
         controller: Name of the controller.
     """
 
-    def __init__(self, controller: str, problem: str) -> None:
-        super().__init__(f"controller {controller!r}: {problem}")
+    def __init__(self, controller: str, problem: str, *, argument: str = "") -> None:
+        super().__init__(problem, argument=argument)
+        self.args = (f"controller {controller!r}: {self}",)
         self.controller = controller
 
 
@@ -45,7 +46,7 @@ class NotOwnedError(DeltaloopError):
 
     def __init__(self, obj: str) -> None:
         super().__init__(
-            f"{obj} exists and nothing controls it: adopt=True takes it over, another name leaves it alone"
+            f"{obj} exists without a controlling owner. Pass adopt=True to take control, or choose another name."
         )
         self.object = obj
 
@@ -75,8 +76,8 @@ class NoStatusSubresourceError(DeltaloopError):
 
     def __init__(self, kind: ResourceType[Any]) -> None:
         super().__init__(
-            f"{kind} has no status subresource: add `subresources: {{status: {{}}}}` to the version of its "
-            "CustomResourceDefinition; of a kind that is not yours, write no status"
+            f"{kind} has no status subresource. Add `subresources: {{status: {{}}}}` to the version of its "
+            "CustomResourceDefinition, or do not write a status if the kind belongs to another program."
         )
         self.kind = kind
 
@@ -109,7 +110,7 @@ class UndeclaredAccessError(TerminalError):
     """
 
     def __init__(self, controller: str, needed: NeededAccess) -> None:
-        super().__init__(f"controller {controller!r} does not declare this: {needed}. Remedy: {needed.remedy()}")
+        super().__init__(f"controller {controller!r} does not declare this access: {needed}. Remedy: {needed.remedy()}")
         self.controller = controller
         self.needed = needed
 
@@ -123,7 +124,7 @@ class InvalidDeadlineResultError(TerminalError, TypeError):
     """
 
     def __init__(self, returned: str) -> None:
-        super().__init__(f"on_deadline returned a {returned}; return True to give up, or False to go on trying")
+        super().__init__(f"on_deadline must return True to give up or False to continue, got {returned}.")
         self.returned = returned
 
 
@@ -139,7 +140,7 @@ class ReconcileStoppedError(DeltaloopError):
     """
 
     def __init__(self, key: str, reason: StopReason, action: str) -> None:
-        super().__init__(f"{action} refused: the reconcile of {key!r} was told to stop, because {reason.value}")
+        super().__init__(f"{action} rejected: the reconcile of {key!r} must stop, because {reason.value}")
         self.key = key
         self.reason = reason
 
@@ -180,7 +181,7 @@ class ShutdownTimeoutError(DeltaloopError):
     """
 
     def __init__(self, keys: Sequence[str]) -> None:
-        super().__init__(f"{len(keys)} reconcile(s) did not end in time and were left behind: {', '.join(keys)}")
+        super().__init__(f"{len(keys)} reconcile(s) did not end in time and were abandoned: {', '.join(keys)}")
         self.keys: tuple[str, ...] = tuple(keys)
 
 

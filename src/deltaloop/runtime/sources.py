@@ -190,12 +190,10 @@ class Periodic:
             InvalidArgumentError: If the period is not positive and finite, or ``requests`` is invalid.
         """
         if not (period > 0 and math.isfinite(period)):
-            raise InvalidArgumentError(
-                f"Periodic.period is {period!r}; a finite number of seconds greater than 0 is needed"
-            )
+            raise InvalidArgumentError(f"must be a finite number > 0, got {period!r}.", argument="Periodic.period")
         if not callable(requests) and (changed_only or isinstance(requests, str | Request | Resource)):
             needed = "a function that returns a dict" if changed_only else "a list of keys, requests or objects"
-            raise InvalidArgumentError(f"Periodic.requests is {requests!r}; {needed} is needed")
+            raise InvalidArgumentError(f"must be {needed}, got {requests!r}.", argument="Periodic.requests")
         self.name = name
         self.period = period
         # An iterator would return its items only in the first period.
@@ -231,7 +229,7 @@ class Periodic:
                 except (Exception, asyncio.CancelledError) as error:
                     if is_cancelled_from_outside(error):
                         raise
-                    message = "a timer does not know what to reconcile; it asks again later"
+                    message = "polling function failed, retrying"
                     now, extra = loop.time(), {"source": self.name}
                     errors.log(_logger, logging.ERROR, message, error, now=now, extra=extra, again=logging.DEBUG)
                 for key, verb in changes:

@@ -85,5 +85,5 @@ class GuardedQueueMetrics:
         try:
             hook(*numbers)
         except Exception as error:  # noqa: BLE001 - failing metrics must not fail the measured code
-            message, extra = "a metrics hook of a work queue failed", {"queue": self._queue}
+            message, extra = "metrics hook of a work queue failed", {"queue": self._queue}
             self._errors.log(logger, logging.ERROR, message, error, now=time.monotonic(), extra=extra)

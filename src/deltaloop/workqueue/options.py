@@ -9,6 +9,7 @@ from typing import Any, final
 
 from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_not_negative, require_positive
+from deltaloop._internal.root_error import InvalidArgumentError
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.workqueue.core.dead_letters import DEFAULT_MAX_DEAD_LETTERS
 from deltaloop.workqueue.core.orders import FairOrder, FirstInFirstOut, Patience, PriorityOrder, QueueOrder
@@ -64,7 +65,9 @@ class QueueOptions(Options, frozen=True, kw_only=True):
         if self.priority_aging is not None:
             Patience(self.priority_aging)
         if self.order is not None and (self.priority_aging is not None or self.fairness_key is not None):
-            raise ValueError("QueueOptions.order cannot be combined with patience or flow. Use one of them.")
+            raise InvalidArgumentError(
+                "cannot be combined with patience or flow. Use one.", argument="QueueOptions.order"
+            )
 
 
 def new_order(options: QueueOptions, *, queue: str) -> QueueOrder[Any] | None:
@@ -93,7 +96,7 @@ def guarded_merge(options: QueueOptions, *, queue: str) -> MergeTriggers | None:
         try:
             return tuple(merge(kept, trigger))
         except Exception as error:  # noqa: BLE001 - logged, and the trigger is stored
-            message = "a merge function for triggers failed; the trigger is kept"
+            message = "merge function for triggers failed, keeping the trigger"
             errors.log(logger, logging.ERROR, message, error, now=time.monotonic(), extra={"queue": queue})
             return (*kept, trigger)
 
@@ -109,7 +112,7 @@ def _guarded_flow(flow: Callable[[Any], Hashable], queue: str) -> Callable[[Any]
             hash(found)
         except Exception as error:  # noqa: BLE001 - logged, and the item has no flow
             extra = {"queue": queue, "key": item}
-            errors.log(logger, logging.ERROR, "a flow function failed", error, now=time.monotonic(), extra=extra)
+            errors.log(logger, logging.ERROR, "flow function failed", error, now=time.monotonic(), extra=extra)
             return None
         return found
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from deltaloop._internal.root_error import InvalidArgumentError
+
 
 async def parallelize_until(
     workers: int, pieces: int, do_piece: Callable[[int], Awaitable[object]], *, chunk_size: int = 1
@@ -24,12 +26,12 @@ async def parallelize_until(
         chunk_size: Number of consecutive pieces that a worker takes at once.
 
     Raises:
-        ValueError: If ``workers`` or ``chunk_size`` is less than 1, or ``pieces`` is less than 0.
+        InvalidArgumentError: If ``workers`` or ``chunk_size`` is less than 1, or ``pieces`` is less than 0.
     """
     if workers < 1 or chunk_size < 1 or pieces < 0:
-        raise ValueError(
-            f"parallelize_until(workers={workers}, pieces={pieces}, chunk_size={chunk_size}): "
-            "at least one worker, one piece in a chunk, and no negative number of pieces are needed"
+        raise InvalidArgumentError(
+            f"must be >= 1, chunk_size >= 1 and pieces >= 0, got {workers}, {chunk_size} and {pieces}.",
+            argument="workers",
         )
     chunks = iter(range(0, pieces, chunk_size))
     failures: list[Exception] = []

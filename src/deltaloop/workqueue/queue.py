@@ -182,7 +182,7 @@ class WorkQueue(Generic[K]):
             self._core.shut_down(drain=drain)
             left = len(self._core)
         if not was_shutting_down:
-            logger.info("work queue shuts down", extra={"queue": self._name, "queued": left, "drain": drain})
+            logger.info("shutting down work queue", extra={"queue": self._name, "queued": left, "drain": drain})
         self._changed()
 
     @property
@@ -398,7 +398,7 @@ class WorkQueue(Generic[K]):
             return
         with self._lock:
             if self._loop is not None and not self._loop.is_closed():
-                raise RuntimeError(f"{self!r} belongs to another event loop; make one queue for each loop")
+                raise RuntimeError(f"{self!r} belongs to another event loop. Create one queue for each loop.")
             now = self._now()
             self._loop = loop
             self._clock = clock_of(loop)

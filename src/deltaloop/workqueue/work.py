@@ -69,12 +69,12 @@ class Work(msgspec.Struct, Generic[K], eq=False):
             TypeError: If the queue does not support delays.
         """
         if not self._can_delay:
-            raise TypeError("a plain WorkQueue cannot delay; use a DelayingQueue or a RateLimitingQueue")
+            raise TypeError("a plain WorkQueue cannot delay items. Use a DelayingQueue or a RateLimitingQueue.")
         self._again = Again(check_delay(delay), trigger, keep_triggers)
 
     def __enter__(self) -> Work[K]:
         if self._entered:
-            raise RuntimeError(f"the work on {self.key!r} was entered before; each get gives out one run")
+            raise RuntimeError(f"the work on {self.key!r} was already entered. Call get for each reconcile.")
         self._entered = True
         return self
 
@@ -106,7 +106,7 @@ class Work(msgspec.Struct, Generic[K], eq=False):
             TypeError: If there is a delay and the queue does not support delays.
         """
         if delay and not self._can_delay:
-            raise TypeError("a plain WorkQueue cannot delay; use a DelayingQueue or a RateLimitingQueue")
+            raise TypeError("a plain WorkQueue cannot delay items. Use a DelayingQueue or a RateLimitingQueue.")
         self._finish(self._run, Interrupted(check_delay(delay)))
 
     def leave_to_caller(self) -> None:
@@ -117,7 +117,7 @@ class Work(msgspec.Struct, Generic[K], eq=False):
         run = self._run
         if not run.over and not self._left_to_caller:
             warnings.warn(
-                f"the work on {run.item!r} was taken and never ended, so nobody else gets it; use `async with work:`",
+                f"the work on {run.item!r} never ended, so no other worker can take it. Use `async with work:`.",
                 ResourceWarning,
                 stacklevel=1,
                 source=self,

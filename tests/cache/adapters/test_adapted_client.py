@@ -205,7 +205,7 @@ async def test_the_time_limit_may_be_chosen_and_is_told() -> None:
     for ask in (adapted.list(kinds.CONFIG_MAP), adapted.watch(kinds.CONFIG_MAP).__aenter__()):
         with pytest.raises(RequestTimeoutError) as caught:
             await ask
-        assert str(caught.value) == "GET /api/v1/configmaps: theirs: no answer within 2.5 s"
+        assert str(caught.value) == "GET /api/v1/configmaps: theirs: no response within 2.5 s"
         assert (caught.value.method, caught.value.path) == ("GET", "/api/v1/configmaps")
     for wrong in (0.0, -1.0):
         with pytest.raises(ValueError, check=having(argument="AdaptedClient.request_timeout")):
@@ -266,7 +266,7 @@ async def test_a_failure_names_every_error_and_the_systems_own_words_only() -> N
     assert said == [
         "TheirError from OSError (No route to host)",
         "TheirError from ValueError",
-        "nothing listens there (connection refused)",
+        "connection refused",
         "OSError",
     ]
 
@@ -317,7 +317,7 @@ async def test_after_a_cancelled_read_a_watch_is_over() -> None:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(1.0):
                 await anext(events)
-        with pytest.raises(StreamEndedError, match="a read was cancelled") as caught:
+        with pytest.raises(StreamEndedError, match="a read was canceled") as caught:
             await anext(events)
         assert (caught.value.method, caught.value.path) == ("GET", "/api/v1/configmaps")
 
@@ -357,10 +357,10 @@ async def test_a_time_limit_of_theirs_while_closing_is_not_taken_for_ours() -> N
 
 @pytest.mark.parametrize("make", [from_kubernetes, from_kubernetes_asyncio, from_kr8s, from_lightkube])
 def test_something_else_is_refused_by_name(make: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"needs a .*not builtins\.int"):
+    with pytest.raises(InvalidArgumentError, match=r"builtins\.int"):
         make(7)
 
 
 def test_the_blocking_side_of_kr8s_is_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match="asyncio side"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="api")):
         from_kr8s(SimpleNamespace(call_api=None, _asyncio=False))

@@ -29,5 +29,5 @@ def test_delivered_is_not_enough_while_more_may_come() -> None:
 
 
 def test_delivering_what_was_never_handed_out_is_a_bug() -> None:
-    with pytest.raises(RuntimeError, match="never handed out"):
+    with pytest.raises(RuntimeError):
         SingleFileTracker(lambda: True).finished()

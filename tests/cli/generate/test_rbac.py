@@ -171,7 +171,7 @@ async def test_an_account_with_the_printed_roles_runs_everything_and_the_run_doe
             await eventually(is_observed, every=0.02)
             await admin.patch(FOO, "a", {"spec": {"replicas": 3}})
             await eventually(is_scaled, every=0.02)
-            (url,) = [str(vars(r)["url"]) for r in caplog.records if r.message == "the health server listens"]
+            (url,) = [str(vars(r)["url"]) for r in caplog.records if r.message == "health server is listening"]
             assert url.startswith("https://127.0.0.1:")
             assert await scrape(f"{url}/metrics", tmp_path / "ca.pem", SCRAPER.token.reveal()) == 200
             assert await scrape(f"{url}/metrics", tmp_path / "ca.pem", OPERATOR.token.reveal()) == 403
@@ -206,7 +206,7 @@ async def test_the_preflight_names_what_an_account_lacks_and_what_the_program_it
         with pytest.raises(PreflightError) as caught:
             await dl.run(controller, options=options(tmp_path))
     assert str(caught.value).startswith(
-        "this account is not allowed to get, create, update leases.coordination.k8s.io in namespace ops. Grant it:"
+        "this account is not allowed to get, create, update leases.coordination.k8s.io in namespace ops. Grant the role"
     )
 
 

@@ -19,6 +19,7 @@ from deltaloop.events.core.event_object import (
     event_name,
 )
 from deltaloop.events.recorder import EventRecorderOptions
+from tests.having import having
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
 ABOUT = ObjectReference(
@@ -137,7 +138,7 @@ def test_components_that_can_report(component: str) -> None:
 
 @pytest.mark.parametrize("component", ["", "a b", "a/b/c", "/a", "Upper.example/a", "x" * 64, "x" * 300 + "/a", "a-"])
 def test_components_that_cannot(component: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="component" if not component else "qualified name"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="component")):
         check_component(EventApi.EVENTS_V1, component)
     if component:
         check_component(EventApi.CORE_V1, component)
@@ -147,19 +148,19 @@ def test_components_that_cannot(component: str) -> None:
 def test_words_that_only_core_takes(reason: str, action: str) -> None:
     check_words(EventApi.CORE_V1, reason=reason, action=action)
     check_words(EventApi.EVENTS_V1, reason="r" * 128, action="")
-    with pytest.raises(InvalidArgumentError, match="128" if reason else "needs a reason"):
+    with pytest.raises(InvalidArgumentError, match="128" if reason else "reason"):
         check_words(EventApi.EVENTS_V1, reason=reason, action=action)
 
 
 def test_words_and_prefixes_may_be_as_long_as_the_server_takes_them() -> None:
     check_words(EventApi.EVENTS_V1, reason="r" * 128, action="a" * 128)
     for reason, action in (("r" * 129, "a"), ("r", "a" * 129), ("é" * 65, "a"), ("r", "é" * 65)):
-        with pytest.raises(InvalidArgumentError, match="at most 128"):
+        with pytest.raises(InvalidArgumentError, match="128"):
             check_words(EventApi.EVENTS_V1, reason=reason, action=action)
     prefix = ".".join(["p" * 50] * 4) + "." + "p" * 49
     assert len(prefix) == 253
     check_component(EventApi.EVENTS_V1, f"{prefix}/name")
-    with pytest.raises(InvalidArgumentError, match="reporting controller"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="component")):
         check_component(EventApi.EVENTS_V1, f"p{prefix}/name")
 
 
@@ -167,7 +168,7 @@ def test_words_and_prefixes_may_be_as_long_as_the_server_takes_them() -> None:
 def test_an_instance_is_as_long_as_the_server_takes_it(instance: str) -> None:
     check_instance(EventApi.EVENTS_V1, "é" * 64)
     check_instance(EventApi.CORE_V1, "x" * 1000)
-    with pytest.raises(InvalidArgumentError, match="128 bytes" if len(instance) > 1 else "Unicode"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="instance")):
         check_instance(EventApi.EVENTS_V1, instance)
     assert default_instance(EventApi.EVENTS_V1, "c", "é" * 200) == "c-" + "é" * 63
 

@@ -14,6 +14,7 @@ from deltaloop.api.resource_type import ResourceType
 from deltaloop.runtime.core import declared_access
 from deltaloop.runtime.core.access import AccessRule, Permission, roles, rules_for
 from deltaloop.runtime.core.declared_access import DeclaredAccess
+from tests.having import having
 
 WIDGET = ResourceType[Resource]("example.com", "v1", "Widget", "widgets")
 KINDS: tuple[ResourceType[Any], ...] = (kinds.SECRET, kinds.NODE, WIDGET)
@@ -82,12 +83,12 @@ def test_everybody_may_ask_what_he_may_do() -> None:
         (
             "create",
             "",
-            f"add 'v1/Secret' to writes=[...], or, for this verb alone, {EXACT.format('create')}",
+            f"add 'v1/Secret' to writes=[...], or, only for this verb, {EXACT.format('create')}",
         ),
         (
             "get",
             "",
-            f"add {EXACT.format('get')} to writes=[...], or 'v1/Secret' to reads=[...], which keeps a cache of them",
+            f"add {EXACT.format('get')} to writes=[...], or 'v1/Secret' to reads=[...], which caches them",
         ),
         ("patch", "status", "add dl.Permission('v1/Secret', verbs=('patch',), subresource='status') to writes=[...]"),
         ("deletecollection", "", "add dl.Permission('v1/Secret', verbs=('deletecollection',)) to writes=[...]"),
@@ -112,7 +113,7 @@ def test_the_remedy_is_what_to_write(verb: str, part: str, remedy: str) -> None:
     ],
 )
 def test_a_verb_that_is_none_is_refused_where_it_is_declared(verbs: Any, message: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=message):
+    with pytest.raises(InvalidArgumentError, check=having(argument="verbs of Permission('v1/Secret')")):
         Permission("v1/Secret", verbs=verbs)
 
 

@@ -29,6 +29,7 @@ from deltaloop.runtime.core.outcomes import (
     decide,
 )
 from deltaloop.workqueue.errors import TerminalError
+from tests.having import having
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_errors_say_whose_fault_it_is() -> None:
     invalid, timeout = decide(Returned(7)).error, decide(TimedOut(2.0)).error
     assert isinstance(invalid, InvalidResultError)
     assert invalid.returned in str(invalid)
-    assert str(invalid) == "the reconciler returned a int; return None or a Result"
+    assert str(invalid) == "the reconcile function returned an invalid value of type int. Return None or a Result."
     assert decide(Returned(7)).terminal
     assert isinstance(timeout, ReconcileTimeoutError)
     assert str(timeout) == "the reconcile did not end within 2 s"
@@ -99,13 +100,13 @@ async def test_a_call_that_was_not_awaited_is_named_as_one() -> None:
     call = reconcile()
     error = decide(Returned(call)).error
     call.close()
-    what_to_do = "declare it with `async def` and await the call, or run it by ctx.wait(...)"
-    assert str(error) == f"the reconciler returned a coroutine; {what_to_do}"
+    what_to_do = "Declare it with `async def` and await the call, or use ctx.wait(...)."
+    assert str(error) == f"the reconcile function returned an invalid value of type coroutine. {what_to_do}"
 
 
 @pytest.mark.parametrize("delay", [float("nan"), float("inf")])
 def test_a_time_that_is_none_is_refused_where_it_is_made(delay: Any) -> None:
-    with pytest.raises(ValueError, match="finite number of seconds"):
+    with pytest.raises(ValueError, check=having(argument="Result.requeue_after")):
         Result(requeue_after=delay)
 
 

@@ -69,19 +69,19 @@ class Odd:
 
 
 @pytest.mark.parametrize(
-    ("answer", "error", "said"),
+    ("answer", "error", "named"),
     [
-        (None, InvalidArgumentError, "returned a NoneType; return a dict"),
-        (["a"], InvalidArgumentError, "returned a list; return a dict"),
-        ("a", InvalidArgumentError, "returned a str; return a dict"),
-        ({1: 1}, InvalidArgumentError, "a polled key is 1; a Request is needed, or a text such as"),
+        (None, InvalidArgumentError, "NoneType"),
+        (["a"], InvalidArgumentError, "list"),
+        ("a", InvalidArgumentError, "str"),
+        ({1: 1}, InvalidArgumentError, "polled key .*1"),
         ({"a/b/c": 1}, InvalidKeyError, "a/b/c"),
         ({"a": Odd()}, ValueError, "which of them"),
     ],
 )
-def test_an_answer_that_cannot_be_read_changes_nothing(answer: object, error: type[Exception], said: str) -> None:
+def test_an_answer_that_cannot_be_read_changes_nothing(answer: object, error: type[Exception], named: str) -> None:
     polled = Polled()
     polled.changes({"a": Odd() if error is ValueError else 1})
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=named):
         polled.changes(answer)
     assert polled.changes({}) == [("a", "gone")]

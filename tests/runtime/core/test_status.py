@@ -14,6 +14,7 @@ from deltaloop.api.errors import InvalidArgumentError, MalformedObjectError
 from deltaloop.api.json_values import is_mapping, items, mapping, value_type
 from deltaloop.runtime.core import status as core
 from deltaloop.runtime.core.status import Kept, StatusChange, describe_error
+from tests.having import having
 from tests.nightly import examples
 
 T1, T2 = "2026-01-01T00:00:00Z", "2026-02-02T00:00:00Z"
@@ -290,15 +291,15 @@ def test_what_a_condition_says_of_an_error() -> None:
 def test_what_cannot_be_said_is_refused_where_it_is_said() -> None:
     change = StatusChange(3)
     for name in ("conditions", "observedGeneration"):
-        with pytest.raises(InvalidArgumentError, match=f"status.{name} cannot be set"):
+        with pytest.raises(InvalidArgumentError, check=having(argument=f"status.{name}")):
             change.set_field(name, [])
     with pytest.raises(MalformedObjectError, match=r"status\.a"):
         change.set_field("a", {"b": float("nan")})
-    with pytest.raises(InvalidArgumentError, match="no reason"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="reason of condition Ready")):
         change.set_condition("Ready", True, reason="", message="")
-    with pytest.raises(InvalidArgumentError, match="no status"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="status of condition Ready")):
         change.set_condition("Ready", "maybe", reason="Why", message="")
-    with pytest.raises(InvalidArgumentError, match="no type"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="condition type")):
         change.remove_condition("two words")
     assert change.patch({}, kept=Kept(), now=T1, observing=True) is None
 

@@ -33,6 +33,7 @@ from deltaloop.runtime.core.children import (
     desired_child,
     owner_uids,
 )
+from tests.having import having
 from tests.runtime.families import KINDS, CrashedError, caught_up, cm, deployment, owner, process, secret, service
 from tests.runtime.worlds import CM, World, until, world
 
@@ -144,7 +145,7 @@ async def test_no_children_at_all_is_refused_unless_it_is_said() -> None:
             await p.children().apply(cm("a"), cm("b"))
             no_group: list[object] = []
             for nothing in ((), (no_group,), (no_group, no_group)):
-                with pytest.raises(InvalidChildrenError, match="no children are desired, but default/owner has 2"):
+                with pytest.raises(InvalidChildrenError, check=having(argument="children")):
                     await p.children().apply(*nothing)
             assert await names(w) == {"a", "b"}
             assert len((await p.children().apply(prune_all=True)).pruned) == 2
@@ -197,27 +198,21 @@ async def test_what_cannot_be_children_is_refused_before_anything_is_sent() -> N
         await owner(w)
         async with process(w, *KINDS, "v1/Namespace") as p:
             elsewhere = {**cm("b"), "metadata": {"name": "b", "namespace": "other"}}
-            for desired, words in (
-                (
-                    [cm("a"), {**cm("b"), "kind": "Pod"}],
-                    "v1/Pod is not a declared kind of children.*children=.*'v1/Pod'",
-                ),
-                ([cm("a"), cm("a")], "ConfigMap default/a is desired twice"),
-                ([cm("a"), elsewhere], "v1/ConfigMap other/b would stay when its owner default/owner goes"),
-                (
-                    [cm("a"), {**cm("n"), "kind": "Namespace"}],
-                    "v1/Namespace n would stay",
-                ),
-                ([cm("a"), [cm("b")]], "objects and lists"),
-                ([cm("")], "has no metadata.name"),
-                ([{**cm("a"), "metadata": {"name": "a", "labels": ["x"]}}], "metadata.labels of .* must be an object"),
+            for desired, argument in (
+                ([cm("a"), {**cm("b"), "kind": "Pod"}], "v1/Pod"),
+                ([cm("a"), cm("a")], "ConfigMap default/a"),
+                ([cm("a"), elsewhere], "finalizer"),
+                ([cm("a"), {**cm("n"), "kind": "Namespace"}], "finalizer"),
+                ([cm("a"), [cm("b")]], "children"),
+                ([cm("")], "metadata.name"),
+                ([{**cm("a"), "metadata": {"name": "a", "labels": ["x"]}}], "metadata.labels"),
             ):
-                with pytest.raises(InvalidChildrenError, match=words):
+                with pytest.raises(InvalidChildrenError, check=having(argument=argument)):
                     await p.children().apply(*desired)
             assert p.writes() == 0
             once = p.children()
             await once.apply(cm("a"))
-            with pytest.raises(InvalidChildrenError, match="once in a reconcile"):
+            with pytest.raises(InvalidChildrenError):
                 await once.apply(cm("b"))
             assert await names(w) == {"a"}
 
@@ -232,9 +227,7 @@ async def test_what_is_somebody_elses_is_left_alone() -> None:
             p.writes()
             with pytest.raises(AlreadyOwnedError, match="ConfigMap default/hers is already owned by another"):
                 await p.children().apply(cm("a"), cm("hers"))
-            with pytest.raises(
-                NotOwnedError, match="ConfigMap default/found exists and nothing controls it: adopt=True"
-            ):
+            with pytest.raises(NotOwnedError, check=having(object="ConfigMap default/found")):
                 await p.children().apply(cm("a"), cm("found", k="ours"))
             assert p.writes() == 0
             await p.children().apply(cm("found", k="ours"), adopt=True)
@@ -280,13 +273,13 @@ async def test_a_program_whose_caches_are_behind_makes_nothing_for_an_owner_that
             held = await w.client.add_finalizer(CM, mother, "example.com/hold")
             await w.client.delete(CM, "owner", namespace="default")
             p.writes()
-            with pytest.raises(OwnerGoneError, match="it is being deleted"):
+            with pytest.raises(OwnerGoneError, check=having(owner="ConfigMap default/owner")):
                 await p.children().apply(cm("old"), cm("a"), cm("b"))
             await w.client.remove_finalizer(CM, held, "example.com/hold")
-            with pytest.raises(OwnerGoneError, match="it is gone"):
+            with pytest.raises(OwnerGoneError, check=having(owner="ConfigMap default/owner")):
                 await p.children().apply(cm("old"), cm("a"), cm("b"))
             await owner(w)
-            with pytest.raises(OwnerGoneError, match="it is another one"):
+            with pytest.raises(OwnerGoneError, check=having(owner="ConfigMap default/owner")):
                 await p.children().apply(cm("old"), cm("a"), cm("b"))
             assert p.writes() == 0
 
@@ -308,13 +301,13 @@ async def test_an_owner_that_is_gone_or_going_gets_no_children() -> None:
     async with world() as w:
         mother = await owner(w)
         async with process(w) as p:
-            with pytest.raises(OwnerGoneError, match="ConfigMap default/nobody cannot be applied: it is gone"):
+            with pytest.raises(OwnerGoneError, check=having(owner="ConfigMap default/nobody")):
                 await p.children("nobody").apply(cm("a"))
             await p.children().apply(cm("a"))
             await w.client.add_finalizer(CM, mother, "example.com/hold")
             await w.client.delete(CM, "owner", namespace="default")
             await caught_up()
-            with pytest.raises(OwnerGoneError, match="it is being deleted"):
+            with pytest.raises(OwnerGoneError, check=having(owner="ConfigMap default/owner")):
                 await p.children().apply(cm("a"), cm("b"))
             assert await names(w) == {"a"}
             # What does not go by itself can be deleted by the clean-up.
@@ -344,7 +337,7 @@ async def test_a_child_that_the_server_refuses_does_not_hold_back_the_others_but
             with pytest.raises(Exception, match="Invalid value") as refused:
                 await p.children().apply(wrong, cm("b"))
             assert "while ConfigMap default/not a name was applied" in str(refused.value.__notes__)
-            with pytest.raises(ExceptionGroup, match="2 children of default/owner could not be applied"):
+            with pytest.raises(ExceptionGroup, match="2 children of default/owner"):
                 await p.children().apply(wrong, cm("not one either"), cm("c"))
             assert await names(w) == {"old", "b", "c"}
 
@@ -374,7 +367,7 @@ async def test_what_the_server_keeps_otherwise_is_no_drift_and_is_told_once(capl
     }
 
     def told() -> list[list[str]]:
-        message = "the server keeps fields of a child otherwise than they were applied"
+        message = "server changed applied fields of a child"
         return [vars(record)["fields"] for record in caplog.records if record.message == message]
 
     caplog.set_level("INFO")
@@ -450,9 +443,9 @@ async def test_a_child_may_be_an_object_of_the_kinds_class() -> None:
         async with process(w, made) as p:
             await p.children().apply(Made({"name": "a"}, {"k": "v"}))
             assert await w.data_of("a") == {"k": "v"}
-            with pytest.raises(InvalidChildrenError, match="got a int"):
+            with pytest.raises(InvalidChildrenError, check=having(argument="child")):
                 await p.children().apply(1)
-            with pytest.raises(InvalidChildrenError, match="must have apiVersion and kind"):
+            with pytest.raises(InvalidChildrenError, check=having(argument="child")):
                 await p.children().apply({"metadata": {"name": "b"}})
 
 
@@ -466,9 +459,9 @@ async def test_an_owner_without_a_namespace_has_children_anywhere() -> None:
             assert [str(child) for child in done.written] == ["ConfigMap default/a", "ClusterRole r"]
             await caught_up()
             assert len((await p.children("team", "").apply(there)).pruned) == 1
-            with pytest.raises(InvalidChildrenError, match=r"v1/ConfigMap a needs a metadata\.namespace"):
+            with pytest.raises(InvalidChildrenError, check=having(argument="metadata.namespace")):
                 await p.children("team", "").apply(cm("a"))
-            with pytest.raises(InvalidChildrenError, match=r"ClusterRole default/r has no namespaces"):
+            with pytest.raises(InvalidChildrenError, check=having(argument="metadata.namespace")):
                 await p.children("team", "").apply({**role, "metadata": {"name": "r", "namespace": "default"}})
 
 
@@ -485,7 +478,7 @@ async def test_a_child_in_another_version_is_the_same_one() -> None:
             await caught_up()
             done = await p.children().apply(new)
             assert (len(done.written), done.pruned) == (1, ())
-            with pytest.raises(InvalidChildrenError, match="is desired twice"):
+            with pytest.raises(InvalidChildrenError, check=having(argument="HorizontalPodAutoscaler default/web")):
                 await p.children().apply(old, new)
 
 
@@ -681,7 +674,7 @@ async def test_child_that_is_not_garbage_collected_needs_a_finalizer_of_its_owne
     async with world() as w:
         await owner(w)
         async with process(w) as p:
-            with pytest.raises(InvalidChildrenError, match="garbage_collected=False: declare a finalizer"):
+            with pytest.raises(InvalidChildrenError, check=having(argument="finalizer")):
                 await p.children().apply(cm("a"), garbage_collected=False)
 
 
@@ -725,7 +718,7 @@ async def test_where_no_cache_is_there_are_no_children() -> None:
     async with world() as w:
         await held_owner(w)
         async with process(w, namespace="default") as p:
-            with pytest.raises(InvalidChildrenError, match="kube-system/b is not in namespace default, of which alone"):
+            with pytest.raises(InvalidChildrenError, check=having(argument="metadata.namespace")):
                 await p.children().apply(elsewhere("b"))
             assert (await p.children().apply(cm("a"))).ready
 
@@ -755,7 +748,7 @@ async def test_a_cache_that_is_behind_does_no_harm() -> None:
 
 CHANGES: dict[str, dict[str, Any]] = {
     "it is being deleted": {"deletionTimestamp": "2026-01-01T00:00:00Z"},
-    "it is another one": {"uid": "another"},
+    "it was replaced": {"uid": "another"},
 }
 
 
@@ -778,7 +771,7 @@ async def test_an_owner_that_goes_meanwhile_ends_it(before: int, problem: str) -
                     view.deleted(mother.key, uid=mother.uid, version="999999")
 
             p.during_write = meanwhile
-            with pytest.raises(OwnerGoneError, match=problem):
+            with pytest.raises(OwnerGoneError, check=having(owner="ConfigMap default/owner")):
                 await p.children().apply(cm("a"), cm("b"))
             assert p.writes() == before
 

@@ -11,6 +11,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource import Resource
 from deltaloop.errors import AlreadyOwnedError, OwnerGoneError
 from deltaloop.runtime import set_controller_reference, set_owner_reference
+from tests.having import having
 
 
 def owner(name: str = "web", uid: str = "u1", namespace: str = "default") -> Resource:
@@ -94,7 +95,7 @@ def test_an_object_that_is_to_be_created_may_have_no_name_yet() -> None:
 
 def test_an_owner_with_a_namespace_owns_there_and_one_without_everywhere() -> None:
     for obj in (owned(namespace="other"), owned(namespace=""), {}):
-        with pytest.raises(InvalidArgumentError, match="default/web cannot own an object with "):
+        with pytest.raises(InvalidArgumentError, check=having(argument="metadata.namespace")):
             set_owner_reference(obj, owner())
         set_owner_reference(obj, owner(namespace=""))
         assert references(obj) == [reference()]
@@ -115,13 +116,13 @@ def test_an_owner_is_of_the_kind_that_is_named(name: str, version: str, kind: st
 
 @pytest.mark.parametrize("name", ["Foo", "/Foo", "apps/v1/", "", "/"])
 def test_what_names_no_kind_is_refused(name: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="names no kind"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="resource_type")):
         set_controller_reference(owned(), owner(), name)
 
 
 def test_metadata_that_cannot_be_changed_is_named() -> None:
     frozen: Any = {"metadata": "text"}
-    with pytest.raises(InvalidArgumentError, match=r"Resource.edit\(\)"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="object")):
         set_owner_reference(frozen, owner(namespace=""))
 
 
@@ -130,6 +131,6 @@ def test_owner_that_is_being_deleted_in_the_foreground_takes_no_more_objects(ref
     metadata = {"name": "web", "uid": "u1", "namespace": "default", "deletionTimestamp": "2026-01-01T00:00:00Z"}
     for finalizers in (["foregroundDeletion"], ["example.com/hold", "foregroundDeletion"]):
         going = Resource.from_dict({"metadata": {**metadata, "finalizers": finalizers}}, kinds.DEPLOYMENT)
-        with pytest.raises(OwnerGoneError, match=r"Deployment default/web .* deleted in the foreground"):
+        with pytest.raises(OwnerGoneError, check=having(owner="Deployment default/web")):
             refer(owned(), going)
     refer(owned(), Resource.from_dict({"metadata": {**metadata, "finalizers": ["example.com/hold"]}}, kinds.DEPLOYMENT))

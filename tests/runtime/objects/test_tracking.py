@@ -22,6 +22,7 @@ from deltaloop.runtime.program.wiring import wires_of
 from deltaloop.sources import Channel
 from deltaloop.testing.harness import Harness
 from deltaloop.workqueue import ItemExponentialFailureRateLimiter, RateLimitingQueue
+from tests.having import having
 from tests.runtime.worlds import CM, cm, now, until, world
 
 SECRET = kinds.SECRET
@@ -312,27 +313,22 @@ async def test_a_watch_that_does_not_begin_names_kind_and_object_and_the_key_is_
 
 
 @pytest.mark.parametrize(
-    ("asked", "options", "error", "said"),
+    ("asked", "options", "error", "argument"),
     [
-        (("v1/Pod", "one", None), {}, InvalidControllerError, r"a v1/Pod.*tracks=\['v1/Secret', 'v1/Pod'\]"),
-        (
-            ("v1/Secret", "one", "other"),
-            {"namespace": "default"},
-            InvalidControllerError,
-            "in namespace other, and works in default only",
-        ),
-        (("v1/Secret", "", None), {}, InvalidArgumentError, "without a name"),
+        (("v1/Pod", "one", None), {}, InvalidControllerError, "tracks"),
+        (("v1/Secret", "one", "other"), {"namespace": "default"}, InvalidControllerError, "namespace"),
+        (("v1/Secret", "", None), {}, InvalidArgumentError, "name"),
     ],
 )
 async def test_what_cannot_be_tracked_is_refused(
-    asked: tuple[str, str, str | None], options: dict[str, Any], error: type[Exception], said: str
+    asked: tuple[str, str, str | None], options: dict[str, Any], error: type[Exception], argument: str
 ) -> None:
     raised: list[Exception] = []
 
     @controller("v1/ConfigMap", tracks=["v1/Secret"])
     async def reconcile(request: Request, ctx: Context) -> None:
         if not raised:
-            with pytest.raises(error, match=said) as caught:
+            with pytest.raises(error, check=having(argument=argument)) as caught:
                 await ctx.track(asked[0], asked[1], namespace=asked[2])
             raised.append(caught.value)
 
@@ -346,7 +342,7 @@ async def test_a_controller_that_tracks_nothing_is_told_the_line_to_add() -> Non
 
     @controller("v1/ConfigMap")
     async def reconcile(request: Request, ctx: Context) -> None:
-        with pytest.raises(InvalidControllerError, match=r"tracks=\['v1/Secret'\]") as caught:
+        with pytest.raises(InvalidControllerError, check=having(argument="tracks")) as caught:
             await ctx.track("v1/Secret", "one")
         raised.append(caught.value)
 
@@ -450,5 +446,5 @@ def test_the_rights_are_in_the_role_and_in_what_is_declared(namespace: str | Non
 
 
 def test_one_kind_where_a_list_belongs_is_refused() -> None:
-    with pytest.raises(InvalidControllerError, match=r"tracks is one thing; it is a list: tracks=\[...\]"):
+    with pytest.raises(InvalidControllerError, check=having(argument="tracks")):
         Users(tracks="v1/Secret")

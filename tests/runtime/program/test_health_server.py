@@ -27,6 +27,7 @@ from deltaloop.runtime.program.health_server import HealthServer
 from deltaloop.runtime.program.pages import BindAddress, HttpPage
 from deltaloop.runtime.program.token_reviews import review_tokens
 from tests.client.loopback import serving
+from tests.having import having
 from tests.runtime.worlds import world
 
 
@@ -81,7 +82,7 @@ async def test_a_page_that_fails_is_an_error_without_details(caplog: pytest.LogC
     async with HealthServer(BindAddress(), {"/metrics": metrics_page(broken)}) as server:
         assert await fetch(f"{server.url}/metrics") == (500, "internal error\n")
         assert (await fetch(f"{server.url}/metrics/x"))[0] == 404
-    assert "a page of the health server failed" in caplog.text
+    assert "page of the health server failed" in caplog.text
 
 
 async def test_a_port_in_use_and_a_missing_certificate_are_named(tmp_path: Path) -> None:
@@ -89,9 +90,9 @@ async def test_a_port_in_use_and_a_missing_certificate_are_named(tmp_path: Path)
         port = int(server.url.rpartition(":")[2])
         with pytest.raises(HealthServerError, match=rf"127.0.0.1:{port} is in use"):
             await HealthServer(BindAddress(port=port), {}).__aenter__()
-    with pytest.raises(HealthServerError, match=r"no\.pem cannot be used"):
+    with pytest.raises(HealthServerError, match=r"no\.pem"):
         await HealthServer(BindAddress(certificate=tmp_path / "no.pem", key=tmp_path / "no.pem"), {}).__aenter__()
-    with pytest.raises(RuntimeError, match="before it is entered"):
+    with pytest.raises(RuntimeError):
         _ = server.url
 
 
@@ -110,11 +111,11 @@ def test_addresses_that_are_none_are_refused_and_zero_is_nowhere() -> None:
     for wrong in ("8080", "localhost", "a:b", "a:-1"):
         with pytest.raises(InvalidArgumentError):
             BindAddress.parse(wrong)
-    with pytest.raises(InvalidArgumentError, match="0 to 65535"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="BindAddress.port")):
         BindAddress(port=70_000)
-    with pytest.raises(InvalidArgumentError, match="certificate and key are needed together"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="BindAddress.certificate")):
         BindAddress(certificate=Path("x"))
-    with pytest.raises(InvalidArgumentError, match="tokens must not travel in the clear"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="BindAddress.token_review")):
         BindAddress(token_review=True)
 
 
@@ -138,7 +139,7 @@ async def test_metrics_over_tls_only_for_those_whom_the_api_server_allows(tmp_pa
     trust = ssl.create_default_context()
     authority.configure_trust(trust)  # pyright: ignore[reportUnknownMemberType]  # PyOpenSSL
     listen = BindAddress(certificate=tmp_path / "cert.pem", key=tmp_path / "cert.pem", token_review=True)
-    with pytest.raises(InvalidArgumentError, match="somebody who reviews"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="BindAddress.token_review")):
         HealthServer(listen, {})
     async with serving(handle) as address, Client(ClientConfig(server=f"http://{address}")) as client:
         routes = {"/metrics": metrics_page(lambda: (b"numbers", "text/plain"))}
@@ -289,5 +290,5 @@ async def test_a_connection_without_a_request_ends_after_ten_seconds() -> None:
 
 async def test_metrics_without_a_page_are_refused() -> None:
     async with world() as w:
-        with pytest.raises(InvalidArgumentError, match="metrics_page"):
+        with pytest.raises(InvalidArgumentError, check=having(argument="ManagerOptions.metrics")):
             Manager(w.client, [], options=ManagerOptions(metrics=BindAddress()))

@@ -35,12 +35,12 @@ def test_ours_is_replaced_and_removed(tmp_path: Path) -> None:
 def test_another_one_is_left_alone(tmp_path: Path, content: str) -> None:
     path = tmp_path / "config"
     path.write_text(content, encoding="latin-1")
-    with pytest.raises(KubeconfigExistsError, match="was not written by deltaloop"):
+    with pytest.raises(KubeconfigExistsError):
         write_kubeconfig(path, CONFIG)
     remove_kubeconfig(path)
     assert path.read_text(encoding="latin-1") == content
 
 
 def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DeltaloopError, match=r"nowhere/config cannot be written: No such file"):
+    with pytest.raises(DeltaloopError, match=r"nowhere/config.*No such file"):
         write_kubeconfig(tmp_path / "nowhere" / "config", CONFIG)

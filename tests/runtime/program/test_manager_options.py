@@ -54,5 +54,5 @@ def test_others_may_be_none_at_all_and_not_less(name: str) -> None:
 def test_a_watchdog_may_be_turned_off_and_a_wrong_type_is_refused() -> None:
     assert ManagerOptions(loop_block_threshold=None).loop_block_threshold is None
     wrong: Any = "5"
-    with pytest.raises(TypeError, match="drain_timeout"):
+    with pytest.raises(TypeError, check=having(option="ManagerOptions.drain_timeout")):
         ManagerOptions(drain_timeout=wrong)

@@ -11,6 +11,7 @@ import deltaloop as dl
 from deltaloop._internal.option_types import OptionTypeError
 from deltaloop.errors import InvalidArgumentError, RunOptionError
 from deltaloop.runtime.program.options import metrics_address
+from tests.having import having
 
 
 @dl.controller(dl.kinds.CONFIG_MAP)
@@ -54,5 +55,5 @@ def test_a_value_of_another_type_is_an_error() -> None:
 async def test_arguments_that_are_not_controllers_or_webhooks_are_rejected() -> None:
     wrong: list[Any] = [(), (reconcile.function,), ([reconcile],)]
     for declared in wrong:
-        with pytest.raises(InvalidArgumentError, match=r"run\(\)"):
+        with pytest.raises(InvalidArgumentError, check=having(argument="arguments of run()")):
             await dl.run(*declared)

@@ -196,7 +196,7 @@ async def test_a_counter_of_the_program_is_on_the_page_without_a_flag(caplog: py
         greetings.labels(name=request.name).inc()
 
     async def is_served() -> bool:
-        urls = [str(vars(r)["url"]) for r in caplog.records if r.message == "the health server listens"]
+        urls = [str(vars(r)["url"]) for r in caplog.records if r.message == "health server is listening"]
         if not urls:
             return False
         async with aiohttp.ClientSession() as session, session.get(f"{urls[0]}/metrics") as answer:
@@ -223,7 +223,7 @@ async def test_a_metric_under_a_name_of_ours_is_refused_before_anything_starts(t
     taken = Gauge("workqueue_depth", "Of the program")
     config = tmp_path / "config"
     try:
-        with pytest.raises(dl.errors.InvalidArgumentError, match=r"Gauge 'workqueue_depth', and deltaloop's WorkQueue"):
+        with pytest.raises(dl.errors.InvalidArgumentError, match=r"Gauge 'workqueue_depth' .* deltaloop's WorkQueue"):
             await dl.run(reconcile, options=embedded(metrics_bind_address="127.0.0.1:0", write_kubeconfig=config))
     finally:
         REGISTRY.unregister(taken)

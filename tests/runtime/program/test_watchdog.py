@@ -15,8 +15,8 @@ from deltaloop.runtime.program import watchdog as watchdog_module
 from deltaloop.runtime.program.watchdog import LoopWatchdog, _processor_time_of_this_thread
 from tests.runtime.worlds import until, world
 
-BLOCKED = "the event loop is blocked: call what blocks in a thread (asyncio.to_thread), or use an async library"
-AGAIN = "the event loop runs again"
+BLOCKED = "event loop is blocked: use asyncio.to_thread or an async library for blocking calls"
+AGAIN = "event loop is running again"
 
 
 def block(seconds: float) -> None:

@@ -54,8 +54,8 @@ async def test_what_is_not_declared_is_refused_once_with_the_line_to_add(
     where = deltaloop_harness.client.namespace
     assert (error.controller, error.needed.verb, error.needed.kind) == ("copier", "create", SECRET)
     assert str(error) == (
-        f"controller 'copier' does not declare this: create v1/Secret in namespace {where}. "
-        "Remedy: add 'v1/Secret' to writes=[...], or, for this verb alone, "
+        f"controller 'copier' does not declare this access: create v1/Secret in namespace {where}. "
+        "Remedy: add 'v1/Secret' to writes=[...], or, only for this verb, "
         "dl.Permission('v1/Secret', verbs=('create',))"
     )
 

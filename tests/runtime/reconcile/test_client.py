@@ -256,7 +256,7 @@ async def test_reads_may_ask_for_freshness_and_kinds_without_a_cache_are_read_li
         await h.client.create(kinds.SECRET, {"metadata": {"name": "s", "namespace": "default"}})
         assert (await h.client.get("v1/Secret", "s")).name == "s"
         assert [one.name for one in await h.client.list("v1/Secret", namespace="default")] == ["s"]
-        with pytest.raises(InvalidArgumentError, match="there is no cache of v1/Secret"):
+        with pytest.raises(InvalidArgumentError, check=having(argument="index")):
             await h.client.by_index("v1/Secret", "team", "red")
 
 
@@ -336,13 +336,13 @@ def test_an_object_has_one_controller() -> None:
 
 
 def test_an_owner_in_another_namespace_or_without_a_uid_is_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match="other/owner cannot own an object with namespace 'default'"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="metadata.namespace")):
         set_controller_reference(cm("a"), owner(namespace="other"))
-    with pytest.raises(InvalidArgumentError, match="with no namespace"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="metadata.namespace")):
         set_owner_reference({"metadata": {"name": "cluster-wide"}}, owner())
-    with pytest.raises(InvalidArgumentError, match="has no uid"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="owner")):
         set_owner_reference(cm("a"), owner(uid=""))
-    with pytest.raises(InvalidArgumentError, match="cannot be changed"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="object")):
         set_owner_reference({"metadata": ()}, owner())
 
 
@@ -355,5 +355,5 @@ def test_the_kind_of_an_owner_may_be_given_by_its_name() -> None:
         "Foo",
         "owner",
     )
-    with pytest.raises(InvalidArgumentError, match="'Foo' names no kind; write it like v1/Pod"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="resource_type")):
         set_owner_reference(fields, owner(), "Foo")

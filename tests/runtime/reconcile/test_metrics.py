@@ -61,12 +61,9 @@ def test_errors_keep_what_they_are_about() -> None:
     assert (str(declared), declared.controller) == ("controller 'maps': take it out", "maps")
     stopped = ReconcileStoppedError("default/a", StopReason.TIMEOUT, "PUT /x")
     assert (stopped.key, stopped.reason) == ("default/a", StopReason.TIMEOUT)
-    assert (
-        str(stopped)
-        == "PUT /x refused: the reconcile of 'default/a' was told to stop, because its time limit has passed"
-    )
+    assert str(stopped) == "PUT /x rejected: the reconcile of 'default/a' must stop, because its timeout expired"
     left = ShutdownTimeoutError(["maps: a", "maps: b"])
     assert left.keys == ("maps: a", "maps: b")
-    assert str(left) == "2 reconcile(s) did not end in time and were left behind: maps: a, maps: b"
+    assert str(left) == "2 reconcile(s) did not end in time and were abandoned: maps: a, maps: b"
     unheard = HealthServerError("in use", host="h", port=1)
     assert (str(unheard), unheard.host, unheard.port) == ("in use", "h", 1)

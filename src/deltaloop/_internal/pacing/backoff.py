@@ -14,6 +14,7 @@ from typing import Final, final
 
 from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_not_negative, require_positive
+from deltaloop._internal.root_error import InvalidArgumentError
 
 
 def jitter(delay: float, factor: float, *, random: float) -> float:
@@ -64,7 +65,7 @@ class Backoff(Options, frozen=True, kw_only=True):
         require_positive("Backoff", initial=self.initial, cap=self.cap, reset_after=self.reset_after)
         require_not_negative("Backoff", jitter=self.jitter)
         if not (self.factor >= 1 and math.isfinite(self.factor)):
-            raise ValueError(f"Backoff.factor is {self.factor!r}; a finite number, 1 or more, is needed")
+            raise InvalidArgumentError(f"must be a finite number >= 1, got {self.factor!r}.", argument="Backoff.factor")
 
 
 @final

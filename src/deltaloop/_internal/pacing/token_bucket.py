@@ -22,6 +22,7 @@ from typing import final
 import msgspec
 
 from deltaloop._internal.pacing.checks import require_positive
+from deltaloop._internal.root_error import InvalidArgumentError
 
 
 class Reservation(msgspec.Struct, frozen=True):
@@ -51,11 +52,11 @@ class TokenBucket:
             burst: Maximum and initial number of tokens.
 
         Raises:
-            ValueError: If the rate is not positive, or the burst is less than one token.
+            InvalidArgumentError: If the rate is not positive, or the burst is less than one token.
         """
         require_positive("TokenBucket", rate=rate, burst=burst)
         if burst < 1:
-            raise ValueError(f"TokenBucket.burst is {burst!r}; 1 or more is needed, or no token is ever whole")
+            raise InvalidArgumentError(f"must be >= 1, got {burst!r}.", argument="TokenBucket.burst")
         self.rate: float = rate
         self.burst: int = burst
         self._tokens = float(burst)

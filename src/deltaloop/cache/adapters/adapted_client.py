@@ -217,14 +217,14 @@ class AdaptedClient:
     def _failure(self, error: Exception, path: str, *, in_stream: bool) -> TransportError:
         refused = any(isinstance(each, ConnectionRefusedError) for each in _causes(error))
         if in_stream:
-            why = f"GET {path}: the stream broke off: {self._name}: {_short(error)}"
+            why = f"GET {path}: the stream broke: {self._name}: {_short(error)}"
             return StreamEndedError(why, method="GET", path=path)
-        why = "nothing listens there (connection refused)" if refused else _short(error)
+        why = "connection refused" if refused else _short(error)
         return TransportError(f"GET {path}: {self._name}: {why}", method="GET", path=path, refused=refused)
 
     def _late(self, path: str) -> RequestTimeoutError:
         return RequestTimeoutError(
-            f"GET {path}: {self._name}: no answer within {self._request_timeout:g} s", method="GET", path=path
+            f"GET {path}: {self._name}: no response within {self._request_timeout:g} s", method="GET", path=path
         )
 
     def __repr__(self) -> str:
@@ -246,7 +246,7 @@ class _Chunks:
 
     async def __anext__(self) -> bytes:
         if self._torn:
-            raise StreamEndedError(f"GET {self._path}: a read was cancelled", method="GET", path=self._path)
+            raise StreamEndedError(f"GET {self._path}: a read was canceled", method="GET", path=self._path)
         self._torn = True
         chunk: bytes = await self._client._mapped(self._chunks.__anext__, self._path, in_stream=True)  # noqa: SLF001
         self._torn = False

@@ -85,7 +85,7 @@ class _Reader:
             async with asyncio.timeout(_PATIENCE):
                 await self._ended.wait()
         except TimeoutError:
-            _logger.warning("a thread that reads a watch has not ended yet", extra={"reader": self._name})
+            _logger.warning("waiting for a thread that reads a watch", extra={"reader": self._name})
 
     def __aiter__(self) -> _Reader:
         return self

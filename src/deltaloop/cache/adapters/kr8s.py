@@ -27,10 +27,10 @@ def from_kr8s(api: Any, *, request_timeout: float = 30.0) -> AdaptedClient:
     """
     if not hasattr(api, "call_api"):
         raise InvalidArgumentError(
-            f"from_kr8s needs a kr8s API object, not {type(api).__module__}.{type(api).__name__}"
+            f"must be a kr8s API object, got {type(api).__module__}.{type(api).__name__}.", argument="api"
         )
     if not getattr(api, "_asyncio", True):
-        raise InvalidArgumentError("from_kr8s needs the asyncio side of kr8s: api = await kr8s.asyncio.api()")
+        raise InvalidArgumentError("must be asyncio: api = await kr8s.asyncio.api().", argument="api")
 
     def open_stream(get: Get) -> AbstractAsyncContextManager[StreamResponse]:
         return _opened(api, get)

@@ -33,8 +33,8 @@ def from_kubernetes(api_client: Any, *, request_timeout: float = 30.0) -> Adapte
     api_client = getattr(api_client, "api_client", api_client)
     if not hasattr(api_client, "rest_client") or inspect.iscoroutinefunction(getattr(api_client, "close", None)):
         raise InvalidArgumentError(
-            f"from_kubernetes needs a kubernetes.client.ApiClient, not {type(api_client).__module__}."
-            f"{type(api_client).__name__}"
+            f"must be a kubernetes.client.ApiClient, got {type(api_client).__module__}.{type(api_client).__name__}.",
+            argument="api_client",
         )
 
     def open_stream(get: Get) -> AbstractAsyncContextManager[StreamResponse]:

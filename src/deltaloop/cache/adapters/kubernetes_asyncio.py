@@ -31,8 +31,8 @@ def from_kubernetes_asyncio(api_client: Any, *, request_timeout: float = 30.0) -
     api_client = getattr(api_client, "api_client", api_client)
     if not inspect.iscoroutinefunction(getattr(api_client, "close", None)) or not hasattr(api_client, "rest_client"):
         raise InvalidArgumentError(
-            f"from_kubernetes_asyncio needs a kubernetes_asyncio.client.ApiClient, not {type(api_client).__module__}."
-            f"{type(api_client).__name__}"
+            f"must be a kubernetes_asyncio ApiClient, got {type(api_client).__module__}.{type(api_client).__name__}.",
+            argument="api_client",
         )
 
     def open_stream(get: Get) -> AbstractAsyncContextManager[StreamResponse]:

@@ -34,8 +34,9 @@ def from_lightkube(client: Any, *, request_timeout: float = 30.0) -> AdaptedClie
     http: Any = getattr(getattr(client, "_client", None), "_client", None)
     if not hasattr(http, "build_request"):
         raise InvalidArgumentError(
-            "from_lightkube needs a lightkube.Client or lightkube.AsyncClient, "
-            f"not {type(client).__module__}.{type(client).__name__}"
+            "must be a lightkube.Client or lightkube.AsyncClient, "
+            f"got {type(client).__module__}.{type(client).__name__}.",
+            argument="client",
         )
 
     def open_stream(get: Get) -> AbstractAsyncContextManager[StreamResponse]:

@@ -173,7 +173,7 @@ def transformed(key: str, obj: V, *, transform: Callable[[V], V] | None, key_fun
     except Exception as error:
         raise TransformError(key, "raised") from error
     if new_key != key:
-        raise TransformError(key, f"gave back an object of the key {new_key!r}")
+        raise TransformError(key, f"returned an object with another key: {new_key!r}")
     return new
 
 

@@ -18,6 +18,7 @@ from typing import Final, final
 
 from deltaloop._internal.option_types import Options, check_types
 from deltaloop._internal.pacing.checks import require_positive
+from deltaloop._internal.root_error import InvalidArgumentError
 from deltaloop.api.compressed import Compressor
 from deltaloop.api.resource import Resource, compress_in_place
 
@@ -53,7 +54,9 @@ class ZstdOptions(Options, frozen=True, kw_only=True):
             min_objects=self.min_objects,
         )
         if self.level > _HIGHEST_LEVEL:
-            raise ValueError(f"ZstdOptions.level is {self.level!r}; zstd has levels up to {_HIGHEST_LEVEL}")
+            raise InvalidArgumentError(
+                f"must be <= {_HIGHEST_LEVEL}, got {self.level!r}.", argument="ZstdOptions.level"
+            )
 
 
 class TrainingPhase(StrEnum):

@@ -255,10 +255,12 @@ class Replacement(Generic[V]):
 
 def _strings_of(result: object) -> tuple[str, ...]:
     if isinstance(result, str) or not isinstance(result, Iterable):
-        raise TypeError(f"an index function returns a list of strings, not {type(result).__name__}")
+        raise TypeError(f"an index function must return a list of strings, got {type(result).__name__}")
     values: list[str] = []
     for value in dict.fromkeys(cast("Iterable[object]", result)):
         if not isinstance(value, str):
-            raise TypeError(f"an index function returns a list of strings; one item is {type(value).__name__}")
+            raise TypeError(
+                f"an index function must return a list of strings, got an item of type {type(value).__name__}"
+            )
         values.append(value)
     return tuple(values)

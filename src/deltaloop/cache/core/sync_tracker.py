@@ -27,7 +27,7 @@ class SingleFileTracker:
     def finished(self, count: int = 1) -> None:
         """Count items that were delivered, successfully or not."""
         if self._on_the_way < count:
-            raise RuntimeError("an item was delivered that was never handed out")
+            raise RuntimeError("unexpected delivery of an item")
         self._on_the_way -= count
 
     @property

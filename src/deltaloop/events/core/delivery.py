@@ -45,9 +45,9 @@ class Outcome(StrEnum):
     SENT = "sent"
     EXISTS = "exists already"
     NAMESPACE_TERMINATING = "namespace is terminating"
-    REFUSED = "refused by the server"
+    REFUSED = "rejected by the server"
     INVALID = "not sendable"
-    GIVEN_UP = "no answer, given up"
+    GIVEN_UP = "no response, given up"
     NOT_SERVED = "the server does not serve events.k8s.io"
 
 
@@ -114,7 +114,7 @@ class Delivery:
     def _request(self) -> EventWrite:
         if isinstance(self._effect, EventWrite):
             return self._effect
-        raise RuntimeError("an answer without a request")
+        raise RuntimeError("response without a request")
 
 
 def _names_an_object(error: ApiError) -> bool:

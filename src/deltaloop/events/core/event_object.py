@@ -35,7 +35,7 @@ _SUBDOMAIN_LIMIT: Final = 253
 
 def check_event_type(event_type: str) -> None:
     if event_type not in EVENT_TYPES:
-        raise InvalidArgumentError(f"{event_type!r} is not a type of events; 'Normal' or 'Warning' is")
+        raise InvalidArgumentError(f"must be 'Normal' or 'Warning', got {event_type!r}.", argument="event type")
 
 
 def check_words(api: EventApi, *, reason: str, action: str) -> None:
@@ -43,7 +43,7 @@ def check_words(api: EventApi, *, reason: str, action: str) -> None:
     if api is EventApi.CORE_V1:
         return
     if not reason:
-        raise InvalidArgumentError(f"an event of {api} needs a reason, got an empty one")
+        raise InvalidArgumentError(f"must not be empty for {api}.", argument="reason")
     _check_size("reason", reason)
     _check_size("action", action)
 
@@ -60,16 +60,16 @@ def check_annotations(annotations: Mapping[str, str]) -> None:
     for key in annotations:
         problems = label_key_problems(key.lower())
         if problems:
-            raise InvalidArgumentError(f"{key!r} must be the key of an annotation: {problems[0]}")
+            raise InvalidArgumentError(f"must be the key of an annotation: {problems[0]}", argument=repr(key))
     size = sum(_size(key) + _size(text) for key, text in annotations.items())
     if size > _ANNOTATIONS_LIMIT:
-        raise InvalidArgumentError(f"annotations must have at most {_ANNOTATIONS_LIMIT} bytes, got {size}")
+        raise InvalidArgumentError(f"must have at most {_ANNOTATIONS_LIMIT} bytes, got {size}.", argument="annotations")
 
 
 def _check_size(what: str, word: str) -> None:
     if _size(word) > WORD_LIMIT:
         raise InvalidArgumentError(
-            f"the {what} of an event of {EventApi.EVENTS_V1} must have at most {WORD_LIMIT} bytes, got {_size(word)}"
+            f"must have at most {WORD_LIMIT} bytes for {EventApi.EVENTS_V1}, got {_size(word)}.", argument=what
         )
 
 
@@ -77,7 +77,7 @@ def _check_unicode(what: str, word: str) -> None:
     try:
         word.encode()
     except UnicodeEncodeError:
-        raise InvalidArgumentError(f"the {what} of events must be Unicode, got {word!a}") from None
+        raise InvalidArgumentError(f"must be Unicode, got {word!a}.", argument=what) from None
 
 
 def _size(text: str) -> int:
@@ -87,14 +87,14 @@ def _size(text: str) -> int:
 def check_component(api: EventApi, component: str) -> None:
     """Check the reporting component, or raise InvalidArgumentError; events.k8s.io requires a qualified name."""
     if not component:
-        raise InvalidArgumentError("EventRecorder needs a component that is not empty: it is who the events come from")
+        raise InvalidArgumentError("must not be empty.", argument="component")
     _check_unicode("component", component)
     if api is EventApi.CORE_V1:
         return
     if not is_qualified_name(component):
         raise InvalidArgumentError(
-            f"{component!r} cannot be the reporting controller of an {api} Event; "
-            "a qualified name can, such as example.com/foo-controller"
+            f"must be a qualified name for {api}, such as example.com/foo-controller, got {component!r}.",
+            argument="component",
         )
 
 
@@ -216,7 +216,7 @@ def reference_of(obj: object) -> ObjectReference:
     """Return the reference to the object of an event, or raise InvalidArgumentError or MalformedObjectError."""
     reference = _any_reference(obj)
     if not reference.name:
-        raise MalformedObjectError("an event needs an object with a name")
+        raise MalformedObjectError("the object of an event must have a name", path="metadata.name")
     return reference
 
 
@@ -228,6 +228,7 @@ def _any_reference(obj: object) -> ObjectReference:
     if isinstance(obj, Mapping):
         return reference_to(Resource.from_dict(cast("Mapping[str, Any]", obj)))
     raise InvalidArgumentError(
-        "an event is about a Resource, an ObjectReference, a mapping, or an object of a class of @custom_resource, not"
-        f" a {type(obj).__name__}"
+        "must be a Resource, an ObjectReference, a mapping, or an object of a @custom_resource class, "
+        f"got {type(obj).__name__}.",
+        argument="object",
     )

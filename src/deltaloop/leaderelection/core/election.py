@@ -68,20 +68,22 @@ class ElectionTiming:
         for name in ("lease_duration", "renew_deadline", "retry_period"):
             value: float = getattr(self, name)
             if not (value > 0 and math.isfinite(value)):
-                raise InvalidArgumentError(f"{name} is {value!r}; a finite number of seconds greater than 0 is needed")
+                raise InvalidArgumentError(f"must be a finite number > 0, got {value!r}.", argument=name)
         if self.lease_duration > LARGEST_NUMBER:
             raise InvalidArgumentError(
-                f"lease_duration must be at most {LARGEST_NUMBER} s, the limit of a Lease, got {self.lease_duration:g}"
+                f"must be <= {LARGEST_NUMBER}, got {self.lease_duration:g}.", argument="lease_duration"
             )
         if not self.lease_duration > self.renew_deadline:
             raise InvalidArgumentError(
-                f"lease_duration ({self.lease_duration:g} s) must be greater than renew_deadline "
-                f"({self.renew_deadline:g} s): a leader has to stop before others may take over"
+                f"({self.lease_duration:g} s) must be greater than renew_deadline ({self.renew_deadline:g} s), so that "
+                "the leader stops before another candidate takes over.",
+                argument="lease_duration",
             )
         if not self.renew_deadline > JITTER_FACTOR * self.retry_period:
             raise InvalidArgumentError(
-                f"renew_deadline ({self.renew_deadline:g} s) must be greater than {JITTER_FACTOR:g} times retry_period "
-                f"({self.retry_period:g} s): a leader has to get a second try"
+                f"({self.renew_deadline:g} s) must be greater than {JITTER_FACTOR:g} times retry_period "
+                f"({self.retry_period:g} s), so that the leader can retry.",
+                argument="renew_deadline",
             )
 
 
@@ -248,7 +250,7 @@ class Election:
             InvalidArgumentError: If the identity is empty, because an empty holder means that there is no leader.
         """
         if not identity:
-            raise InvalidArgumentError("the identity of a candidate is empty; give one that no other candidate has")
+            raise InvalidArgumentError("must be unique and not empty.", argument="identity")
         self.identity = identity
         self.timing: ElectionTiming = timing if timing is not None else ElectionTiming()
         self.phase: ElectionPhase = ElectionPhase.IDLE
@@ -305,7 +307,7 @@ class Election:
     def join(self, now: float) -> None:
         """Start to contend, at the earliest one retry period after the last attempt began."""
         if self.phase is not ElectionPhase.IDLE:
-            raise RuntimeError(f"join() while {self.phase.value}; release() comes first")
+            raise RuntimeError(f"join() while {self.phase.value}: call release() first")
         self.phase = ElectionPhase.CONTENDING
         self._step = None
         self._next_at = max(now, self._attempt_at + self.timing.retry_period)
@@ -371,7 +373,7 @@ class Election:
     def ask(self, now: float, *, wall: WallTime) -> Effect:
         """Return the next effect. The caller must report the result of a request before the next call."""
         if self._pending is not None:
-            raise RuntimeError("ask() while a request is out")
+            raise RuntimeError("ask() while a request is pending")
         if self.phase is ElectionPhase.IDLE:
             return Left(self._outcome)
         loss = self.step_down_if_due(now)
@@ -493,7 +495,7 @@ class Election:
             return ()
         self._next_at = now
         if not self._extend(now):
-            # The response came too late to start leading, but this candidate holds the lock. The next attempt can start
+            # The response was too late to start leading, but this candidate holds the lock. The next attempt can start
             # immediately, and a release must release the lock.
             self._write_unknown_at = self._pending_at
             return ()
@@ -566,7 +568,7 @@ class Election:
 
     def _take(self, *allowed: type[Request]) -> Request:
         if self._pending is None or not isinstance(self._pending, allowed):
-            raise RuntimeError(f"an answer that was not asked for, while {self.phase.value}")
+            raise RuntimeError(f"unexpected response in phase {self.phase.value}")
         request, self._pending = self._pending, None
         return request
 

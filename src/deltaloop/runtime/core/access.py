@@ -60,23 +60,21 @@ class Permission(_Permitted, frozen=True, kw_only=True):
                 verb.
         """
         msgspec.structs.force_setattr(self, "resource", as_kind(self.resource))
-        what = f"Permission({str(self.resource)!r}, verbs=...)"
+        what = f"verbs of Permission({str(self.resource)!r})"
         verbs: object = self.verbs
         if isinstance(verbs, str) or not verbs:
-            raise InvalidArgumentError(f"{what}: verbs is {verbs!r}; some are needed, such as ('create', 'patch')")
+            raise InvalidArgumentError(f"must be a list such as ('create', 'patch'), got {verbs!r}.", argument=what)
         for verb in self.verbs:
             if self.names and verb in _NAMELESS:
-                raise InvalidArgumentError(
-                    f"{what}: {verb!r} cannot be limited to names, which a request of that kind does not have;"
-                    " declare it in a Permission of its own, without names"
-                )
+                problem = f"must not contain {verb!r} together with names. Declare a separate Permission without names."
+                raise InvalidArgumentError(problem, argument=what)
             if verb not in _KNOWN:
                 from difflib import get_close_matches
 
                 near = get_close_matches(verb, _KNOWN, n=1)
-                meant = f"; {near[0]!r} is meant, perhaps" if near else ""
+                meant = f" Did you mean {near[0]!r}?" if near else ""
                 known = ", ".join(_ORDER)
-                raise InvalidArgumentError(f"{what}: RBAC has no verb {verb!r}{meant}. There are: {known}")
+                raise InvalidArgumentError(f"must be RBAC verbs ({known}), got {verb!r}.{meant}", argument=what)
 
 
 @final
@@ -200,8 +198,7 @@ class PreflightError(DeltaloopError):
             where = f" in namespace {namespace}" if namespace else " in all namespaces" if namespaced else ""
             parts.append(f"{', '.join(sorted(named, key=_rank))} {resource}{which}{where}")
         super().__init__(
-            f"this account is not allowed to {'; to '.join(parts)}. Grant it: `deltaloop "
-            "generate rbac MODULE` prints a role"
+            f"this account is not allowed to {'; to '.join(parts)}. Grant the role of `deltaloop generate rbac MODULE`."
         )
         self.missing: tuple[AccessRule, ...] = tuple(missing)
 

@@ -163,22 +163,29 @@ def desired_child(
     metadata = {name: value for name, value in mapping(fields.get("metadata")).items() if name not in _SERVERS}
     name = text(metadata.get("name"))
     if not name:
-        raise InvalidChildrenError(f"a child of kind {kind} has no metadata.name: give it one that is always the same")
+        raise InvalidChildrenError(f"of a child of kind {kind} must be a constant name.", argument="metadata.name")
     namespace = text(metadata.get("namespace")) or (owner.namespace if kind.namespaced else "")
     shown = f"{kind} {join_key(namespace, name)}"
     if namespace and not kind.namespaced:
-        raise InvalidChildrenError(f"{shown} has no namespaces: take metadata.namespace out")
+        raise InvalidChildrenError(
+            f"of {shown} must not be set for a cluster-scoped kind.", argument="metadata.namespace"
+        )
     if kind.namespaced and not namespace:
-        raise InvalidChildrenError(f"{shown} needs a metadata.namespace: its owner {owner.key} has none to give")
+        raise InvalidChildrenError(
+            f"of {shown} must be set: {owner.key} is cluster-scoped.", argument="metadata.namespace"
+        )
     if declared.namespace not in (None, namespace):
-        raise InvalidChildrenError(f"{shown} is not in namespace {declared.namespace}, of which alone there is a cache")
+        raise InvalidChildrenError(
+            f"of {shown} must be {declared.namespace}, as watched.", argument="metadata.namespace"
+        )
     elsewhere = bool(owner.namespace) and namespace != owner.namespace
     by_marks = elsewhere or not garbage_collected
     if by_marks and not owner.finalizers:
-        why = "it is not in the owner's namespace" if elsewhere else "of garbage_collected=False"
+        why = "it is in another namespace" if elsewhere else "of garbage_collected=False"
         raise InvalidChildrenError(
-            f"{shown} would stay when its owner {owner.key} goes, because {why}: declare a finalizer,"
-            " @dl.controller(finalizer=...), and call ctx.children.apply(prune_all=True) in its clean-up"
+            f"must be set: deleting the owner {owner.key} would not delete {shown}, because {why}. "
+            "Declare @dl.controller(finalizer=...), and call ctx.children.apply(prune_all=True) in the cleanup.",
+            argument="finalizer",
         )
     if namespace:
         metadata["namespace"] = namespace
@@ -204,7 +211,9 @@ def refuse_namesakes(children: Iterable[Child]) -> None:
     seen: set[Identity] = set()
     for child in children:
         if child.identity in seen:
-            raise InvalidChildrenError(f"{child.reference} is desired twice: give one of the two another name")
+            raise InvalidChildrenError(
+                "must be unique among the children. Rename one of them.", argument=str(child.reference)
+            )
         seen.add(child.identity)
 
 
@@ -223,7 +232,7 @@ def _store_string_data(body: dict[str, object]) -> None:
 def _mark(metadata: dict[str, object], field: str, name: str, value: str, shown: str) -> None:
     present = metadata.get(field)
     if present is not None and not is_mapping(present):
-        raise InvalidChildrenError(f"metadata.{field} of {shown} must be an object of texts")
+        raise InvalidChildrenError(f"of {shown} must be a mapping of strings.", argument=f"metadata.{field}")
     metadata[field] = {**mapping(present), name: value}
 
 

@@ -48,10 +48,10 @@ class NeededAccess(msgspec.Struct, frozen=True):
         more = f", subresource={self.subresource!r}" if self.subresource else ""
         exact = f"dl.Permission({self.kind!r}, verbs=({self.verb!r},){more})"
         if self.verb in READ_VERBS and not self.subresource:
-            return f"add {exact} to writes=[...], or {self.kind!r} to reads=[...], which keeps a cache of them"
+            return f"add {exact} to writes=[...], or {self.kind!r} to reads=[...], which caches them"
         if self.subresource or self.verb == "deletecollection":
             return f"add {exact} to writes=[...]"
-        return f"add {self.kind!r} to writes=[...], or, for this verb alone, {exact}"
+        return f"add {self.kind!r} to writes=[...], or, only for this verb, {exact}"
 
     def __str__(self) -> str:
         part = f"/{self.subresource}" if self.subresource else ""

@@ -73,12 +73,12 @@ class HotLoopOptions(Options, frozen=True, kw_only=True):
             reset_after=self.reset_after,
         )
         if self.threshold < 2 or self.limit < 1:
-            raise InvalidArgumentError("HotLoopOptions needs a threshold of 2 or more, and a limit of 1 or more")
+            raise InvalidArgumentError("must be >= 2, and limit must be >= 1.", argument="HotLoopOptions.threshold")
         if self.min_interval > self.max_interval:
-            raise InvalidArgumentError("HotLoopOptions.min_interval is longer than max_interval")
+            raise InvalidArgumentError("must be <= max_interval.", argument="HotLoopOptions.min_interval")
         if self.reset_after <= self.max_interval:
             # Otherwise the delay of a hot key would count as its recovery.
-            raise InvalidArgumentError("HotLoopOptions.reset_after must be longer than max_interval")
+            raise InvalidArgumentError("must be > max_interval.", argument="HotLoopOptions.reset_after")
 
 
 class Cause(Enum):
@@ -339,7 +339,7 @@ def _other(
     if entries:
         owners = [entry for entry in entries if _owns_any(entry, contested)]
         ours = [_who(entry) for entry in known if _owns_any(entry, contested)]
-        # A writer that removed a field owns nothing of it. Entries of this program are excluded.
+        # A writer that removed a field does not own the field. Entries of this program are excluded.
         return _newest(owners or [entry for entry in entries if entry not in known and _who(entry) not in ours])
     since = max((str(entry.get("time") or "") for entry in known), default="")
     changed = [entry for entry in _managed_fields(write.after) if entry not in known]

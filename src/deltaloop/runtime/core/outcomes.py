@@ -50,11 +50,13 @@ class Result(Options, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.requeue_after is not None and not math.isfinite(self.requeue_after):
-            raise ValueError(f"Result.requeue_after is {self.requeue_after!r}; a finite number of seconds is needed")
+            raise InvalidArgumentError(
+                f"must be a finite number, got {self.requeue_after!r}.", argument="Result.requeue_after"
+            )
         if not 0.0 <= self.jitter <= 1.0:
-            raise ValueError(f"Result.jitter is {self.jitter!r}; a part of requeue_after is needed, from 0.0 to 1.0")
+            raise InvalidArgumentError(f"must be from 0.0 to 1.0, got {self.jitter!r}.", argument="Result.jitter")
         if self.jitter and self.requeue_after is None:
-            raise ValueError("Result.jitter needs requeue_after: it lengthens that")
+            raise InvalidArgumentError("must be set together with requeue_after.", argument="Result.jitter")
 
 
 @final
@@ -71,11 +73,11 @@ class InvalidResultError(TerminalError, TypeError):
     def __init__(self, returned: str, *, awaitable: bool = False, where: str = "") -> None:
         """Keep the class name; ``awaitable`` is whether the value is a call that was not awaited."""
         what_to_do = (
-            "declare it with `async def` and await the call, or run it by ctx.wait(...)"
+            "Declare it with `async def` and await the call, or use ctx.wait(...)."
             if awaitable
-            else "return None or a Result"
+            else "Return None or a Result."
         )
-        super().__init__(f"the reconciler returned a {returned}; {what_to_do}")
+        super().__init__(f"the reconcile function returned an invalid value of type {returned}. {what_to_do}")
         self.returned = returned
         self.where = where
 
@@ -96,8 +98,8 @@ class NotAwaitedError(TerminalError):
         call, _, where = calls[0].partition(" at ")
         self.where: str = where
         super().__init__(
-            f"{', '.join(calls)} was not awaited and did nothing; "
-            f"write `await {call}`, or `ctx.wait({call})` in a plain function"
+            f"{', '.join(calls)} had no effect, because it was not awaited. "
+            f"Write `await {call}`, or `ctx.wait({call})` in a plain function."
         )
 
 

@@ -37,8 +37,9 @@ class Polled:
 def _items(answer: object) -> Iterator[tuple[str, object]]:
     if not isinstance(answer, Mapping):
         raise InvalidArgumentError(
-            f"the polling function of Periodic(..., changed_only=True) returned a {type(answer).__name__}; return a "
-            "dict from each key to what is compared, such as {'default/main': etag}"
+            f"of Periodic(..., changed_only=True) must return a dict of keys and values to compare, such as "
+            f"{{'default/main': etag}}, got {type(answer).__name__}.",
+            argument="polling function",
         )
     for key, value in cast("Mapping[object, object]", answer).items():
         if isinstance(key, Request):
@@ -47,7 +48,7 @@ def _items(answer: object) -> Iterator[tuple[str, object]]:
             yield Request.from_key(key).key, value
         else:
             raise InvalidArgumentError(
-                f"a polled key is {key!r}; a Request is needed, or a text such as 'default/main'"
+                f"must be a Request or a string such as 'default/main', got {key!r}.", argument="polled key"
             )
 
 

@@ -145,7 +145,7 @@ class PathChanged(_Compares):
             ValueError: If there is no path.
         """
         if not paths:
-            raise ValueError("PathChanged needs a path, such as 'spec.replicas'")
+            raise InvalidArgumentError("must contain a path, such as 'spec.replicas'.", argument="PathChanged.paths")
         self.paths: tuple[Path, ...] = tuple(path if isinstance(path, Path) else Path(path) for path in paths)
 
     def aspect(self, obj: Resource) -> Any:
@@ -183,7 +183,7 @@ class HasLabels(Predicate):
 
 def _require_plain(name: str, function: object) -> None:
     if inspect.iscoroutinefunction(function):
-        raise InvalidArgumentError(f"{name}.function is `async`: make it a plain function of what it is given")
+        raise InvalidArgumentError("must be a plain function, got `async`.", argument=f"{name}.function")
 
 
 @final

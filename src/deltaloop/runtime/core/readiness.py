@@ -74,7 +74,7 @@ def readiness(
             ok=leadership is not Leadership.STANDBY or not require_leadership,
             message=leadership.value,
         ),
-        Check(name="running", ok=not stopping, message="the program ends" if stopping else ""),
+        Check(name="running", ok=not stopping, message="the program is ending" if stopping else ""),
     )
 
 

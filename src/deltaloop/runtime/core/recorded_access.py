@@ -92,7 +92,7 @@ class RecordedAccess:
     @classmethod
     def from_dict(cls, fields: object, *, source: str) -> RecordedAccess:
         """Read the result of ``to_dict``, or raise InvalidArgumentError, which names ``source``."""
-        wrong = f"{source} holds no recorded access; `deltaloop run MODULE --record-access FILE` makes such a file"
+        wrong = f"{source} must be a file of `deltaloop run MODULE --record-access FILE`."
         if not isinstance(fields, dict):
             raise InvalidArgumentError(wrong)
         known = cast("dict[str, Any]", fields)
@@ -111,5 +111,5 @@ class RecordedAccess:
 def _read_rule(item: Any) -> AccessRule:
     names = [item[name] for name in ("group", "resource", "verb", "namespace")]
     if not all(isinstance(name, str) for name in names):
-        raise TypeError("a rule is made of strings")
+        raise TypeError("a rule must consist of strings")
     return AccessRule(names[0], names[1], names[2], names[3], namespaced=bool(names[3]))

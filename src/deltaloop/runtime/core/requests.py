@@ -85,9 +85,7 @@ class InvalidRequestsError(TerminalError, TypeError):
     where: str = ""
 
     def __init__(self, returned: str) -> None:
-        super().__init__(
-            f"a {returned} does not say what to reconcile; return a list of keys, requests or objects, or []"
-        )
+        super().__init__(f"a mapping must return a list of keys, requests or objects, got {returned}.")
         self.returned = returned
 
 

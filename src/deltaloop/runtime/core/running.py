@@ -28,8 +28,8 @@ WARNING_INTERVAL: Final = 10.0
 
 
 class StopReason(Enum):
-    TIMEOUT = "its time limit has passed"
-    INTERRUPTED = "leadership was lost, or the program ends"
+    TIMEOUT = "its timeout expired"
+    INTERRUPTED = "leadership was lost, or the program is ending"
 
 
 class Running(msgspec.Struct, eq=False):
@@ -69,9 +69,9 @@ class Runs(Generic[R]):
     def begin(self, key: str, now: float) -> R:
         """Start a run for a key; raises RuntimeError, a bug of the driver, without a free key or worker."""
         if key in self._runs:
-            raise RuntimeError(f"{key!r} is being reconciled already")
+            raise RuntimeError(f"{key!r} is already being reconciled")
         if len(self._runs) >= self.slots:
-            raise RuntimeError(f"all {self.slots} slots are taken")
+            raise RuntimeError(f"all {self.slots} workers are busy")
         self._count += 1
         run = self._runs[key] = self._make(key, self._count, now, None if self.timeout is None else now + self.timeout)
         return run
@@ -111,7 +111,7 @@ class Runs(Generic[R]):
     def ended(self, run: R) -> None:
         """Remove a run that has ended, or raise RuntimeError if it was removed before."""
         if run.key not in self._runs or self._runs[run.key] is not run:
-            raise RuntimeError(f"the run of {run.key!r} has ended before")
+            raise RuntimeError(f"the reconcile of {run.key!r} has already ended")
         del self._runs[run.key]
 
     def present(self) -> tuple[R, ...]:

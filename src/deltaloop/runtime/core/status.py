@@ -36,7 +36,7 @@ _EACH: Final = "*"
 _OBSERVING: Final = frozenset[FieldPath]({(_OBSERVED,), (_CONDITIONS, _EACH, _OBSERVED)})
 _OURS: Final = {
     _CONDITIONS: "use set_condition and remove_condition",
-    _OBSERVED: "it is set by itself, to the generation of the object that was given",
+    _OBSERVED: "deltaloop sets it to the generation of the object",
 }
 _LONGEST_ERROR: Final = 500
 _CONTAINERS: Final = (dict, list)
@@ -135,7 +135,7 @@ class StatusChange:
         it.
         """
         if name in _OURS:
-            raise InvalidArgumentError(f"status.{name} cannot be set: {_OURS[name]}")
+            raise InvalidArgumentError(f"must not be set: {_OURS[name]}.", argument=f"status.{name}")
         kind = type_of(value)
         if kind is bool or value is None or (kind is str and value.isascii()):
             self._fields[name] = value

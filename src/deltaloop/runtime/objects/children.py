@@ -150,7 +150,9 @@ class Children:
         """
         groups = [[*map(self._plain, group)] for group in _groups(desired)]
         if self._applied:
-            raise InvalidChildrenError("children are applied once in a reconcile: put all of them into one call")
+            raise InvalidChildrenError(
+                "ctx.children.apply must be called once per reconcile. Pass all children in one call."
+            )
         owner = await self._owner(may_go=prune_all)
         wanted = [[self._child(*each, owner, garbage_collected) for each in group] for group in groups]
         everything = [child for group in wanted for child in group]
@@ -158,10 +160,8 @@ class Children:
         there = await self._there(everything, owner, adopt=adopt)
         dropped = await self._not_desired(owner, {child.identity for child in everything})
         if dropped and not everything and not prune_all:
-            raise InvalidChildrenError(
-                f"no children are desired, but {owner.key} has {len(dropped)}: if all are to be deleted, say so by"
-                " prune_all=True"
-            )
+            problem = f"must not be empty: {owner.key} has {len(dropped)}. Pass prune_all=True to delete all of them."
+            raise InvalidChildrenError(problem, argument="children")
         self._applied = True
         run = _Run(owner, may_go=not everything)
         for done, group in enumerate(wanted, start=1):
@@ -193,15 +193,16 @@ class Children:
         if not isinstance(obj, Resource | Mapping) and resource_type_of(type(obj)) is None:
             got = f"the class {obj.__name__}" if isinstance(obj, type) else f"a {named}"
             raise InvalidChildrenError(
-                f"a child must be a Resource, a mapping or an object of a class of @dl.custom_resource, got {got}"
+                f"must be a Resource, a mapping or an object of a @dl.custom_resource class, got {got}.",
+                argument="child",
             )
         if named == "None/None":
-            raise InvalidChildrenError("a child must have apiVersion and kind")
+            raise InvalidChildrenError("must have apiVersion and kind.", argument="child")
         alike = sorted(str(each.kind) for each in self._declared.kinds if each.kind.kind == named.rpartition("/")[2])
         if alike:
-            raise InvalidChildrenError(f"{named} is not a declared kind of children. Write {' or '.join(alike)}.")
+            raise InvalidChildrenError(f"must be a declared kind. Write {' or '.join(alike)}.", argument=str(named))
         remedy = f"Write @dl.controller(..., children=[..., {_served(named)!r}])"
-        raise InvalidChildrenError(f"{named} is not a declared kind of children. {remedy}.")
+        raise InvalidChildrenError(f"must be a declared kind. {remedy}.", argument=str(named))
 
     def _child(self, declared: ChildKind, fields: dict[str, object], owner: Resource, garbage_collected: bool) -> Child:
         own, controller = self._declared.own, self._controller
@@ -218,7 +219,7 @@ class Children:
         known = way.kinds.get(id(own)) or await way.bind(own)
         found = await (way.server if live else way).read(known, name, must_exist=False, namespace=namespace)
         if found is None or (found.deletion_timestamp is not None and not may_go) or uid not in ("", found.uid):
-            problem = "is gone" if found is None else "is being deleted" if uid in ("", found.uid) else "is another one"
+            problem = "is gone" if found is None else "is being deleted" if uid in ("", found.uid) else "was replaced"
             raise OwnerGoneError(f"{own.kind} {self._request.key}", problem)
         return found
 
@@ -272,7 +273,7 @@ class Children:
         if len(failed) == 1:
             raise failed[0]
         if failed:
-            raise ExceptionGroup(f"{len(failed)} children of {run.owner.key} could not be applied", failed)
+            raise ExceptionGroup(f"cannot apply {len(failed)} children of {run.owner.key}", failed)
 
     def _is_as_applied(self, child: Child, present: Resource) -> bool:
         known = self._declared.known.get(present.uid, child.fingerprint)
@@ -329,7 +330,7 @@ class Children:
         if found and (before is None or before.differences != found):
             fields = [path_text(difference.path) for difference in found]
             extra = {"child": str(child.reference), "fields": fields}
-            self._logger.info("the server keeps fields of a child otherwise than they were applied", extra=extra)
+            self._logger.info("server changed applied fields of a child", extra=extra)
 
     async def _prune(self, dropped: Sequence[Resource], run: _Run) -> None:
         for obj in dropped:
@@ -385,8 +386,7 @@ def _groups(desired: Sequence[object]) -> list[list[object]]:
         return [[*desired]] if desired else []
     if len(lists) < len(desired):
         raise InvalidChildrenError(
-            "apply was given objects and lists: lists are groups, which are applied one after the other, so put each"
-            " object into one"
+            "must not mix objects and lists. A list is a group, so put each object into a list.", argument="children"
         )
     return [[*group] for group in lists]
 

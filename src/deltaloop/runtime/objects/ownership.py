@@ -97,15 +97,15 @@ def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, mo
     if owning.namespace and owning.namespace != namespace:
         where = f"namespace {namespace!r}" if namespace else "no namespace"
         raise InvalidArgumentError(
-            f"{owning.key} cannot own an object with {where}: an owner with a namespace owns objects there only;"
-            " set the object's metadata.namespace before its owner"
+            f"must be the namespace of the owner {owning.key}, got {where}. Set it before the owner.",
+            argument="metadata.namespace",
         )
     if owning.deletion_timestamp is not None and _FOREGROUND in owning.finalizers:
-        problem = "is being deleted in the foreground, so the garbage collector would delete them at once"
-        raise OwnerGoneError(f"{kind} {owning.key}", f"{problem}. Leave out the owner reference")
+        problem = "is being deleted in the foreground, so the garbage collector would delete the children immediately"
+        raise OwnerGoneError(f"{kind} {owning.key}", f"{problem}. Omit the owner reference")
     if not owning.uid:
         raise InvalidArgumentError(
-            f"{owning.key} has no uid: only an object that was read from the server can own another"
+            f"must have a uid, got none in {owning.key}. Use an object that was read from the server.", argument="owner"
         )
     reference = {"apiVersion": api_version, "kind": kind, "name": owning.name, "uid": owning.uid, **more}
     place: int | None = None
@@ -131,7 +131,7 @@ def _kind_of(owner: Resource, resource_type: TypedKind[Any] | str | None) -> tup
     if isinstance(resource_type, str):
         api_version, _, kind = resource_type.rpartition("/")
         if not (api_version and kind):
-            raise InvalidArgumentError(f"{resource_type!r} names no kind; write it like v1/Pod or apps/v1/Deployment")
+            raise InvalidArgumentError(f"must be like v1/Pod, got {resource_type!r}.", argument="resource_type")
         return api_version, kind
     known = ResourceType.of(resource_type) if isinstance(resource_type, type) else resource_type or owner.resource_type
     return (owner.api_version, owner.kind) if known is None else (known.api_version, known.kind)
@@ -157,7 +157,8 @@ def _metadata(obj: Any) -> MutableMapping[str, Any] | ObjectMeta:
         found = getattr(obj, "metadata", None)
     if found is None or (type_of(found) is not dict and not isinstance(found, ObjectMeta | MutableMapping)):
         raise InvalidArgumentError(
-            "the object's metadata cannot be changed; give a dict, such as Resource.edit() returns, or an object of a"
-            " class whose metadata is an ObjectMeta"
+            "must have writable metadata. Pass a dict, such as the result of Resource.edit(), or an object whose "
+            "metadata is an ObjectMeta.",
+            argument="object",
         )
     return found

@@ -140,17 +140,17 @@ class Tracker:
         known = self._kinds.get(str(kind))
         if known is None:
             declared = ", ".join(repr(name) for name in [*dict.fromkeys([*map(str, self._kinds.values()), str(kind)])])
-            problem = f"it tracks a {kind}, which it does not declare: @dl.controller(..., tracks=[{declared}])"
-            raise InvalidControllerError(self._controller, problem)
+            problem = f"must contain {kind}: @dl.controller(..., tracks=[{declared}])"
+            raise InvalidControllerError(self._controller, problem, argument="tracks")
         if not name:
-            raise InvalidArgumentError(f"a {known} without a name cannot be tracked")
+            raise InvalidArgumentError(f"must be the name of a {known}, got none.", argument="name")
         if not known.namespaced:
             return Tracked(str(known), "", name)
         if not namespace:
             raise InvalidArgumentError(f"must be set for {known} {name!r}.", argument="namespace")
         if self._namespace not in (None, namespace):
-            problem = f"it tracks {known} {name!r} in namespace {namespace}, and works in {self._namespace} only"
-            raise InvalidControllerError(self._controller, problem)
+            problem = f"of the tracked {known} {name!r} must be {self._namespace}, got {namespace}."
+            raise InvalidControllerError(self._controller, problem, argument="namespace")
         return Tracked(str(known), namespace, name)
 
     async def _newest(self, watch: _Watch, key: str, name: str, namespace: str, client: Client) -> Resource | None:
@@ -210,7 +210,7 @@ async def _run(informer: Informer[Any]) -> None:
         await informer.run()
     except Exception:
         # Server and handler errors do not arrive here, so this is a bug that must be logged.
-        _logger.exception("the watch of a tracked object has failed", extra={"resource": informer.name})
+        _logger.exception("watch of a tracked object failed", extra={"resource": informer.name})
 
 
 def _is_news(change: Change) -> bool:

@@ -91,7 +91,7 @@ def guess(name: str) -> ResourceType[Any]:
     """
     api_version, _, kind = name.rpartition("/")
     if not api_version or not kind:
-        raise UnknownResourceError(f"{name!r} names no kind without a server; write GROUP/VERSION/Kind")
+        raise UnknownResourceError(f"kind must be GROUP/VERSION/Kind without a server, got {name!r}.")
     lower = kind.lower()
     if lower.endswith("s"):
         plural = f"{lower}es"
@@ -158,9 +158,9 @@ async def restricted(client: Client, rules: Iterable[AccessRule], *, name: str) 
         answer = await as_user.create(_SELF_REVIEW, review(_NOBODYS))
     if is_allowed(answer.to_dict()):
         raise InvalidArgumentError(
-            "roles mean nothing on this server, which allows everything: an embedded one needs "
-            'ServerOptions(authorization_mode="RBAC") and no insecure_http; in tests, from the fixture '
-            "deltaloop_server_options"
+            'must be "RBAC", without insecure_http, because this server would ignore roles. In tests, set it in the '
+            "fixture deltaloop_server_options.",
+            argument="ServerOptions.authorization_mode",
         )
     return config
 

@@ -15,7 +15,7 @@ def save_access(path: Path, recorded: RecordedAccess) -> None:
     try:
         write_whole(path, json.dumps(recorded.to_dict(), indent=1) + "\n")
     except OSError as error:
-        raise InvalidArgumentError(f"{path} cannot be written: {error.strerror}") from None
+        raise InvalidArgumentError(f"must be writable: {error.strerror}.", argument=str(path)) from None
 
 
 def read_access(path: Path) -> RecordedAccess:
@@ -23,7 +23,7 @@ def read_access(path: Path) -> RecordedAccess:
     try:
         fields = json.loads(path.read_text())
     except OSError as error:
-        raise InvalidArgumentError(f"{path} cannot be read: {error.strerror}") from None
+        raise InvalidArgumentError(f"must be readable: {error.strerror}.", argument=str(path)) from None
     except ValueError:
         fields = None
     return RecordedAccess.from_dict(fields, source=str(path))

@@ -50,13 +50,13 @@ class HealthServer:
         self._listener: asyncio.Server | None = None
         self._port = 0
         if listen.token_review and may_get is None:
-            raise InvalidArgumentError("BindAddress.token_review needs somebody who reviews tokens (may_get)")
+            raise InvalidArgumentError("must be set together with may_get.", argument="BindAddress.token_review")
 
     @property
     def url(self) -> str:
         """URL of the running server, such as ``http://127.0.0.1:8080``, or RuntimeError."""
         if self._listener is None:
-            raise RuntimeError("the server has no address before it is entered")
+            raise RuntimeError("the health server has no address before it is started")
         host = self._listen.host or "0.0.0.0"  # noqa: S104 - shown, not listened on
         shown = f"[{host}]" if ":" in host else host
         return f"{'http' if self._listen.certificate is None else 'https'}://{shown}:{self._port}"
@@ -80,7 +80,7 @@ class HealthServer:
             raise self._error(error) from error
         self._port = int(listener.sockets[0].getsockname()[1])
         self._server, self._listener = server, listener
-        _logger.info("the health server listens", extra={"url": self.url, "paths": sorted(self._routes)})
+        _logger.info("health server is listening", extra={"url": self.url, "paths": sorted(self._routes)})
         return self
 
     async def __aexit__(
@@ -100,7 +100,7 @@ class HealthServer:
             context.load_cert_chain(self._listen.certificate, self._listen.key)
         except (OSError, ssl.SSLError) as error:
             raise HealthServerError(
-                f"the certificate {self._listen.certificate} cannot be used: {error.strerror or type(error).__name__}",
+                f"cannot use the certificate {self._listen.certificate}: {error.strerror or type(error).__name__}",
                 host=self._listen.host,
                 port=self._listen.port,
             ) from error
@@ -110,7 +110,7 @@ class HealthServer:
         listen = self._listen
         where = f"{listen.host or '*'}:{listen.port}"
         if error.errno == errno.EADDRINUSE:
-            message = f"{where} is in use; choose another port for health or metrics, or 0 for none"
+            message = f"{where} is in use. Choose another port for health or metrics, or 0 to disable it."
         else:
             message = f"cannot listen on {where} for health or metrics: {error.strerror or type(error).__name__}"
         return HealthServerError(message, host=listen.host, port=listen.port)
@@ -147,7 +147,7 @@ class HealthServer:
                 try:
                     return await route(path[len(known) :].strip("/"), query)
                 except Exception:
-                    _logger.exception("a page of the health server failed", extra={"path": known})
+                    _logger.exception("page of the health server failed", extra={"path": known})
                     return HttpPage(b"internal error\n", status=500)
         return HttpPage(b"not found\n", status=404)
 
@@ -160,7 +160,7 @@ class HealthServer:
         try:
             allowed = await self._may_get(token.strip(), request.path)
         except DeltaloopError as error:
-            _logger.warning("a token could not be reviewed", extra={"error": type(error).__name__})
+            _logger.warning("cannot review token", extra={"error": type(error).__name__})
             return HttpPage(b"tokens cannot be reviewed now\n", status=503)
         return None if allowed else HttpPage(b"forbidden\n", status=403)
 

@@ -28,10 +28,10 @@ def check_may_write(path: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise KubeconfigExistsError(f"{path} cannot be read to see whose it is: {error.strerror}") from None
+        raise KubeconfigExistsError(f"cannot read {path}: {error.strerror}") from None
     if first != _MARK:
         raise KubeconfigExistsError(
-            f"{path} exists and was not written by deltaloop; name another file or move it away"
+            f"{path} already exists and was not written by deltaloop. Choose another file, or move this file."
         )
 
 
@@ -41,7 +41,7 @@ def write_kubeconfig(path: Path, config: Mapping[str, Any]) -> None:
     try:
         write_whole(path, _MARK + write_yaml([dict(config)]))
     except OSError as error:
-        raise DeltaloopError(f"{path} cannot be written: {error.strerror}") from None
+        raise DeltaloopError(f"cannot write {path}: {error.strerror}") from None
 
 
 def remove_kubeconfig(path: Path) -> None:

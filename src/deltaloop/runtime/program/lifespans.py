@@ -77,17 +77,18 @@ def lifespan(function: Callable[[], Any], /) -> Lifespan[Any]:
             function.
     """
     name = str(getattr(function, "__name__", None) or type(function).__name__)
-    wanted = f"lifespan {name} must be an async generator function, or return an async context manager"
+    lifespan = f"lifespan {name}"
+    wanted = "must be an async generator function, or return an async context manager"
     if not callable(function):
-        raise InvalidArgumentError(f"{wanted}; got a {type(cast('object', function)).__name__}. Decorate a function")
+        raise InvalidArgumentError(f"{wanted}, got {type(cast('object', function)).__name__}.", argument=lifespan)
     if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
         got = "a generator function" if inspect.isgeneratorfunction(function) else "a coroutine function"
-        raise InvalidArgumentError(f"{wanted}; got {got}. Write `async def` and `yield` the value")
+        raise InvalidArgumentError(f"{wanted}, got {got}. Write `async def` and `yield`.", argument=lifespan)
     try:
         inspect.signature(function).bind()
     except ValueError:  # built-in function without a signature
         pass
     except TypeError as error:
-        raise InvalidArgumentError(f"lifespan {name} must take no arguments: {error}") from None
+        raise InvalidArgumentError(f"must take no arguments: {error}", argument=lifespan) from None
     made = asynccontextmanager(function) if inspect.isasyncgenfunction(function) else functools.partial(function)
     return Lifespan(made, name)

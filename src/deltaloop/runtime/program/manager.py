@@ -62,10 +62,10 @@ _STANDBY_PERIOD: Final = 300.0
 """Seconds between two cleanups of a standby's queues."""
 
 _SIGNALLED: Final[Mapping[Heard, tuple[int, str]]] = {
-    Heard.BEGINS: (logging.INFO, "ending in good order: a signal came"),
-    Heard.REPEATED: (logging.DEBUG, "the same signal came again within a moment: it is taken for the same request"),
-    Heard.AT_ONCE: (logging.INFO, "ending at once: a second signal came"),
-    Heard.TOO_LATE: (logging.DEBUG, "a signal came while everything was ending"),
+    Heard.BEGINS: (logging.INFO, "received signal, shutting down gracefully"),
+    Heard.REPEATED: (logging.DEBUG, "ignoring repeated signal"),
+    Heard.AT_ONCE: (logging.INFO, "received second signal, ending immediately"),
+    Heard.TOO_LATE: (logging.DEBUG, "ignoring signal during shutdown"),
 }
 
 
@@ -114,14 +114,16 @@ class Manager:
             InvalidWebhookError: If the webhooks do not fit together.
         """
         if isinstance(controllers, Controller):
-            raise InvalidArgumentError("Manager() takes a list of controllers, got one. Write Manager(client, [...]).")
+            raise InvalidArgumentError("must be a list, got one. Write Manager(client, [...]).", argument="controllers")
         self.options: ManagerOptions = options or ManagerOptions()
         self.controllers: tuple[Controller, ...] = tuple(controllers)
         require_controllers(self.controllers, "Manager")
         seen: set[str] = set()
         for controller in self.controllers:
             if controller.name in seen:
-                raise InvalidControllerError(controller.name, "two have this name; give one another, by name=...")
+                raise InvalidControllerError(
+                    controller.name, "must be unique. Pass name=... to one of them.", argument="name"
+                )
             seen.add(controller.name)
         if any(controller.finalizer for controller in self.controllers):
             from deltaloop.runtime.reconcile.finalizing import refuse_finalizers
@@ -135,7 +137,7 @@ class Manager:
         self._metrics = metrics
         if self.options.metrics is not None and metrics_page is None:
             raise InvalidArgumentError(
-                "ManagerOptions.metrics needs Manager(metrics_page=...): there is nothing to serve"
+                "must be set together with Manager(metrics_page=...).", argument="ManagerOptions.metrics"
             )
         self._metrics_page = metrics_page
         self._webhooks = ServedWebhooks(
@@ -143,7 +145,7 @@ class Manager:
         )
         if self._webhooks.reads and not self.options.warm_standbys:
             raise InvalidArgumentError(
-                "webhooks that read caches answer on standbys, too: leave ManagerOptions.warm_standbys on"
+                "must be True, because webhooks on standbys read caches.", argument="ManagerOptions.warm_standbys"
             )
         self._servers: dict[str, HealthServer] = {}
         self._shutdown = Shutdown(
@@ -263,7 +265,7 @@ class Manager:
             LeadershipLostError: If leadership was lost and the elector does not contend again.
         """
         if self._used:
-            raise RuntimeError("a manager runs once; make a new one")
+            raise RuntimeError("a manager can run only once. Create a new manager.")
         self._used = True
         running = asyncio.get_running_loop()
         # Use asyncio's own clock without an intermediate call.
@@ -314,7 +316,7 @@ class Manager:
                 case Cancel(until):
                     if not cancelled_life:
                         cancelled_life = True
-                        _logger.warning("reconciles are cancelled: they did not end in time", extra=self._running())
+                        _logger.warning("canceling reconciles that did not end in time", extra=self._running())
                         life.cancel()
                 case Abandon():
                     self._abandon()
@@ -349,7 +351,7 @@ class Manager:
         for loop in self._loops:
             self._left_behind += [f"{loop.controller.name}: {key}" for key in loop.abandon()]
         if self._left_behind:
-            _logger.error("reconciles are left behind: they do not end", extra={"keys": self._left_behind})
+            _logger.error("abandoning reconciles that do not end", extra={"keys": self._left_behind})
             if self._term is not None:
                 self._term.keep_lock()
 
@@ -358,7 +360,7 @@ class Manager:
         return {"keys": keys}
 
     async def _live(self) -> None:
-        _logger.info("the manager starts", extra={"controllers": [controller.name for controller in self.controllers]})
+        _logger.info("starting manager", extra={"controllers": [controller.name for controller in self.controllers]})
         try:
             async with AsyncExitStack() as stack:
                 await self._start_servers(stack)
@@ -371,7 +373,7 @@ class Manager:
                 finally:
                     await self._linger()
         finally:
-            _logger.info("the manager has stopped")
+            _logger.info("manager stopped")
 
     async def _linger(self) -> None:
         """Serve webhooks until the API server stops sending reviews here, even after a failure."""
@@ -381,7 +383,7 @@ class Manager:
         if not self._shutdown.stopping:
             self.stop()  # the manager failed, so it must not be ready any more
         self._changed.set()
-        _logger.info("serving webhooks until endpoints have changed", extra={"grace": self._webhooks.grace})
+        _logger.info("serving webhooks until endpoints change", extra={"grace": self._webhooks.grace})
         await self._over.wait()
 
     async def _begin_lifespans(self, stack: AsyncExitStack) -> None:
@@ -437,7 +439,7 @@ class Manager:
             note_empty_caches(error, self._users)
             raise
         self._synced = True
-        _logger.info("the caches are in sync", extra={"informers": len(self._informers)})
+        _logger.info("caches are in sync", extra={"informers": len(self._informers)})
 
     async def _make_caches(self, stack: AsyncExitStack) -> None:
         options, clock = self.options, self._clock
@@ -567,4 +569,4 @@ async def _run_source(source: Source, loop: ReconcileLoop) -> None:
         if is_cancelled_from_outside(error):
             raise
         extra = {"controller": loop.controller.name, "source": f"source {source.name}"}
-        _logger.exception("a source has failed: it asks for nothing any more", extra=extra)
+        _logger.exception("source failed and stopped", extra=extra)

@@ -30,10 +30,10 @@ def is_webhook_url(url: str) -> bool:
 def check_namespace(option: str, name: str) -> None:
     """Reject names that are invalid for namespaces by InvalidArgumentError. An empty name is valid."""
     if name and not is_namespace(name):
-        raise InvalidArgumentError(f"{option} must be {NAMESPACE_RULE}, got {name!r}.")
+        raise InvalidArgumentError(f"must be {NAMESPACE_RULE}, got {name!r}.", argument=option)
 
 
 def check_name(option: str, name: str) -> None:
     """Reject names that are invalid for objects by InvalidArgumentError."""
     if not is_name(name):
-        raise InvalidArgumentError(f"{option} must be {NAME_RULE}, got {name!r}.")
+        raise InvalidArgumentError(f"must be {NAME_RULE}, got {name!r}.", argument=option)

@@ -154,7 +154,7 @@ class RunOptions:
                 if (value := getattr(self, option)) not in (None, "") and not valid(value):
                     raise RunOptionError(f"{{{option}}} must be {rule}, got {{got!r}}.", got=value)
         if (self.metrics_cert is None) != (self.metrics_key is None):
-            raise RunOptionError("{metrics_cert} and {metrics_key} must be given together. Add the missing one.")
+            raise RunOptionError("{metrics_cert} and {metrics_key} must be set together. Add the missing option.")
         if self.metrics_token_review and self.metrics_cert is None:
             raise RunOptionError(
                 "{metrics_token_review} requires {metrics_cert} and {metrics_key}, because tokens must not travel "
@@ -164,15 +164,13 @@ class RunOptions:
             election_timing(self)
         except ValueError as error:
             raise RunOptionError(
-                "{lease_duration}, {renew_deadline} and {retry_period} do not fit together: {cause}", cause=error
+                "{lease_duration}, {renew_deadline} and {retry_period} are not compatible: {cause}", cause=error
             ) from None
 
     def _check_cluster(self) -> None:
         for option in ("rbac", "load", "write_kubeconfig"):
             if getattr(self, option) and not self.embedded:
-                raise RunOptionError(
-                    f"{{{option}}} requires {{embedded}}. Add {{embedded}}, or leave {{{option}}} out."
-                )
+                raise RunOptionError(f"{{{option}}} requires {{embedded}}. Add {{embedded}}, or remove {{{option}}}.")
         for option in ("kubeconfig", "context"):
             if getattr(self, option) and self.embedded:
                 raise RunOptionError(f"{{embedded}} and {{{option}}} cannot be combined. Use one of them.")

@@ -36,11 +36,11 @@ class BindAddress(Options, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         check_types(self)
         if not 0 <= self.port <= 65535:
-            raise InvalidArgumentError(f"port {self.port!r} is none; 0 to 65535 is needed")
+            raise InvalidArgumentError(f"must be from 0 to 65535, got {self.port!r}.", argument="BindAddress.port")
         if (self.certificate is None) != (self.key is None):
-            raise InvalidArgumentError("certificate and key are needed together, or neither of them")
+            raise InvalidArgumentError("must be set together with key.", argument="BindAddress.certificate")
         if self.token_review and self.certificate is None:
-            raise InvalidArgumentError("a token review needs certificate and key: tokens must not travel in the clear")
+            raise InvalidArgumentError("requires certificate and key for TLS.", argument="BindAddress.token_review")
 
     @classmethod
     def parse(cls, address: str, **options: Any) -> Self | None:
@@ -56,7 +56,7 @@ class BindAddress(Options, frozen=True, kw_only=True):
         host, colon, port = address.rpartition(":")
         if not colon or not (port.isascii() and port.isdigit()):
             raise InvalidArgumentError(
-                f"{address!r} is no address; write HOST:PORT, :PORT for all interfaces, or 0 for none"
+                f"must be HOST:PORT, :PORT for all interfaces, or 0 to disable it, got {address!r}.", argument="address"
             )
         return cls(host=host.strip("[]"), port=int(port), **options)
 

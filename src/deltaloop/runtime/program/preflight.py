@@ -51,7 +51,7 @@ async def check_access(client: Client, rules: Iterable[AccessRule]) -> None:
         # The review is not served (404, 405), not allowed (403), or broken. The caches will report missing permissions.
         status = unanswered[0].status
         _logger.warning(
-            "the server does not tell what this account may do; going on without knowing",
+            "cannot check the permissions of this account, continuing",
             extra={"code": status.code, "reason": status.reason},
         )
     refused = [rule for rule, answer in zip(wanted, answers, strict=True) if answer]

@@ -76,7 +76,7 @@ async def run(
         [each for each in declared if not isinstance(each, AdmissionWebhook | ConversionFunction)], "run"
     )
     if not declared:
-        raise InvalidArgumentError("run() requires at least one controller or webhook, got none.")
+        raise InvalidArgumentError("must contain a controller or webhook, got none.", argument="arguments of run()")
     names = dict.fromkeys(str(getattr(each.function, "__module__", "")) for each in declared)
     own_modules = [sys.modules[name] for name in names if name in sys.modules]
     name = program_name(own_modules[0]) if own_modules else "program"
@@ -186,7 +186,7 @@ def _metrics(options: RunOptions) -> ProgramMetrics | None:
     except MissingExtraError:
         if options.metrics_bind_address is not None:
             raise
-        _log.warning("metrics are not served: the extra 'metrics' is not installed")
+        _log.warning("not serving metrics, because the extra 'metrics' is not installed")
         return None
 
 

@@ -61,7 +61,9 @@ class ServedWebhooks:
         if options is None:
             return
         if certificates is None:
-            raise InvalidArgumentError("API servers call webhooks by HTTPS only: give Manager(certificates=...)")
+            raise InvalidArgumentError(
+                "must be set, because webhooks require HTTPS.", argument="Manager(certificates=...)"
+            )
         self.reads = self._set.reads
 
     @property
@@ -81,7 +83,7 @@ class ServedWebhooks:
         if self._set is None:
             return
         if self._options is None or self._certificates is None:
-            _logger.warning("webhooks are declared and not served", extra={"paths": sorted(self._set.by_path)})
+            _logger.warning("not serving declared webhooks", extra={"paths": sorted(self._set.by_path)})
             return
         from deltaloop.webhooks.server import WebhookServer
 

@@ -66,7 +66,7 @@ def settings(*, prefix: str = "") -> Callable[[type[T]], type[T]]:
             type has no JSON schema.
     """
     if prefix and not _VARIABLE.fullmatch(prefix):
-        raise InvalidArgumentError(f"prefix must have upper-case letters, digits and '_', got {prefix!r}")
+        raise InvalidArgumentError(f"must have upper-case letters, digits and '_', got {prefix!r}.", argument="prefix")
 
     def decorate(cls: type[T]) -> type[T]:
         class_schema(cls)
@@ -100,14 +100,16 @@ def read_settings(model: type[T], environ: Mapping[str, str] | None = None) -> T
     try:
         return model_of(model, found) if is_model_class(model) else msgspec.convert(found, model, strict=False)
     except ValueError:  # its text can contain a value
-        raise InvalidArgumentError(f"the variables do not fit class {model.__name__}") from None
+        raise InvalidArgumentError(
+            "must accept the values of the variables.", argument=f"class {model.__name__}"
+        ) from None
 
 
 def settings_of(model: type) -> list[Setting]:
     """Return the fields of a class that is decorated with ``settings``, or raise InvalidArgumentError."""
     prefix = vars(model).get(_PREFIX)
     if not isinstance(prefix, str):
-        raise InvalidArgumentError(f"class {model.__name__} must be decorated with @dl.settings(...)")
+        raise InvalidArgumentError("must be decorated with @dl.settings(...).", argument=f"class {model.__name__}")
     schema = class_schema(model).schema
     required = items(schema.get("required"))
     return [
@@ -122,7 +124,9 @@ def declared_settings(module: ModuleType) -> list[Setting]:
     found: dict[str, Setting] = {}
     for setting in (each for cls in dict.fromkeys(classes) for each in settings_of(cls)):
         if setting.name in found:
-            raise InvalidArgumentError(f"two classes of settings have a field {setting.name!r}. Rename one of them.")
+            raise InvalidArgumentError(
+                "must be unique in all settings. Rename one.", argument=f"field {setting.name!r}"
+            )
         found[setting.name] = setting
     return [*found.values()]
 

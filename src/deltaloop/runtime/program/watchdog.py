@@ -64,7 +64,7 @@ class LoopWatchdog:
             if answered_at is not None:
                 blocked_for = watchdog.answered(answered_at)
                 if blocked_for is not None:
-                    _logger.warning("the event loop runs again", extra={"seconds": round(blocked_for, 3)})
+                    _logger.warning("event loop is running again", extra={"seconds": round(blocked_for, 3)})
             match watchdog.ask(time.monotonic(), used()):
                 case Ping():
                     with contextlib.suppress(RuntimeError):  # the loop was closed before the watchdog ended
@@ -85,7 +85,7 @@ class LoopWatchdog:
         if self._answered_at is not None:
             return  # the loop continued meanwhile, so the stack belongs to another call
         _logger.warning(
-            "the event loop is blocked: call what blocks in a thread (asyncio.to_thread), or use an async library",
+            "event loop is blocked: use asyncio.to_thread or an async library for blocking calls",
             extra={"seconds": round(seconds, 3), "task": "" if task is None else task.get_name(), "stack": stack},
         )
 

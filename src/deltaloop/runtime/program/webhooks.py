@@ -69,7 +69,7 @@ class ProgramWebhooks:
         if listen.client_ca is not None:
             raise RunOptionError(
                 "{webhook_client_ca} and {embedded} cannot be combined: the embedded server has no client certificate. "
-                "Leave {webhook_client_ca} out."
+                "Remove {webhook_client_ca}."
             )
         from deltaloop.apiserver.tls import CertificateAuthority
 

@@ -177,7 +177,7 @@ async def look_up(client: Client, controllers: Collection[Controller]) -> dict[s
                 raise
             # A kind that is only written can be created later.
             extra = {"kind": name, "raised": error_text(error)}
-            _logger.warning("a kind that is only written is not there yet, or has another name", extra=extra)
+            _logger.warning("kind does not exist yet, or has another name", extra=extra)
     return known
 
 
@@ -244,8 +244,8 @@ def connect_caches(
             )
         except IndexerConflictError as error:
             names = ", ".join(map(repr, error.names))
-            problem = f"an index of {wire.kind} is named {names} with another function: choose another name"
-            raise InvalidControllerError(controller, problem) from error
+            problem = f"of {wire.kind} must not have another function for the existing index {names}. Rename it."
+            raise InvalidControllerError(controller, problem, argument="indexers") from error
         informers.append(informer)
         if loop.own_cache is None:  # the first wire is the controller's own kind
             loop.own_cache = informer.lister()

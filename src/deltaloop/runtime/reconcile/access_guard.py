@@ -36,6 +36,6 @@ class AccessGuard:
         if sort not in self._told:
             self._told.add(sort)
             _logger.warning(
-                "a controller does what it does not declare",
+                "controller made an undeclared request",
                 extra={"controller": self._controller, "access": str(needed), "remedy": needed.remedy()},
             )

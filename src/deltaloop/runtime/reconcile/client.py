@@ -51,7 +51,7 @@ T = TypeVar("T")
 _MANY: Final = 20
 """Number of uncertain objects from which one list is cheaper than single reads."""
 _MOST_NOTED: Final = 100
-_NO_HOME: Final = "the object to reconcile has none"
+_NO_HOME: Final = "the reconciled object has none"
 _UNKNOWN: Final = {"create": WriteKind.CREATE, "update": WriteKind.UPDATE, "delete": WriteKind.DELETE}
 _ANSWERED_OTHERWISE: Final = ("binding", "eviction", "scale")
 """Subresources whose writes change the object but return a different object."""
@@ -398,11 +398,8 @@ class ReconcileClient(Verbs):
     async def by_index(self, kind: Kind, index: str, value: str, *, namespace: str | None = None) -> builtins.list[Any]:
         """Read the objects that a cache index contains under a value.
 
-        Args:
-            kind: Kind of the objects.
-            index: Name of the index, as given to the ``Watch``.
-            value: Index value.
-            namespace: Namespace of the cache, if it has only one. It does not filter.
+        ``index`` is the name in the ``Watch``. ``namespace`` selects a cache with only one namespace; it does not
+        filter.
 
         Raises:
             InvalidArgumentError: If the program has no cache of the kind.
@@ -412,9 +409,7 @@ class ReconcileClient(Verbs):
         views = self._views.of(known.type)
         caches = [view for view in (views.find(namespace), *views.views) if view is not None]
         if not caches:
-            raise InvalidArgumentError(
-                f"there is no cache of {known.text}, so it has no index {index!r}: watch the kind"
-            )
+            raise InvalidArgumentError(f"{index!r} requires a cache of {known.text}. Watch the kind.", argument="index")
         cache = next((view for view in caches if view.has_index(index)), caches[0])
         if await self.way.settle(cache, known, cache.namespace):
             found = cache.by_index(index, value)

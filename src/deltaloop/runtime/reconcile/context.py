@@ -154,7 +154,8 @@ class Context:
             declared = self._shared.children
             if declared is None:
                 raise InvalidChildrenError(
-                    f"controller {self.controller!r} declares no children. Write @dl.controller(..., children=[...])."
+                    f"must be declared by controller {self.controller!r}: @dl.controller(..., children=[...])",
+                    argument="children",
                 )
             from deltaloop.runtime.objects.children import Children
 
@@ -186,7 +187,7 @@ class Context:
         """
         statuses = self._shared.statuses
         if statuses is None:
-            raise RuntimeError("there are no statuses: a manager makes contexts that have them")
+            raise RuntimeError("ctx.status requires a context made by a manager")
         return StatusWriter(obj, client=self.client, statuses=statuses, on_error=on_error, wait=self.wait)
 
     @overload
@@ -214,8 +215,8 @@ class Context:
         """
         tracker = self._shared.tracker
         if tracker is None:
-            problem = f"it tracks a {kind}, which it does not declare: @dl.controller(..., tracks=[{str(kind)!r}])"
-            raise InvalidControllerError(self.controller, problem)
+            problem = f"must contain {kind}: @dl.controller(..., tracks=[{str(kind)!r}])"
+            raise InvalidControllerError(self.controller, problem, argument="tracks")
         place = namespace or self.request.namespace
         return await tracker.track(kind, name, place, key=self._key, client=self.client.live, check=self._check)
 
@@ -228,8 +229,8 @@ class Context:
         """
         if self._shared.recorder is None:
             raise RuntimeError(
-                "there is no event recorder: give one to Manager(..., recorder=EventRecorder(client, component=...)); "
-                "`deltaloop run` has one"
+                "ctx.event requires a recorder. Pass Manager(..., recorder=EventRecorder(client, component=...)), "
+                "or use `deltaloop run`."
             )
         return self._shared.recorder
 
@@ -247,8 +248,8 @@ class Context:
         try:
             return cast("T", self._shared.lifespans[declared])
         except KeyError:
-            problem = f"it does not declare the lifespan {declared.name}. Add it: @dl.controller(..., lifespan=...)"
-            raise InvalidControllerError(self.controller, problem) from None
+            problem = f"must be {declared.name}: @dl.controller(..., lifespan=...)"
+            raise InvalidControllerError(self.controller, problem, argument="lifespan") from None
 
     @property
     def memo(self) -> dict[str, Any]:

@@ -108,4 +108,4 @@ def _call(variables: contextvars.Context, function: Function, context: Context) 
         return variables.run(function, context.request, context)
     except StopIteration as error:
         # A future cannot carry StopIteration and would never be done.
-        raise RuntimeError("the reconciler raised StopIteration") from error
+        raise RuntimeError("the reconcile function raised StopIteration") from error

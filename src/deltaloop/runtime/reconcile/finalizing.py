@@ -116,7 +116,7 @@ class FinalizedRuns:
             raise InvalidDeadlineResultError(type(answer).__name__)
         if answer:
             error = type(ended.error).__name__ if isinstance(ended, Raised) else ""
-            message = "a clean-up is given up: its deadline has passed, and the finalizer is dropped"
+            message = "giving up cleanup after its deadline and removing the finalizer"
             context.logger.warning(message, extra={"finalizer": self._controller.finalizer, "error": error})
         return answer
 
@@ -132,9 +132,9 @@ def refuse_finalizers(controllers: Iterable[Controller]) -> None:
             continue
         name, finalizer = controller.name, controller.finalizer
         if controller.declared_cleanup is None:
-            problem = f"it has the finalizer {finalizer} and nothing that cleans up: add @{name}.cleanup"
-            raise InvalidControllerError(name, f"{problem} above a function, or no object is ever deleted")
+            problem = f"{finalizer} requires a cleanup function. Decorate one with @{name}.cleanup."
+            raise InvalidControllerError(name, problem, argument="finalizer")
         other = seen.setdefault((*group_kind(controller.resource), finalizer), name)
         if other != name:
-            problem = f"its finalizer {finalizer} is that of controller {other!r}, too, which is of the same kind"
-            raise InvalidControllerError(name, f"{problem}: each would drop it for the other; choose another name")
+            problem = f"must be unique for the kind, got {finalizer}, which controller {other!r} uses. Rename it."
+            raise InvalidControllerError(name, problem, argument="finalizer")

@@ -151,7 +151,7 @@ class ReconcileLoop:
         name, workers_wanted = self.controller.name, self.controller.workers
         if self.controller.needs_threads and self._pool is None:
             self._pool = concurrent.futures.ThreadPoolExecutor(workers_wanted, thread_name_prefix=f"{name}-")
-        _logger.info("the workers start", extra={"controller": name, "workers": workers_wanted})
+        _logger.info("starting workers", extra={"controller": name, "workers": workers_wanted})
         self.shared.loop = asyncio.get_running_loop()
         self._owner, self._outside = asyncio.current_task(), contextvars.copy_context()
         function = self.controller.function
@@ -174,7 +174,7 @@ class ReconcileLoop:
             self.memories.clear()
             if self.shared.tracker is not None:
                 await self.shared.tracker.close()
-            _logger.info("the workers have stopped", extra={"controller": name})
+            _logger.info("workers stopped", extra={"controller": name})
 
     async def _until_ended(self, slots: Slots[str]) -> None:
         """Wait until no worker is left. A cancellation stops all workers and is raised again afterwards."""
@@ -343,7 +343,7 @@ class ReconcileLoop:
         key, now, tracing = taken.item, self._clock(), self._observer.tracing
         namespace, _, name = key.rpartition("/")
         if not name or "/" in namespace:
-            raise TerminalError(f"nothing is reconciled: {InvalidKeyError(key)}")  # the key stays invalid
+            raise TerminalError(f"cannot reconcile: {InvalidKeyError(key)}")  # the key stays invalid
         run = self.runs.begin(key, now)
         if self.metrics.is_on:
             self.metrics.active_workers(len(self.runs))
@@ -423,7 +423,7 @@ class ReconcileLoop:
         if error is not None:
             # The error does not affect the decision, but it can help to find the cause.
             level = logging.DEBUG if _follows_from_stopping(error) else logging.WARNING
-            message = "a reconcile raised after it was told to stop"
+            message = "reconcile raised an exception after it was stopped"
             extra = self._about(run)
             self._errors.log(_logger, level, message, error, now=self._clock(), extra=extra)
 
@@ -433,7 +433,7 @@ class ReconcileLoop:
             self.runs.interrupt()  # the event loop is ending and has canceled all tasks
         if run.reason is not None:
             return None
-        return Raised(ReconcileCancelledError("the reconciler let a CancelledError out, and nobody had cancelled it"))
+        return Raised(ReconcileCancelledError("the reconcile function raised CancelledError without a cancellation"))
 
     # -- stopping
 
@@ -456,10 +456,10 @@ class ReconcileLoop:
             self.metrics.lingering(len(self.runs.lingering()))
             if run.reason is StopReason.TIMEOUT:
                 extra = {**self._about(run), "seconds": now - run.started_at}
-                _logger.warning("a reconcile is over its time limit", extra=extra)
+                _logger.warning("reconcile exceeded its timeout", extra=extra)
         for run in warn:
             extra = {**self._about(run), "seconds": now - run.started_at}
-            _logger.warning("a reconcile does not stop although it was told to", extra=extra)
+            _logger.warning("reconcile does not stop", extra=extra)
         if self._timer is not None:
             self._timer.cancel()
         until = self.runs.next_at()
@@ -522,7 +522,7 @@ class ReconcileLoop:
         if decision.error is not None:
             return Failed(decided(decision.error, parks=decision.terminal))
         if action is Action.RATE_LIMIT:
-            # Without an error, the queue applies its backoff and logs nothing.
+            # Without an error, the queue applies its backoff without a log record.
             self.queue.add_rate_limited(key)
             self.queue.done(key)
         return SUCCEEDED

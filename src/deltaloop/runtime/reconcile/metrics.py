@@ -117,5 +117,5 @@ class GuardedControllerMetrics:
         try:
             hook(*arguments)
         except Exception as error:  # noqa: BLE001 - metrics that fail must not fail what they measure
-            message, extra = "a metrics hook of a controller failed", {"controller": self._controller}
+            message, extra = "metrics hook of a controller failed", {"controller": self._controller}
             self._errors.log(_logger, logging.ERROR, message, error, now=time.monotonic(), extra=extra)

@@ -73,7 +73,7 @@ class Observer:
         except DeltaloopError as error:
             extra = {"controller": self._name, "key": key, "kind": kind, "object": object_key}
             _logger.debug(
-                "an object that is fought over could not be read", extra={**extra, "error": type(error).__name__}
+                "cannot read an object that two writers change", extra={**extra, "error": type(error).__name__}
             )
         else:
             self.hot.saw(key, subject, obj)
@@ -145,7 +145,7 @@ class Observer:
             "seconds": round(fact.seconds, 3),
         }
         if isinstance(fact, Cooled):
-            _logger.info("a key is no longer slowed down", extra=extra)
+            _logger.info("key is no longer slowed down", extra=extra)
             return
         self._metrics.hot_loop(fact.cause.value)
         extra |= {
@@ -155,8 +155,8 @@ class Observer:
             "reconciles": fact.strikes,
             "interval": fact.interval,
         }
-        message = "a key keeps re-triggering itself and is slowed down: write only what differs"
+        message = "slowing down a key that triggers itself: write only changes"
         if fact.cause is Cause.FIGHT:
-            message = "two writers fight over an object, and the key is slowed down: let one decide each field"
+            message = "slowing down a key with two writers of one object: use one writer for each field"
             extra["other"] = fact.other or "unknown"
         _logger.warning(message, extra=extra)

@@ -21,9 +21,9 @@ def note_empty_caches(error: CacheSyncError, users: Mapping[str, Collection[str]
         who = " and ".join(map(repr, sorted(users.get(failure.resource, ()))))
         remedy = ""
         if isinstance(failure.last_error, NotFoundError):
-            remedy = ": install its CustomResourceDefinition, or mend the kind's name"
+            remedy = ": install its CustomResourceDefinition, or correct the name of the kind"
         elif isinstance(failure.last_error, ForbiddenError):
-            remedy = ": grant the role that `deltaloop generate rbac MODULE` prints"
+            remedy = ": grant the role of `deltaloop generate rbac MODULE`"
         if who:
             error.add_note(f"{failure.resource} is needed by controller {who}{remedy}")
 
@@ -31,8 +31,8 @@ def note_empty_caches(error: CacheSyncError, users: Mapping[str, Collection[str]
 def note_missing_right(error: BaseException, controller: str) -> None:
     """Add the remedy to each RBAC denial. Admission also returns 403, but roles do not help there."""
     note = (
-        f"if controller {controller!r} lacks a right: declare what it does (writes=[...]) and grant the role "
-        "that `deltaloop generate rbac MODULE` prints"
+        f"if controller {controller!r} lacks a permission, declare the access (writes=[...]) and grant the role "
+        "of `deltaloop generate rbac MODULE`"
     )
     for leaf in leaves_of(error):
         if isinstance(leaf, ForbiddenError) and _is_of_authorizer(str(leaf)) and note not in notes_of(leaf):

@@ -14,6 +14,7 @@ from typing import ClassVar, Final, TypeVar
 
 import msgspec
 
+from deltaloop._internal.root_error import InvalidArgumentError
 from deltaloop.workqueue.core.delay_heap import DelayHeap, WaitingItem
 from deltaloop.workqueue.core.facts import AddOutcome, Again, Ending, Finished, Interrupted, Retried, RunOutcome
 from deltaloop.workqueue.core.orders import QueueOrder
@@ -29,7 +30,7 @@ TIMER_SLACK: Final = 0.001
 def check_delay(delay: float) -> float:
     """Return a delay, or raise ValueError if it is NaN or infinite."""
     if not math.isfinite(delay):
-        raise ValueError(f"a delay of {delay!r} seconds is not possible; a finite number is needed")
+        raise InvalidArgumentError(f"must be a finite number of seconds, got {delay!r}.", argument="delay")
     return delay
 
 

@@ -15,6 +15,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar, final, runtime_checkab
 
 from deltaloop._internal.pacing import Reservation, TokenBucket, jitter
 from deltaloop._internal.pacing.checks import require_not_negative, require_positive
+from deltaloop._internal.root_error import InvalidArgumentError
 
 K = TypeVar("K", bound=Hashable)
 K_contra = TypeVar("K_contra", contravariant=True)
@@ -86,7 +87,7 @@ class ItemExponentialFailureRateLimiter:
         """Create a limiter with the first and the longest delay in seconds.
 
         Raises:
-            ValueError: If a delay is not a finite number greater than zero.
+            InvalidArgumentError: If a delay is not a finite number greater than zero.
         """
         require_positive("ItemExponentialFailureRateLimiter", base_delay=base_delay, max_delay=max_delay)
         self._base_delay = base_delay
@@ -121,7 +122,7 @@ class ItemFastSlowRateLimiter:
         """Create a limiter with the two delays in seconds and the number of fast retries.
 
         Raises:
-            ValueError: If an argument is negative or not finite.
+            InvalidArgumentError: If an argument is negative or not finite.
         """
         require_not_negative(
             "ItemFastSlowRateLimiter",
@@ -163,7 +164,7 @@ class BucketRateLimiter:
             burst: Capacity of the bucket.
 
         Raises:
-            ValueError: If ``qps`` or ``burst`` is not greater than zero.
+            InvalidArgumentError: If ``qps`` or ``burst`` is not greater than zero.
         """
         self._clock = clock
         self._bucket = TokenBucket(rate=qps, burst=burst)
@@ -200,10 +201,10 @@ class MaxOfRateLimiter(Generic[K]):
         """Combine limiters.
 
         Raises:
-            ValueError: If there are no limiters.
+            InvalidArgumentError: If there are no limiters.
         """
         if not limiters:
-            raise ValueError("MaxOfRateLimiter needs at least one limiter")
+            raise InvalidArgumentError("must have at least one limiter.", argument="MaxOfRateLimiter")
         self._limiters: tuple[RateLimiter[K], ...] = limiters
 
     def when(self, item: K, *, error: BaseException | None = None) -> float:
@@ -235,7 +236,7 @@ class WithMaxWaitRateLimiter(Generic[K]):
         """Create a limiter with the longest delay in seconds.
 
         Raises:
-            ValueError: If ``max_delay`` is negative or not finite.
+            InvalidArgumentError: If ``max_delay`` is negative or not finite.
         """
         require_not_negative("WithMaxWaitRateLimiter", max_delay=max_delay)
         self._limiter = limiter
@@ -276,7 +277,7 @@ class WithJitterRateLimiter(Generic[K]):
             random: Function that returns random numbers in [0, 1), such as ``random.random``.
 
         Raises:
-            ValueError: If ``factor`` is negative or not finite.
+            InvalidArgumentError: If ``factor`` is negative or not finite.
         """
         require_not_negative("WithJitterRateLimiter", factor=factor)
         self._limiter = limiter
@@ -331,7 +332,7 @@ class ByErrorRateLimiter(Generic[K]):
             default: Limiter for other errors, and for adds without an error.
 
         Raises:
-            ValueError: If a fixed delay is negative or not finite.
+            InvalidArgumentError: If a fixed delay is negative or not finite.
         """
         self._rules: list[tuple[ErrorMatch, RateLimiter[K]]] = []
         for match, answer in rules:

@@ -31,6 +31,8 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Mapping
 from typing import Final, Generic, Protocol, TypeVar, final
 
+from deltaloop._internal.root_error import InvalidArgumentError
+
 K = TypeVar("K", bound=Hashable)
 
 SPARE: Final = 64
@@ -104,22 +106,21 @@ class Patience:
                 or of the lowest.
 
         Raises:
-            ValueError: If the mapping is empty, a value is negative or not finite, or a higher priority has a larger
-                value than a lower priority.
+            InvalidArgumentError: If the mapping is empty, a value is negative or not finite, or a higher priority has
+                a larger value than a lower priority.
         """
         if not seconds:
-            raise ValueError(
-                "QueueOptions.priority_aging must have at least one priority, for example {0: 0.0, -100: 30.0}"
-            )
+            problem = "must have at least one priority, for example {0: 0.0, -100: 30.0}."
+            raise InvalidArgumentError(problem, argument="QueueOptions.priority_aging")
         self._priorities = sorted(seconds)
         self._seconds = [seconds[priority] for priority in self._priorities]
         for priority, patience in seconds.items():
             if not (patience >= 0 and math.isfinite(patience)):
-                raise ValueError(
-                    f"QueueOptions.priority_aging of {priority} must be a finite number >= 0, got {patience!r}"
-                )
+                problem = f"of {priority} must be a finite number >= 0, got {patience!r}."
+                raise InvalidArgumentError(problem, argument="QueueOptions.priority_aging")
         if self._seconds != sorted(self._seconds, reverse=True):
-            raise ValueError(f"QueueOptions.priority_aging must not grow with the priority, got {dict(seconds)!r}")
+            problem = f"must not grow with the priority, got {dict(seconds)!r}."
+            raise InvalidArgumentError(problem, argument="QueueOptions.priority_aging")
 
     def of(self, priority: int) -> float:
         return self._seconds[max(0, bisect_right(self._priorities, priority) - 1)]

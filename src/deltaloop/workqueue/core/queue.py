@@ -24,6 +24,7 @@ from typing import ClassVar, Final, Generic, TypeVar, final
 
 import msgspec
 
+from deltaloop._internal.root_error import InvalidArgumentError
 from deltaloop.workqueue.core.facts import (
     FINISHED,
     SUCCEEDED,
@@ -222,7 +223,9 @@ class QueueCore(Generic[K]):
         """End the run of an item, and return whether it was queued again, or raise ValueError without a run."""
         run = self._processing.pop(item, None)
         if run is None:
-            raise ValueError(f"done({item!r}): the item is not being processed; call done once for each get")
+            raise InvalidArgumentError(
+                f"must be in process, got {item!r}. Call done once for each get.", argument="item of done()"
+            )
         run.over = True
         if self._observed:
             self._tell(Done(max(0.0, now - run.started_at)))

@@ -150,7 +150,7 @@ class ReflectorMachine:
             if self._watch is None:
                 self._watch = self._begin_watch(now, random)
             return OpenWatch(self._watch)
-        raise RuntimeError("a watch is being read: feed what it brings before asking again")
+        raise RuntimeError("a watch is open: feed its events before the next request")
 
     def _begin_round(self) -> ListRound:
         version = "" if self._version_unavailable else self.resource_version or "0"
@@ -285,7 +285,9 @@ class ReflectorMachine:
 
     def watch_list_ended(self, now: float, *, random: float) -> Reaction:
         self._expect("watch_list_ended")
-        error = WatchListEndedError(f"the streamed list ended after {len(self._initial)} objects, before it was whole")
+        error = WatchListEndedError(
+            f"the streamed list ended after {len(self._initial)} objects, before it was complete"
+        )
         return self.watch_list_failed(error, now, random=random)
 
     def watch_list_failed(self, error: BaseException, now: float, *, random: float) -> Reaction:
@@ -424,7 +426,7 @@ class ReflectorMachine:
         """Process a clean end of the stream, and return a ``Reaction`` if it came suspiciously early."""
         self._expect("watch_ended")
         if self._was_useless(now):
-            error = VeryShortWatchError("the watch ended within a second and brought nothing")
+            error = VeryShortWatchError("the watch ended within a second and without events")
             return self._react_later(error, Operation.SHORT_STREAM, ReflectorPhase.LISTING, now, random)
         self._counts.succeeded(now)
         if self._may_resume_at_once(now):
@@ -523,5 +525,5 @@ class ReflectorMachine:
     def _expect_round(self, feed: str) -> ListRound:
         self._expect(feed)
         if self._round is None:
-            raise RuntimeError(f"{feed} without a list that was asked for")
+            raise RuntimeError(f"{feed} without a requested list")
         return self._round
