@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeAlias, TypeGuard, TypeVar, cast
+from typing import Final, Protocol, TypeAlias, TypeGuard, TypeVar, cast
+
+import msgspec
 
 _JSON_TYPES: Final[dict[type, str]] = {
     str: "string",
@@ -24,7 +26,12 @@ _VALUE_TYPES: Final[dict[type, str]] = {
 }
 
 T = TypeVar("T")
-_CONTAINERS: Final = (dict, list)
+
+
+class _Copied(Protocol):
+    def __call__(self, value: T, /) -> T: ...
+
+
 _IsMapping: TypeAlias = Callable[[object], TypeGuard[dict[str, object]]]
 _IsList: TypeAlias = Callable[[object], TypeGuard[list[object]]]
 _TypeOf: TypeAlias = Callable[[object], type[object]]
@@ -32,6 +39,7 @@ _TypeOf: TypeAlias = Callable[[object], type[object]]
 # Like isinstance, but typed and without a Python frame.
 is_mapping: Final = cast("_IsMapping", dict.__instancecheck__)
 is_list: Final = cast("_IsList", list.__instancecheck__)
+copied: Final = cast("_Copied", msgspec.to_builtins)  # a deep copy
 # ``type`` itself. Pyright turns an ``Any`` into ``dict[Unknown, Unknown]`` after ``type(value) is dict``, but not here.
 type_of: Final = cast("_TypeOf", type)
 
@@ -77,18 +85,6 @@ def at(value: object, *fields: str) -> object:
         if not is_mapping(value):
             return None
         value = value.get(field)
-    return value
-
-
-def copied(value: T) -> T:
-    return cast("T", _copied(value))
-
-
-def _copied(value: object) -> object:
-    if is_mapping(value):
-        return {name: _copied(inner) if type(inner) in _CONTAINERS else inner for name, inner in value.items()}
-    if is_list(value):
-        return [_copied(item) if type(item) in _CONTAINERS else item for item in value]
     return value
 
 

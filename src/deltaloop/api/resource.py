@@ -5,7 +5,6 @@ The Structs use ``gc=False``, because they never form reference cycles. A null f
 
 from __future__ import annotations
 
-import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -497,7 +496,9 @@ def key_in(raw: bytes) -> str | None:
             return None
         try:
             text = raw[begin.end() :].decode(errors="replace")
-            found = msgspec.convert(json.JSONDecoder().raw_decode(text)[0], _Name)
+            from json import JSONDecoder
+
+            found = msgspec.convert(JSONDecoder().raw_decode(text)[0], _Name)
         except (msgspec.ValidationError, ValueError, RecursionError):
             return None
     return join_key(found.namespace or "", found.name) if found.name and "\ufffd" not in found.name else None

@@ -93,9 +93,6 @@ class _Kind(msgspec.Struct):
     kind: str = ""
 
 
-_decode_kind: Final = msgspec.json.Decoder(_Kind).decode
-_decode_status: Final = msgspec.json.Decoder(Status, strict=False).decode
-_decode_fields: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _CAUSE_TOO_LARGE: Final = "ResourceVersionTooLarge"
 _INT32: Final = 2**31 - 1  # maximum of retryAfterSeconds, as in client-go
 
@@ -284,12 +281,12 @@ _BY_CODE: Final[dict[int, type[ApiError]]] = {cls.code: cls for cls in reversed(
 def decode_status(body: bytes) -> Status | None:
     """Decode a Status that reports a failure, or return None; invalid details are dropped, but not reason and code."""
     try:
-        if _decode_kind(body).kind != "Status":
+        if msgspec.json.decode(body, type=_Kind).kind != "Status":
             return None
         try:
-            status = _decode_status(body)
+            status = msgspec.json.decode(body, type=Status, strict=False)
         except msgspec.ValidationError:
-            status = _without_details(_decode_fields(body))
+            status = _without_details(msgspec.json.decode(body, type=dict[str, Any]))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     return status if status.code or status.reason or status.message else None

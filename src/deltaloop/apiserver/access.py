@@ -6,6 +6,8 @@ import uuid
 from dataclasses import replace
 from typing import final
 
+import msgspec
+
 from deltaloop.api.json_values import at, text, texts
 from deltaloop.apiserver.authentication import ISSUER, Authenticator
 from deltaloop.apiserver.body import read_fields
@@ -104,7 +106,7 @@ class AccessHandlers:
             status["code"] = extra.done
             return extra.done, status
 
-        target = replace(route, name=name, subresource=extra.name)
+        target = msgspec.structs.replace(route, name=name, subresource=extra.name)
         context = context_of(self._state, self._authorizer, self._moments(), exchange, target, options=options)
         code, fields = (await self._writes.run(write, context))[0]
         return self._make_token(target, fields) if answer is None else (code, fields)

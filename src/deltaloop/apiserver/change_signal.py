@@ -13,6 +13,8 @@ from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.storage.store_errors import CompactedError
 
 ALL_RESOURCES: Final = "*"
+WHILE_DELETING: Final = "**"
+"""All resources, but only while an object is being deleted."""
 _CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
 # Notifying this many callbacks costs more than empty iterations of the event loop.
 _MANY: Final = 8
@@ -96,6 +98,8 @@ class ChangeSignal:
         self._published = revision
         for resource in (*changed, ALL_RESOURCES):
             self._wake(resource)
+        if self._store.is_deleting:
+            self._wake(WHILE_DELETING)
 
     def close(self) -> None:
         self._closed = True

@@ -31,8 +31,9 @@ class Step(Protocol):
     def __call__(self, state: ServerState, *, moments: Moments) -> bool: ...
 
 
-async def repeat(step: Step, state: ServerState, signal: ChangeSignal, *, moments: Moments) -> None:
-    with signal.subscribe() as changed:
+async def repeat(step: Step, after: str, state: ServerState, signal: ChangeSignal, *, moments: Moments) -> None:
+    """Run a step at the start, and again after changes as in ``ChangeSignal.subscribe``."""
+    with signal.subscribe(after) as changed:
         while not signal.closed:
             changed.clear()
             if step(state, moments=moments):

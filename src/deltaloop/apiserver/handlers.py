@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from http import HTTPStatus
 from typing import final
 
+import msgspec
 from aiohttp import web
 
 from deltaloop.apiserver.access import AccessHandlers
@@ -76,7 +76,7 @@ class Handlers:
             kind, subresource = goes_to
             served = self._registry.resource(kind)
             assert served is not None
-            route = replace(route, served=served, subresource=subresource)
+            route = msgspec.structs.replace(route, served=served, subresource=subresource)
         return route, route.served.subresource(route.subresource)
 
     def _warn(self, exchange: Exchange, path: ResourcePath) -> None:

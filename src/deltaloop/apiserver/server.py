@@ -27,7 +27,7 @@ from deltaloop.apiserver import connections
 from deltaloop.apiserver.access import AccessHandlers
 from deltaloop.apiserver.authentication import ADMIN, Authenticator
 from deltaloop.apiserver.builtin_tables import bootstrap_policy, built_in, flow_control
-from deltaloop.apiserver.change_signal import ChangeSignal
+from deltaloop.apiserver.change_signal import WHILE_DELETING, ChangeSignal
 from deltaloop.apiserver.conversions import Conversions
 from deltaloop.apiserver.core.access.rbac import AlwaysAllow, Authorizer, RbacAuthorizer
 from deltaloop.apiserver.core.access.service_tokens import LAST_USED, day_of_use
@@ -489,15 +489,15 @@ def _controllers(options: ServerOptions) -> Iterator[tuple[str, RunController]]:
     if "namespace" in options.controllers:
         from deltaloop.apiserver.core.controllers.garbage import clean_up
 
-        yield "namespace", partial(repeat, clean_up)
+        yield "namespace", partial(repeat, clean_up, WHILE_DELETING)
     if "volume-protection" in options.controllers:
         from deltaloop.apiserver.core.controllers.garbage import release
 
-        yield "volume-protection", partial(repeat, release)
+        yield "volume-protection", partial(repeat, release, WHILE_DELETING)
     if "policy-status" in options.controllers:
-        from deltaloop.apiserver.core.controllers.policy_status import write_statuses
+        from deltaloop.apiserver.core.controllers.policy_status import POLICIES, write_statuses
 
-        yield "policy-status", partial(repeat, write_statuses)
+        yield "policy-status", partial(repeat, write_statuses, POLICIES.group_resource)
     if "coordinated-leases" in options.controllers:
         yield "coordinated-leases", elect_holders
 

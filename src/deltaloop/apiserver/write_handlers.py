@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Final, final
 
@@ -111,7 +110,7 @@ class WriteHandlers:
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)
             # Like on the real server, objects are deleted individually, and objects that no longer exist are skipped.
-            notes, where = Notes(), replace(route, namespace=item.namespace, name=item.name)
+            notes, where = Notes(), msgspec.structs.replace(route, namespace=item.namespace, name=item.name)
             context = context_of(
                 answering.state, answering.authorizer, answering.moment(), exchange, where, options=options, notes=notes
             )

@@ -11,13 +11,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
 from deltaloop.api.resource import Resource, decoder
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.cache.consistency import ConsistencyChecker
 from deltaloop.cache.controller import Controller, ControllerConfig
-from deltaloop.cache.core.consistency import ConsistencyReport
 from deltaloop.cache.core.deltas import Deltas, WholeList, is_keyed, is_whole_list
 from deltaloop.cache.core.freshness import Freshness, is_reached
 from deltaloop.cache.core.process_deltas import Notification, UpdateNotification, process_deltas, process_keyed
@@ -41,6 +40,8 @@ from deltaloop.cache.turns import in_turns
 
 if TYPE_CHECKING:
     from deltaloop.cache.compression import CacheCompression
+    from deltaloop.cache.consistency import ConsistencyChecker
+    from deltaloop.cache.core.consistency import ConsistencyReport
 
 __all__ = ["Informer", "InformerOptions", "new_indexer_informer", "new_informer"]
 
@@ -127,13 +128,6 @@ class Informer(Generic[T_co]):
                 random=options.random,
             )
         )
-        self._consistency = ConsistencyChecker(
-            lister_watcher,
-            indexer=self.indexer,
-            queue=self._queue,
-            seen_version=lambda: self.last_sync_resource_version,
-            name=self.name,
-        )
         self._refused = asyncio.Event()
         self._started = False
         self._stopped = False
@@ -216,6 +210,18 @@ class Informer(Generic[T_co]):
             ApiError, TransportError: If the list fails.
         """
         return await self._consistency.check(timeout=timeout)
+
+    @cached_property
+    def _consistency(self) -> ConsistencyChecker:
+        from deltaloop.cache.consistency import ConsistencyChecker
+
+        return ConsistencyChecker(
+            self.lister_watcher,
+            indexer=self.indexer,
+            queue=self._queue,
+            seen_version=lambda: self.last_sync_resource_version,
+            name=self.name,
+        )
 
     def levels(self, now: float) -> CacheLevels:
         """Return the size and age of the cache.

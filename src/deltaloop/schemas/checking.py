@@ -115,7 +115,7 @@ class Place:
 
     @property
     def fields(self) -> dict[str, object]:
-        return mapping(self.value)
+        return self.value if is_mapping(self.value) else {}
 
     @property
     def whole(self) -> object:

@@ -65,7 +65,7 @@ def read_micro_time(value: str) -> str:
 
 def _in_utc(found: re.Match[str]) -> str:
     """Return a time in UTC without its fraction, or "" if it does not exist."""
-    year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
+    year, month, day, hour, minute, second = map(int, found.groups()[:6])
     if not (year and 1 <= month <= 12 and 1 <= day <= _days_of(year, month) and hour < 24 and max(minute, second) < 60):
         return ""
     zone = found[8]

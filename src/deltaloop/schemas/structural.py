@@ -8,7 +8,7 @@ https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from deltaloop.api.json_values import at, is_mapping, items, mapping, text
@@ -65,23 +65,25 @@ def structural_errors(schema: dict[str, object], field: str) -> list[SchemaError
     return sorted(errors, key=str)
 
 
-def unknown_formats(schema: object) -> Iterator[str]:
+def unknown_formats(schemas: Iterable[dict[str, object]]) -> Iterator[str]:
     """Yield the formats that the real server does not know for their types (pkg/apiserver/validation/formats.go)."""
-    for fields in _schemas_in(schema):
+    for fields in schemas:
         name = text(fields.get("format"))
         if name and name.replace("-", "") not in _FORMATS.get(text(fields.get("type")), _TEXT_FORMATS):
             yield name
 
 
-def unsupported_sets(schema: object) -> Iterator[str]:
+def unsupported_sets(schemas: Iterable[dict[str, object]]) -> Iterator[str]:
     """Yield the item type of each set whose items are not scalars."""
-    for fields in _schemas_in(schema):
-        kind = at(fields, "items", "type")
-        if fields.get("x-kubernetes-list-type") == "set" and kind in ("object", "array"):
-            yield text(kind)
+    for fields in schemas:
+        if fields.get("x-kubernetes-list-type") == "set":
+            kind = at(fields, "items", "type")
+            if kind in ("object", "array"):
+                yield text(kind)
 
 
-def _schemas_in(schema: object) -> Iterator[dict[str, object]]:
+def schemas_in(schema: object) -> Iterator[dict[str, object]]:
+    """Yield a schema and the schemas inside it."""
     waiting = [schema]
     while waiting:
         fields = mapping(waiting.pop())

@@ -64,8 +64,8 @@ class Slots(Generic[K]):
         """Take an item for a started task; None if there is none or the slots are closed."""
         self._woken -= 1
         run = None if self.closed else self._queue._take_claimed()  # noqa: SLF001 - same
-        if run is None:
-            self._free()
+        if run is None and not self.closed:
+            self.asleep += 1
         return run
 
     def end(self, run: Run[K], ending: Ending) -> None:
@@ -73,7 +73,11 @@ class Slots(Generic[K]):
         try:
             self._queue._finish(run, ending)  # noqa: SLF001 - same
         finally:
-            self._free()
+            if not self.closed and self._woken < len(self._queue._core.line):  # noqa: SLF001 - same
+                self._woken += 1
+                self._start()
+            elif not self.closed:
+                self.asleep += 1
 
     def give_back(self, run: Run[K], ending: Ending) -> None:
         """End the run of a task that keeps its slot, if it has not ended before."""
@@ -84,12 +88,3 @@ class Slots(Generic[K]):
         if not self.closed:
             self.closed, self.asleep = True, 0
             self._queue._serve_slots(None)  # noqa: SLF001 - same
-
-    def _free(self) -> None:
-        if self.closed:
-            return
-        if self._woken < len(self._queue._core.line):  # noqa: SLF001 - same
-            self._woken += 1
-            self._start()
-        else:
-            self.asleep += 1

@@ -169,8 +169,7 @@ class Fault:
         return error_from_status(Status(message=message, reason=reason, details=details, code=self.code))
 
 
-@dataclass(frozen=True, slots=True)
-class Strike:
+class Strike(msgspec.Struct, frozen=True):
     delay: float = 0.0
     fault: Fault | None = None
 

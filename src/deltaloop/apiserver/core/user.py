@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
+
 ANONYMOUS: Final = "system:anonymous"
 
 
@@ -46,8 +48,7 @@ def account_groups(namespace: str) -> tuple[str, ...]:
     return ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attributes:
+class Attributes(msgspec.Struct, frozen=True, kw_only=True):
     """Permission that a request needs; ``path`` is set only for non-resource paths such as ``/metrics``."""
 
     user: User
@@ -61,8 +62,7 @@ class Attributes:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """Authorization decision, with the real server's reason or an empty reason."""
 
     allowed: bool

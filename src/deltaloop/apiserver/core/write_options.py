@@ -96,8 +96,7 @@ def parse_write_options(kind: str, query: _Query, *, user_agent: str, applies: b
 
 
 def _name_of(user_agent: str) -> str:
-    prefix = user_agent.partition("/")[0]
-    return "".join(sign for sign in prefix[:_LONGEST] if sign.isprintable())
+    return "".join(filter(str.isprintable, user_agent.partition("/")[0][:_LONGEST]))
 
 
 def _manager_errors(name: str) -> Iterator[SchemaError]:

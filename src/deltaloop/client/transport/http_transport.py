@@ -199,7 +199,9 @@ class HttpTransport:
     async def request(  # noqa: C901 - one function, so that a request costs few calls
         self, request: HttpRequest, streams: list[HttpConnection] | None = None
     ) -> HttpResponse:
-        """Send a request, and return the complete response. Canceling closes the connection.
+        """Send a request, and return the complete response.
+
+        Canceling closes the connection.
 
         The request is repeated once with renewed credentials after a 401, and as ``after_break`` decides. If
         ``streams`` is given, the response has only a head, and the list receives its connection.

@@ -6,7 +6,7 @@ first. Objects of the latest ``MOST_BYTES`` are kept, and changed fields are com
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -74,7 +74,7 @@ class Reconciled(msgspec.Struct, frozen=True, kw_only=True):
 
 class History:
     def __init__(self) -> None:
-        self._keys: OrderedDict[tuple[str, str], tuple[Reconciled, ...]] = OrderedDict()
+        self._keys: dict[tuple[str, str], tuple[Reconciled, ...]] = {}  # idle for longest first
         self._changes: deque[tuple[OwnWrite, int]] = deque()
         self._bytes = 0
 
@@ -83,13 +83,15 @@ class History:
 
     def add(self, reconciled: Reconciled) -> None:
         name = (reconciled.controller, reconciled.key)
-        if name in self._keys:
-            self._keys[name] = (*self._keys[name], reconciled)[-EACH:]  # an empty deque needs half a KiB
-            self._keys.move_to_end(name)
+        keys = self._keys
+        if name in keys:
+            runs = keys[name]
+            del keys[name]
+            keys[name] = (*runs, reconciled)[-EACH:]  # an empty deque needs half a KiB
         else:
-            self._keys[name] = (reconciled,)
-            if len(self._keys) > LIMIT:
-                self._keys.popitem(last=False)
+            keys[name] = (reconciled,)
+            if len(keys) > LIMIT:
+                del keys[next(iter(keys))]
         for write in reconciled.writes:
             if write.before is not None and write.after is not None:
                 size = 2 * (_OVERHEAD + len(write.after.raw))

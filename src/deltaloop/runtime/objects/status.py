@@ -33,7 +33,6 @@ from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.reconcile.client import CachedWay, ReconcileClient
 
 _logger: Final = logging.getLogger("deltaloop.runtime.status")
-_STATUS: Final = Path("status")
 _TRIES: Final = 5
 # Fields that the schema lacks are found in the response and reported once for each field.
 _QUERY: Final = {"fieldValidation": "Ignore"}
@@ -227,7 +226,8 @@ class StatusWriter:
     async def _write(self, change: StatusChange, *, observing: bool) -> None:
         way = self._client.way
         known = way.kinds.get(id(self._kind)) or await way.bind(self._kind)
-        kept, is_own = self._statuses.about.get(known) or await self._statuses.meet(known, way)
+        about = self._statuses.about
+        kept, is_own = about[known] if known in about else await self._statuses.meet(known, way)
         # The observedGeneration of another kind, such as a Deployment, belongs to that kind's own controller.
         observing = observing and is_own
         name, place = self._given.name, self._given.namespace or place_of(way, known, None)
@@ -295,5 +295,5 @@ def _status_of(obj: Resource) -> Fields:
         fields = obj._fields  # most reconciles have read a field
         found = _decode(obj.raw).status if fields is None else fields.get("status")
     except DECODE_ERRORS:
-        found = _STATUS.get(obj)  # raises an error that explains the problem
+        found = Path("status").get(obj)  # raises an error that explains the problem
     return found if type(found) is dict else {}

@@ -11,17 +11,21 @@ import inspect
 import sys
 from collections.abc import Callable
 from types import CodeType, CoroutineType
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar, final
 
 from deltaloop._internal.tracebacks import place_in
 
 T = TypeVar("T")
 
 Call: TypeAlias = "CoroutineType[Any, Any, Any]"
-NotAwaited: TypeAlias = dict[Call, tuple[str, CodeType, int]]
-"""Calls of one reconcile that may not have been awaited, with name and call site, in order."""
-
 _TIDIED_EVERY: Final = 256
+
+
+@final
+class NotAwaited(dict[Call, tuple[str, CodeType, int]]):
+    """Calls of one reconcile that may not have been awaited, with name and call site, in order."""
+
+    made: int = 0
 
 
 def names_calls(name: str) -> Callable[[type[T]], type[T]]:
@@ -47,7 +51,8 @@ def _looked_after(name: str, function: Callable[..., Call]) -> Callable[..., Cal
         caller = sys._getframe(1)  # noqa: SLF001 - a traceback would cost more than the call
         calls: NotAwaited = self.not_awaited
         calls[made] = (name, caller.f_code, caller.f_lasti)
-        if not len(calls) % _TIDIED_EVERY:
+        calls.made += 1
+        if not calls.made % _TIDIED_EVERY:
             for ended in [each for each in calls if each.cr_frame is None]:  # there can be thousands
                 del calls[ended]
         return made

@@ -354,7 +354,7 @@ class ReconcileClient(Verbs):
         self._client = client
         self._views = views
         self._live: Client | None = None
-        self.not_awaited: NotAwaited = {}
+        self.not_awaited: NotAwaited = NotAwaited()
 
     @property
     def live(self) -> Client:

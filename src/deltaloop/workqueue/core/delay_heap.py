@@ -39,38 +39,32 @@ class WaitingItem(msgspec.Struct, Generic[K], eq=False):
 
 @final
 class DelayHeap(Generic[K]):
-    __slots__ = ("_heap", "_order", "_waiting")
+    __slots__ = ("_order", "heap", "waiting")
 
     def __init__(self) -> None:
-        self._waiting: dict[K, WaitingItem[K]] = {}
-        self._heap: list[tuple[float, int, WaitingItem[K]]] = []
+        self.waiting: dict[K, WaitingItem[K]] = {}
+        self.heap: list[tuple[float, int, WaitingItem[K]]] = []
         self._order = 0
 
-    def get(self, item: K) -> WaitingItem[K] | None:
-        return self._waiting.get(item)
-
     def put(self, delay: WaitingItem[K]) -> None:
-        replaced = self._waiting.get(delay.item)
+        replaced = self.waiting.get(delay.item)
         order = self._order = delay.order = self._order + 1
-        self._waiting[delay.item] = delay
-        heappush(self._heap, (delay.due_at, order, delay))
+        self.waiting[delay.item] = delay
+        heappush(self.heap, (delay.due_at, order, delay))
         if replaced is not None:
             replaced.order = 0
             self._tidy()
 
     def remove(self, item: K) -> WaitingItem[K] | None:
-        found = self._waiting.pop(item, None)
+        found = self.waiting.pop(item, None)
         if found is not None:
             found.order = 0
             self._tidy()
         return found
 
-    def next_due_at(self) -> float | None:
-        return self._heap[0][0] if self._heap else None
-
     def pop_due(self, until: float) -> list[WaitingItem[K]]:
         due: list[WaitingItem[K]] = []
-        heap, waiting = self._heap, self._waiting
+        heap, waiting = self.heap, self.waiting
         while heap and heap[0][0] <= until:
             _, order, delay = heappop(heap)
             if delay.order == order:
@@ -80,26 +74,26 @@ class DelayHeap(Generic[K]):
         return due
 
     def clear(self) -> int:
-        count = len(self._waiting)
-        self._waiting.clear()
-        self._heap.clear()
+        count = len(self.waiting)
+        self.waiting.clear()
+        self.heap.clear()
         return count
 
     def in_order(self) -> list[WaitingItem[K]]:
-        return sorted(self._waiting.values(), key=lambda delay: (delay.due_at, delay.order))
+        return sorted(self.waiting.values(), key=lambda delay: (delay.due_at, delay.order))
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self.waiting)
 
     @property
     def entries(self) -> int:
         """Length of the heap, including invalid entries."""
-        return len(self._heap)
+        return len(self.heap)
 
     def _tidy(self) -> None:
         """Restore the invariants: the top entry is valid, and invalid entries are few."""
-        if len(self._heap) > 2 * len(self._waiting) + SPARE:
-            self._heap = [(delay.due_at, delay.order, delay) for delay in self._waiting.values()]
-            heapify(self._heap)
-        while self._heap and self._heap[0][2].order != self._heap[0][1]:
-            heappop(self._heap)
+        if len(self.heap) > 2 * len(self.waiting) + SPARE:
+            self.heap = [(delay.due_at, delay.order, delay) for delay in self.waiting.values()]
+            heapify(self.heap)
+        while self.heap and self.heap[0][2].order != self.heap[0][1]:
+            heappop(self.heap)

@@ -66,7 +66,8 @@ class DelayingCore(QueueCore[K]):
         if delay <= 0:
             return self._arrive(WaitingItem(item, now, log, paid), now)
         due_at = now + delay
-        present = self._delays.get(item)
+        delays = self._delays.waiting
+        present = delays[item] if item in delays else None  # noqa: SIM401 - without a call
         if present is None:
             self._delays.put(WaitingItem(item, due_at, log, paid))
             return AddOutcome.DELAYED
@@ -99,7 +100,8 @@ class DelayingCore(QueueCore[K]):
         """Handle an unused delay of a rate limiter. Subclasses override this."""
 
     def next_due_at(self) -> float | None:
-        return self._delays.next_due_at()
+        heap = self._delays.heap
+        return heap[0][0] if heap else None
 
     def delayed(self) -> list[WaitingItem[K]]:
         """Return the delayed items in order of their due times."""

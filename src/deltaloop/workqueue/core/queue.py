@@ -169,9 +169,10 @@ class QueueCore(Generic[K]):
         return _QUEUED
 
     def _log(self, trigger: object | None = None, *, priority: int | None = None) -> TriggerLog:
-        log = TriggerLog(self._max_triggers, priority, self._merge_triggers)
-        log.add(trigger)
-        return log
+        if trigger is None:
+            return TriggerLog(self._max_triggers, priority, self._merge_triggers)
+        kept, dropped = ((trigger,), 0) if self._max_triggers else ((), 1)
+        return TriggerLog(self._max_triggers, priority, self._merge_triggers, 0.0, dropped, kept)
 
     def _merge(self, item: K, now: float, waiting: TriggerLog, log: TriggerLog) -> None:
         """Merge the triggers of an add into those of a dirty item."""
@@ -232,8 +233,9 @@ class QueueCore(Generic[K]):
 
     def _push_again(self, run: Run[K], now: float) -> bool:
         waiting = self._dirty[run.item]
-        if waiting.bound > self._max_triggers:
+        if len(waiting.kept) > self._max_triggers:
             waiting = self._dirty[run.item] = waiting.shorten(self._max_triggers)
+        waiting.bound = self._max_triggers
         self._push(run.item, now, waiting)
         run.again = True
         return True

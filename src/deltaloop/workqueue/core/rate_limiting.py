@@ -122,7 +122,7 @@ class RateLimitingCore(DelayingCore[K]):
         if waiting is None:
             log.add(trigger)
             outcome = self._add_after(item, now, delay, log, paid=paid)
-            present = self._delays.get(item)
+            present = self._delays.waiting.get(item)
             return outcome, 0.0 if present is None else max(0.0, present.due_at - now)
         self._merged += 1
         self._retries += 1
@@ -191,7 +191,7 @@ class RateLimitingCore(DelayingCore[K]):
             if item in self._processing:
                 log.bound = max(log.bound, MOST_JUDGED)  # the end of the run decides about these triggers
             elif (letter is not None or item in self._failures) and self._are_echoes(item, log):
-                delay = self._delays.get(item)
+                delay = self._delays.waiting.get(item)
                 held = letter if letter is not None else delay
                 if held is not None:
                     held.triggers.extend(log)

@@ -67,9 +67,6 @@ class TriggerLog(msgspec.Struct, eq=False, gc=False):
 
     def shorten(self, bound: int) -> TriggerLog:
         """Return a log with the same content and a smaller bound."""
-        if len(self.kept) <= bound:
-            self.bound = bound
-            return self
         log = TriggerLog(bound, self.stated_priority, self.merge, self.since)
         log.extend(self)
         return log

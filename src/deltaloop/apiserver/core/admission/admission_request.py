@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -50,7 +49,7 @@ def as_sent(attributes: AdmissionAttributes) -> AdmissionAttributes:
     entries = attributes.entries()
     if entries:
         kept["managedFields"] = entries
-    return replace(attributes, after={**attributes.after, "metadata": kept})
+    return msgspec.structs.replace(attributes, after={**attributes.after, "metadata": kept})
 
 
 def sent_to_subresource(

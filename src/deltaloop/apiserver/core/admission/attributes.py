@@ -10,8 +10,9 @@ plugin/policy/mutating/reinvocationcontext.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, final
+
+import msgspec
 
 from deltaloop.api.json_values import at, text
 from deltaloop.api.status import ApiError
@@ -73,8 +74,7 @@ class Reinvocation:
 Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdmissionAttributes:
+class AdmissionAttributes(msgspec.Struct, frozen=True, kw_only=True):
     """Request during admission.
 
     Attributes:
@@ -99,7 +99,7 @@ class AdmissionAttributes:
     objects: Stored
     registry: Registry
     entries: Callable[[], list[dict[str, object]]] = list
-    reinvocation: Reinvocation = field(default_factory=Reinvocation)
+    reinvocation: Reinvocation = msgspec.field(default_factory=Reinvocation)
 
     def equivalents(self) -> tuple[ServedResource, ...]:
         return self.registry.sharing(self.served.storage)

@@ -9,8 +9,9 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Final
+
+import msgspec
 
 from deltaloop.api.json_values import at, text
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
@@ -27,7 +28,9 @@ _PEM: Final = re.compile(r"-----BEGIN CERTIFICATE REQUEST-----(.*?)-----END CERT
 def _may(attributes: AdmissionAttributes, verb: str, signer: str) -> bool:
     every = f"{signer.partition('/')[0]}/*"
     wanted = Attributes(user=attributes.user, verb=verb, group="certificates.k8s.io", version="*", resource="signers")
-    return any(attributes.context.decide(replace(wanted, name=name)).allowed for name in (signer, every))
+    return any(
+        attributes.context.decide(msgspec.structs.replace(wanted, name=name)).allowed for name in (signer, every)
+    )
 
 
 def _checked_for(verb: str, *, only_changes: bool) -> Callable[[AdmissionAttributes], None]:

@@ -9,8 +9,10 @@ Source: apiserver pkg/admission/{chain,reinvocation}.go, pkg/endpoints/handlers/
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
+
+import msgspec
 
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.write_context import Effect
@@ -47,7 +49,7 @@ class Chain:
         if not attributes.reinvocation.is_wanted:
             return changed
         attributes.reinvocation.is_second = True
-        again = self._round(attributes if changed is None else replace(attributes, after=changed))
+        again = self._round(attributes if changed is None else msgspec.structs.replace(attributes, after=changed))
         return changed if again is None else again
 
     def _round(self, attributes: AdmissionAttributes) -> dict[str, object] | None:
@@ -57,7 +59,7 @@ class Chain:
             result = plugin.mutate(attributes)
             if result is not None:
                 changed = result
-                attributes = replace(attributes, after=result)
+                attributes = msgspec.structs.replace(attributes, after=result)
         return changed
 
     def validate(self, attributes: AdmissionAttributes) -> tuple[Effect, ...]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any, Final, final
 from weakref import WeakValueDictionary
+
+import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_values import mapping
@@ -43,8 +44,7 @@ _OFFERED: Final = ("application/json", YAML)
 _STREAMED: Final = ("application/json;stream=watch",)
 
 
-@dataclass(frozen=True, slots=True)
-class Rendering:
+class Rendering(msgspec.Struct, frozen=True):
     served: ServedResource
     output: Output
     include: IncludeObject
@@ -239,7 +239,7 @@ class WatchRendering:
     def _table(
         self, objects: list[dict[str, Any]], now: float, *, metadata: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        rendering = replace(self._rendering, now=now)
+        rendering = msgspec.structs.replace(self._rendering, now=now)
         table = rendering.table(objects, metadata=metadata, with_columns=not self._columns_sent)
         self._columns_sent = True
         return table

@@ -13,8 +13,10 @@ Source: structured-merge-diff merge/update.go; apimachinery pkg/util/managedfiel
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast, final
+
+import msgspec
 
 from deltaloop.api.json_values import at, items, mapping, text
 from deltaloop.apiserver.core.apply import field_set
@@ -44,8 +46,7 @@ def _as_it_is(fields: Fields, _: str) -> Fields:
     return fields
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """Object kind and endpoint of a write.
 
     Attributes:
@@ -56,7 +57,7 @@ class Target:
 
     api_version: str
     type_of: TypeOf
-    ignored: FieldSet = field(default_factory=dict[str, Any])
+    ignored: FieldSet = msgspec.field(default_factory=dict[str, Any])
     only: str = ""
     in_version: InVersion = _as_it_is
 
@@ -84,8 +85,7 @@ class Target:
         return Comparison(self.counted(found.added), self.counted(found.modified), self.counted(found.removed))
 
 
-@dataclass(frozen=True, slots=True)
-class FieldManager:
+class FieldManager(msgspec.Struct, frozen=True):
     name: str
     operation: str
     api_version: str = ""
@@ -99,8 +99,7 @@ class FieldManager:
         return f"{result} using {self.api_version}" if self.operation == UPDATE else result
 
 
-@dataclass(frozen=True, slots=True)
-class Owned:
+class Owned(msgspec.Struct, frozen=True):
     fields: FieldSet
     api_version: str
     time: str = ""
@@ -240,7 +239,7 @@ def _without_changed(
             gone[version] = seen.all
         fields = field_set.difference(owned.fields, gone[version])
         if fields:
-            after[manager] = owned if fields is owned.fields else replace(owned, fields=fields)
+            after[manager] = owned if fields is owned.fields else msgspec.structs.replace(owned, fields=fields)
     return after, compared
 
 
@@ -278,7 +277,7 @@ def apply_owners(
     stripped = strip(mine.fields)
     after.pop(applier, None)
     if stripped:
-        after[applier] = replace(mine, fields=stripped)
+        after[applier] = msgspec.structs.replace(mine, fields=stripped)
     # A change outside of the written fields also counts, although it will not be stored.
     return merged, after, not (compared.same and (target.counts_all or compare(target.type, live, merged).same))
 

@@ -20,7 +20,7 @@ from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.crds.rules.declarations import Declared
 
 _MANAGER: Final = "validatingadmissionpolicy-status"
-_POLICIES: Final = ResourceType[Resource](
+POLICIES: Final = ResourceType[Resource](
     "admissionregistration.k8s.io",
     "v1",
     "ValidatingAdmissionPolicy",
@@ -31,7 +31,7 @@ _POLICIES: Final = ResourceType[Resource](
 
 def write_statuses(state: ServerState, *, moments: Moments) -> bool:
     """Write the status of each changed policy, and return whether an object was written."""
-    served = state.registry.resource(_POLICIES)
+    served = state.registry.resource(POLICIES)
     if served is None or not state.store.count(served.storage):
         return False
     before = state.store.revision
@@ -44,8 +44,8 @@ def write_statuses(state: ServerState, *, moments: Moments) -> bool:
         warnings = expression_warnings(fields, kinds.find, kinds.declare)
         checked: dict[str, object] = {"expressionWarnings": warnings} if warnings else {}
         applied: dict[str, object] = {
-            "apiVersion": _POLICIES.api_version,
-            "kind": _POLICIES.kind,
+            "apiVersion": POLICIES.api_version,
+            "kind": POLICIES.kind,
             "metadata": {"name": policy.name},
             "status": {"observedGeneration": generation, "typeChecking": checked},
         }

@@ -29,7 +29,7 @@ from deltaloop.apiserver.core.crds.custom_resources import FLAGS, LABEL_REFUSAL,
 from deltaloop.apiserver.core.served_resource import NAME_COLUMN, ScalePaths, ServedResource, TableColumn
 from deltaloop.apiserver.core.webhook_calls import endpoint_of
 from deltaloop.schemas.schema_compiler import schema_from_json
-from deltaloop.schemas.structural import unknown_formats, unsupported_sets
+from deltaloop.schemas.structural import schemas_in, unknown_formats, unsupported_sets
 from deltaloop.schemas.types import Schema
 
 APPROVED: Final = "api-approved.kubernetes.io"
@@ -164,9 +164,10 @@ def crd_resources(crd: dict[str, Any]) -> tuple[ServedResource, ...]:
 
 def crd_warnings(crd: dict[str, Any]) -> tuple[str, ...]:
     """Return warnings about unknown formats and sets of non-scalar items."""
-    schemas = [mapping(at(version, "schema", "openAPIV3Schema")) for version in items(at(crd, "spec", "versions"))]
-    unknown = dict.fromkeys(name for schema in schemas for name in unknown_formats(schema))
-    sets = sorted({kind for schema in schemas for kind in unsupported_sets(schema)})
+    versions = items(at(crd, "spec", "versions"))
+    schemas = [each for version in versions for each in schemas_in(at(version, "schema", "openAPIV3Schema"))]
+    unknown = dict.fromkeys(unknown_formats(schemas))
+    sets = sorted({*unsupported_sets(schemas)})
     return (
         *(f'unrecognized format "{name}"' for name in unknown),
         *(

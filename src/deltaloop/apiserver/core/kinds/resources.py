@@ -89,10 +89,10 @@ def _served_review(kind: ResourceType[Resource], tables: BuiltInTables, types: B
 
 
 def is_review(served: ServedResource) -> bool:
-    return served.type in _KINDS_OF_REVIEWS
+    return served.type.group in _REVIEWS and served.type in _KINDS_OF_REVIEWS
 
 
-_REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
+_REVIEWS: Final = (AUTHENTICATION, AUTHORIZATION)
 _PARTS: Final = ("approval", "ephemeralcontainers", "resize")
 _CREATED_AT: Final = TableColumn("Created At", "date", "", "When the object was created.")
 _KNOWN: Final = {(known.group, known.version, known.kind): known for known in kinds.BUILT_IN}

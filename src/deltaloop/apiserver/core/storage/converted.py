@@ -6,8 +6,10 @@ If converted objects are missing, a read raises a question, and the reader repea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias, TypeVar, final
+
+import msgspec
 
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.codec import WebhookConversion
@@ -144,7 +146,7 @@ class ConvertedStore:
             self._converted(self._store.list(resource, prefix=prefix, start=start, at=at).items)
             shown = self._matching(matches)
         page = self._store.list(resource, prefix=prefix, matches=shown, limit=limit, start=start, at=at)
-        return replace(page, items=self._converted(page.items))
+        return msgspec.structs.replace(page, items=self._converted(page.items))
 
     def changes_after(self, revision: int, *, limit: int = 1000) -> tuple[StoredChange, ...]:
         """Return the changes after a revision, or raise QuestionError or CompactedError."""
@@ -165,7 +167,7 @@ class ConvertedStore:
 
     def _shown(self, change: StoredChange) -> StoredChange:
         old, new = change.old, change.new
-        return replace(
+        return msgspec.structs.replace(
             change,
             old=(self._found(old) or old) if old is not None else None,
             new=(self._found(new) or new) if new is not None else None,

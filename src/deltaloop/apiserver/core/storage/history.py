@@ -10,11 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
+
 from deltaloop.api.resource import Resource
 
 
-@dataclass(frozen=True, slots=True)
-class StoredChange:
+class StoredChange(msgspec.Struct, frozen=True):
     """One write, with the object before and after it. ``new`` is None for a deletion."""
 
     revision: int
@@ -25,7 +26,7 @@ class StoredChange:
 
     @property
     def size(self) -> int:
-        return sum(len(obj.raw) for obj in (self.old, self.new) if obj is not None)
+        return (0 if self.old is None else len(self.old.raw)) + (0 if self.new is None else len(self.new.raw))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, final
 
+import msgspec
+
 from deltaloop.api.json_values import mapping
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.storage.history import Journal, Record, StoredChange
@@ -36,8 +38,7 @@ from deltaloop.schemas.json_in_parts import encode_sorted
 _BUMP: Final = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """Page of a list.
 
     ``next_start`` is relative to the range and empty on the last page, ``remaining`` ignores selectors.
@@ -367,6 +368,11 @@ class RevisionStore(Objects):
         """Return a resource's objects that are being deleted in key order, without a scan."""
         table = self._tables.get(resource)
         return () if table is None else tuple(table.objects[key] for key in sorted(table.being_deleted))
+
+    @property
+    def is_deleting(self) -> bool:
+        """Whether any object is being deleted."""
+        return any(table.being_deleted for table in self._tables.values())
 
     def resources(self) -> tuple[str, ...]:
         return tuple(name for name, table in self._tables.items() if table.order)

@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, final
 
+import msgspec
+
 from deltaloop.api.resource import Resource
 from deltaloop.api.status import Status
 from deltaloop.api.watch_event import EventType
@@ -96,8 +98,7 @@ def watch_seconds(query: ListQuery, *, random: float) -> float:
     return MIN_TIMEOUT * (1.0 + random)
 
 
-@dataclass(frozen=True, slots=True)
-class Sighting:
+class Sighting(msgspec.Struct, frozen=True):
     """Watch event. A bookmark has no object, and an error has a Status."""
 
     type: EventType | None
@@ -107,8 +108,7 @@ class Sighting:
     status: Status | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Portion:
+class Portion(msgspec.Struct, frozen=True):
     sightings: tuple[Sighting, ...]
     end: int
 
@@ -139,9 +139,9 @@ class ChangeReader:
 
     def _look(self, cursor: int, plan: WatchPlan, limit: int) -> Portion:
         changes = self._store.changes_after(cursor, limit=limit)
-        seen = (_sight(change, plan) for change in changes)
+        seen = [_sight(change, plan) for change in changes]
         return Portion(
-            tuple(sighting for sighting in seen if sighting is not None), changes[-1].revision if changes else cursor
+            tuple([sighting for sighting in seen if sighting is not None]), changes[-1].revision if changes else cursor
         )
 
 

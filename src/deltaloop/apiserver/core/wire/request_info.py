@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from deltaloop.apiserver.core.user import ANONYMOUS, Attributes, User
 from deltaloop.apiserver.core.wire.requests import ResourcePath, parse_path
@@ -35,8 +36,7 @@ def authenticated(name: str, *groups: str, uid: str = "", extra: Mapping[str, tu
     return User(name=name, uid=uid, groups=tuple(dict.fromkeys(listed)), extra=extra or {})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestInfo:
+class RequestInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Parsed request; ``path`` is as sent, without the query, and ``resource`` is None for non-resource paths."""
 
     verb: str

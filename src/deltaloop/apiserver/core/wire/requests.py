@@ -28,8 +28,7 @@ _INT64: Final = 2**63
 _MOST_DIGITS: Final = 20  # of a 64-bit number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourcePath:
+class ResourcePath(msgspec.Struct, frozen=True, kw_only=True):
     """Path below a group and version; missing parts are empty, and ``watch`` is the old form with ``/watch/``."""
 
     group: str

@@ -6,8 +6,9 @@ path does not support is a 405. HEAD works like GET for custom resources only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.registry import Registry
@@ -19,8 +20,7 @@ _OF_OBJECT: Final = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": 
 _OF_COLLECTION: Final = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(msgspec.Struct, frozen=True):
     served: ServedResource
     verb: str
     namespace: str = ""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, final
+
+import msgspec
 
 from deltaloop.api import kinds
 from deltaloop.api.json_values import mapping, text
@@ -97,7 +98,7 @@ def admit_alone(context: WriteContext, attributes: AdmissionAttributes) -> Field
     """Run admission for an object that is not stored, for example a binding; return None if it is unchanged."""
     admitted = context.admission.mutate(attributes)
     if admitted is not None:
-        attributes = replace(attributes, after=admitted)
+        attributes = msgspec.structs.replace(attributes, after=admitted)
     effects = context.admission.validate(attributes)
     if not context.dry_run:
         for effect in effects:

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+import msgspec
+
 from deltaloop.api.json_values import at, items, mapping, text
 from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core import status_errors
@@ -131,7 +133,9 @@ def _conflict(error: ConflictsError, *, shown_as: str) -> ApiError:
     """Return the 409 error. ``shown_as`` is an API version to show for all managers, if not empty."""
     conflicts = error.conflicts
     if shown_as:
-        conflicts = tuple(replace(each, manager=replace(each.manager, api_version=shown_as)) for each in conflicts)
+        conflicts = tuple(
+            replace(each, manager=msgspec.structs.replace(each.manager, api_version=shown_as)) for each in conflicts
+        )
     return status_errors.apply_conflict(
         conflict_message(conflicts),
         [(f"conflict with {conflict.manager.shown}", conflict.place) for conflict in conflicts],

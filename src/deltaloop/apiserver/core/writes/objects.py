@@ -48,6 +48,8 @@ _SERVER_FIELDS: Final = (
     "selfLink",
     "managedFields",
 )
+_NOT_DESIRED: Final = {"kind", "apiVersion", "metadata"}
+_ABSENT: Final = object()
 _KEPT_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 
 
@@ -96,7 +98,7 @@ def updated_object(
             result["status"] = current["status"]
     served.strategy.prepare_update(current, result)
     kept = mapping(result["metadata"])
-    counted = served.flags.generation and _desired(result) != _desired(current)
+    counted = served.flags.generation and _differ(result, current)
     also = served.flags.counted
     if counted or (also and kept.get(also) != old.get(also)):
         kept["generation"] = integer(kept.get("generation")) + 1
@@ -336,8 +338,12 @@ def entries_as_sent(context: WriteContext, before: dict[str, object] | None, sen
     return changed_entries(context.registry, served, before, after, metadata.get("managedFields"), writer_of(context))
 
 
-def _desired(fields: dict[str, object]) -> bytes:
+def _differ(one: dict[str, object], other: dict[str, object]) -> bool:
+    """Return whether the JSON of the desired states differs, without regard to the order of keys."""
     # Both objects have the same status if it is a subresource. Otherwise it counts like other fields.
-    return encode_sorted(
-        {name: value for name, value in fields.items() if name not in ("kind", "apiVersion", "metadata")}
-    )
+    for name in (one.keys() | other.keys()) - _NOT_DESIRED:
+        first, second = one.get(name, _ABSENT), other.get(name, _ABSENT)
+        # Python considers 1, 1.0 and True equal.
+        if first is not second and (first != second or encode_sorted(first) != encode_sorted(second)):
+            return True
+    return False

@@ -6,9 +6,10 @@ Source: apiserver pkg/registry/generic/registry/store.go.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Final
+
+import msgspec
 
 from deltaloop.api.json_values import mapping
 from deltaloop.api.resource import Resource
@@ -31,9 +32,9 @@ def store_new(context: WriteContext, new: New, attributes: AdmissionAttributes, 
     """Store a new object. Raises ApiError if admission rejects it, it exists already, or it is too large."""
     served, request, name = context.served, context.request, new.name
     if context.name and request is not None:  # an update or apply that creates needs this permission as well
-        context.ask(partial(check_allowed, context.authorizer, replace(request, verb="create")))
+        context.ask(partial(check_allowed, context.authorizer, msgspec.structs.replace(request, verb="create")))
     after: Fields = {"kind": served.type.kind, "apiVersion": served.type.api_version, **new.fields}
-    effects = context.admission.validate(replace(attributes, after=after, name=name))
+    effects = context.admission.validate(msgspec.structs.replace(attributes, after=after, name=name))
     # A resource version that is not a number is ignored like other server-side fields.
     if new.is_versioned and not context.dry_run and not context.name:
         raise status_errors.unexplained("resourceVersion should not be set on objects to be created")
@@ -61,7 +62,9 @@ def store_changed(
     """Store a changed object, or remove it if its last holder was removed; raises ApiError."""
     served, after = context.served, changed.fields
     metadata = {**mapping(after["metadata"]), "resourceVersion": current.resource_version}
-    effects = context.admission.validate(replace(attributes, after=shown(context, {**after, "metadata": metadata})))
+    effects = context.admission.validate(
+        msgspec.structs.replace(attributes, after=shown(context, {**after, "metadata": metadata}))
+    )
     ends = ends_with_update(served, after)
     if ends and not context.dry_run:
         remove(context, current)

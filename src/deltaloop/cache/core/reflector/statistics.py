@@ -117,7 +117,7 @@ class ReflectorCounts(msgspec.Struct):
             last_confirmed_at=self.last_confirmed_at,
             last_event_at=self.last_event_at,
             last_bookmark_at=self.last_bookmark_at,
-            last_byte_at=max((at for at in signs if at is not None), default=None),
+            last_byte_at=max([at for at in signs if at is not None], default=None),
             pending_bytes=pending_bytes,
             last_error=self.last_error,
             failing_since=self.failing_since,

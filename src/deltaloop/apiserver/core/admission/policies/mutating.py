@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, cast, final
+
+import msgspec
 
 from deltaloop import cel
 from deltaloop.api.json_values import copied, is_mapping, items, mapping, text, value_type
@@ -314,7 +316,7 @@ class _Round:
             for params in item.params:
                 has_mutated = self._invoke(item, params) or has_mutated
         kept = self._sent if self._last is None else self._made.get(self._last, self._sent)
-        self.attributes = replace(self.attributes, after=kept)
+        self.attributes = msgspec.structs.replace(self.attributes, after=kept)
         if has_mutated:
             rounds.is_wanted = rounds.shows_managers = True
             self._asked.see_change()
@@ -324,7 +326,7 @@ class _Round:
     def _invoke(self, invocation: Invocation, params: Fields | None) -> bool:
         """Evaluate a policy once and return whether a mutation succeeded, even without an effect."""
         version = invocation.served.type
-        self.attributes = replace(self.attributes, after=self._made.get(version, self._sent))
+        self.attributes = msgspec.structs.replace(self.attributes, after=self._made.get(version, self._sent))
         rounds, before = self.attributes.reinvocation, self.attributes.after
         program = _program(invocation.policy.raw)
         is_unmet, fault = conditions_of(program.spec, self._shown(invocation.served, params))
@@ -378,7 +380,7 @@ class _Round:
             # The real server tries a conversion between two external versions, which always fails.
             kinds = [f"({each.type.version}.{each.type.kind})" for each in (served, requested)]
             raise _FailedError(f"converting {' to '.join(kinds)}: unknown conversion")
-        self.attributes = replace(self.attributes, after=made)
+        self.attributes = msgspec.structs.replace(self.attributes, after=made)
         return made
 
     def _fail(self, invocation: Invocation, why: str) -> None:

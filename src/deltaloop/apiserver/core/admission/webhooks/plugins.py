@@ -361,7 +361,7 @@ def _ask_one(
     patched = _patched(invocation, attributes, operations)
     if patched == attributes.after:
         return attributes, True, False
-    return replace(attributes, after=patched), True, True
+    return msgspec.structs.replace(attributes, after=patched), True, True
 
 
 def _operations(response: AdmissionResponse) -> list[object]:

@@ -1,0 +1,1 @@
+"""Decisions for several programs that share the keys of one controller."""

@@ -1,0 +1,1 @@
+"""Decisions of the members and the coordinator."""

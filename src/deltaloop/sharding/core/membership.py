@@ -1,0 +1,76 @@
+"""Decide which members are alive, by the rules of ``leaderelection.core.election``.
+
+A member that has crashed stops renewing its Lease. Another program deletes the Lease after it has seen no change for a
+whole lease duration on its own clock. The deletion specifies the version that it saw, so a concurrent renewal makes it
+fail. A member stops at its renew deadline, which is shorter. If a Lease is missing for another reason, its member may
+still work until its renew deadline, so it counts as alive for one more lease duration.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import final
+
+import msgspec
+
+
+class MemberLease(msgspec.Struct, frozen=True):
+    """Lease of a member.
+
+    Attributes:
+        name: Name of the Lease.
+        uid: Uid of the Lease, which names the member in the map.
+        version: Resource version. Each new version is a renewal.
+        duration: Lease duration in seconds.
+        leaving: Whether the member wants to give away its ranges.
+    """
+
+    name: str
+    uid: str
+    version: str
+    duration: float
+    leaving: bool = False
+
+
+@final
+class Membership:
+    """Members as one observer sees them. ``now`` is in seconds on its monotonic clock."""
+
+    def __init__(self, lease_duration: float) -> None:
+        """Create an observer that has seen nothing, with the lease duration of its own program."""
+        self._seen: dict[str, tuple[MemberLease, float]] = {}
+        self._missing: dict[str, float] = {}  # uid -> time at which it counts as dead
+        self._longest = lease_duration
+
+    def saw(self, leases: Iterable[MemberLease], owners: Iterable[str], now: float) -> None:
+        """Process all Leases and the uids of the map's owners, both as they are at one time or later."""
+        before, self._seen = self._seen, {}
+        for lease in leases:
+            known = before.get(lease.uid)
+            self._seen[lease.uid] = known if known is not None and known[0] == lease else (lease, now)
+            self._longest = max(self._longest, lease.duration)
+        missing = {uid for uid in owners if uid and uid not in self._seen}
+        self._missing = {uid: self._missing.get(uid, now + self._longest) for uid in missing}
+
+    def evicted(self, lease: MemberLease) -> None:
+        """Process a successful deletion by this observer."""
+        self._seen.pop(lease.uid, None)
+        self._missing[lease.uid] = -math.inf
+
+    def to_evict(self, now: float) -> tuple[MemberLease, ...]:
+        """Return the Leases to delete, with their versions as preconditions."""
+        return tuple(lease for lease, since in self._seen.values() if now >= since + lease.duration)
+
+    def alive(self) -> tuple[MemberLease, ...]:
+        """Return the members whose Leases exist."""
+        return tuple(lease for lease, _ in self._seen.values())
+
+    def dead(self, now: float) -> frozenset[str]:
+        """Return the uids of former owners, whose ranges may be given away."""
+        return frozenset(uid for uid, at in self._missing.items() if now >= at)
+
+    def next_at(self, now: float) -> float:
+        """Return the time at which a Lease is due for deletion or a missing member is dead, or infinity."""
+        times = [since + lease.duration for lease, since in self._seen.values()]
+        return min([*times, *(at for at in self._missing.values() if at > now)], default=math.inf)

@@ -1,0 +1,53 @@
+"""Members that are alive, due for deletion, or dead."""
+
+from __future__ import annotations
+
+import math
+
+from deltaloop.sharding.core.membership import MemberLease, Membership
+
+A, B = MemberLease("a", "ua", "1", 15.0), MemberLease("b", "ub", "1", 20.0)
+
+
+def test_a_lease_without_a_renewal_is_deleted_after_its_duration() -> None:
+    membership = Membership(15.0)
+    membership.saw([A, B], ["ua", "ub"], 100.0)
+    membership.saw([A, B], ["ua", "ub"], 114.0)
+    assert membership.to_evict(114.9) == ()
+    assert membership.next_at(114.9) == 115.0
+    assert membership.to_evict(115.0) == (A,)
+    assert membership.dead(115.0) == frozenset()
+    membership.evicted(A)
+    assert membership.dead(115.0) == {"ua"}
+    assert membership.alive() == (B,)
+    membership.saw([B], ["ub"], 116.0)
+    assert membership.dead(116.0) == frozenset()
+
+
+def test_a_renewal_starts_the_time_again() -> None:
+    membership = Membership(15.0)
+    membership.saw([A], ["ua"], 100.0)
+    renewed = MemberLease("a", "ua", "2", 15.0)
+    membership.saw([renewed], ["ua"], 110.0)
+    assert membership.to_evict(120.0) == ()
+    assert membership.to_evict(125.0) == (renewed,)
+
+
+def test_an_owner_without_a_lease_counts_as_alive_for_the_longest_duration() -> None:
+    membership = Membership(15.0)
+    membership.saw([], ["ua"], 100.0)
+    assert membership.next_at(100.0) == 115.0
+    assert membership.dead(114.9) == frozenset()
+    assert membership.dead(115.0) == {"ua"}
+    membership = Membership(15.0)
+    membership.saw([A, B], ["ua"], 100.0)
+    membership.saw([B], ["ua"], 101.0)
+    membership.saw([B], ["ua"], 118.0)
+    assert membership.dead(120.9) == frozenset()
+    assert membership.dead(121.0) == {"ua"}
+
+
+def test_nothing_is_due_without_members() -> None:
+    membership = Membership(15.0)
+    membership.saw([], ["", ""], 0.0)
+    assert membership.next_at(0.0) == math.inf

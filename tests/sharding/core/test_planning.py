@@ -1,0 +1,129 @@
+"""Cuts and owners."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltaloop.api.shard_selector import HASH_SPACE, shard_hash
+from deltaloop.sharding.core.membership import MemberLease
+from deltaloop.sharding.core.planning import Load, merged_load, plan, summarized_load
+from deltaloop.sharding.core.shard_map import ShardMap, ShardRange
+
+
+def members(number: int, *, leaving: int = 0) -> list[MemberLease]:
+    return [MemberLease(f"l{place}", f"u{place}", "1", 15.0, leaving=place < leaving) for place in range(number)]
+
+
+def load_of(names: list[str]) -> Load:
+    return sorted((shard_hash(name), 1.0) for name in names)
+
+
+def settled(shard_map: ShardMap, alive: list[MemberLease], load: Load, dead: frozenset[str] = frozenset()) -> ShardMap:
+    """Plan and hand over until nothing changes; each step keeps the rules of ``ShardMap``."""
+    for _ in range(20):
+        new = plan(shard_map, alive, dead, load)
+        if new is None:
+            return shard_map
+        check_rules(shard_map, new, dead)
+        shard_map = ShardMap(tuple(each.given_to(each.successor) if each.successor else each for each in new.ranges))
+    raise AssertionError("the planner does not come to rest")
+
+
+def check_rules(old: ShardMap, new: ShardMap, dead: frozenset[str]) -> None:
+    bounds = [each.start for each in new.ranges]
+    assert bounds[0] == 0
+    assert bounds == sorted(set(bounds))
+    assert new.ranges[-1].end == HASH_SPACE
+    assert all(each.end == after.start for each, after in zip(new.ranges, new.ranges[1:], strict=False))
+    for each in new.ranges:
+        before = [known for known in old.ranges if known.start < each.end and each.start < known.end]
+        if {known.owner for known in before} != {each.owner}:
+            assert all(not known.owner or known.owner in dead for known in before)
+        if len(before) > 1 or (before[0].start, before[0].end) != (each.start, each.end):
+            assert not any(known.successor for known in before)
+
+
+def shares(shard_map: ShardMap, load: Load) -> tuple[float, float]:
+    """Return the largest range and the largest member, each divided by the mean."""
+    weights = [sum(weight for number, weight in load if each.start <= number < each.end) for each in shard_map.ranges]
+    owners: dict[str, float] = {}
+    for each, weight in zip(shard_map.ranges, weights, strict=True):
+        owners[each.owner] = owners.get(each.owner, 0.0) + weight
+    return max(weights) * len(weights) / sum(weights), max(owners.values()) * len(owners) / sum(owners.values())
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 5, 8, 64])
+def test_a_thousand_namespaces_named_in_sequence_are_cut_evenly(number: int) -> None:
+    load = load_of([f"tenant-{place:03}" for place in range(1000)])
+    shard_map = settled(ShardMap.of_equal_ranges(8), members(number), load)
+    largest_range, largest_member = shares(shard_map, load)
+    assert largest_range < 1.3
+    assert largest_member < 1.1
+    assert len({each.owner for each in shard_map.ranges}) == number
+
+
+def test_a_new_member_receives_only_its_share() -> None:
+    load = load_of([f"tenant-{place:03}" for place in range(1000)])
+    before = settled(ShardMap.of_equal_ranges(8), members(3), load)
+    after = settled(before, members(4), load)
+    owner = {number: before.find(number).owner for number, _ in load}
+    moved = sum(after.find(number).owner != owner[number] for number, _ in load)
+    assert 200 < moved < 300
+    assert shares(after, load)[1] < 1.1
+
+
+def test_a_leaving_member_gives_away_all_ranges() -> None:
+    load = load_of([f"team-{place:02}" for place in range(100)])
+    before = settled(ShardMap.of_equal_ranges(8), members(3), load)
+    after = settled(before, members(3, leaving=1), load)
+    assert {each.owner for each in after.ranges} == {"u1", "u2"}
+
+
+def test_the_ranges_of_the_dead_go_to_successors_first() -> None:
+    third = HASH_SPACE // 3
+    shard_map = ShardMap(
+        (
+            ShardRange(0, third, 1, "dead", "u1", ready=True),
+            ShardRange(third, 2 * third, 1, "dead", "gone"),
+            ShardRange(2 * third, HASH_SPACE, 1, "u0", "gone"),
+        )
+    )
+    new = plan(shard_map, members(2), frozenset({"dead"}), ())
+    assert new is not None
+    assert [(each.owner, each.successor, each.epoch) for each in new.ranges] == [
+        ("u1", "", 2),
+        ("u0", "", 2),
+        ("u0", "", 1),
+    ]
+
+
+def test_nobody_to_give_ranges_to() -> None:
+    shard_map = ShardMap.of_equal_ranges(2)
+    assert plan(shard_map, [], frozenset(), ()) is None
+    assert plan(shard_map, members(1, leaving=1), frozenset(), ()) is None
+
+
+@settings(max_examples=40)
+@given(
+    st.dictionaries(st.integers(0, HASH_SPACE - 1), st.floats(0, 100), max_size=40),
+    st.lists(st.tuples(st.integers(1, 5), st.integers(0, 2)), min_size=1, max_size=4),
+)
+def test_the_planner_comes_to_rest_and_keeps_the_rules(load: dict[int, float], changes: list[tuple[int, int]]) -> None:
+    shard_map = ShardMap.of_equal_ranges(4)
+    points = merged_load([sorted(load.items())])
+    for number, leaving in changes:
+        alive = members(number, leaving=min(leaving, number - 1))
+        dead = frozenset(each.owner for each in shard_map.ranges if each.owner) - {each.uid for each in alive}
+        shard_map = settled(shard_map, alive, points, dead)
+        assert {each.owner for each in shard_map.ranges} <= {each.uid for each in alive if not each.leaving}
+
+
+def test_a_summary_keeps_the_sum() -> None:
+    load = {shard_hash(str(number)): float(number % 7) for number in range(1000)}
+    points = summarized_load(load, 64)
+    assert len(points) <= 65
+    assert sum(weight for _, weight in points) == sum(load.values())
+    assert points == sorted(points)
+    assert summarized_load({5: 1.0, 2: 3.0}, 64) == [(2, 3.0), (5, 1.0)]
