@@ -23,7 +23,7 @@ MANY = 1_200
 
 
 @pytest.mark.parametrize("kind", [*QueueKind])
-async def test_what_was_cancelled_while_it_was_processed_is_popped_again(kind: QueueKind) -> None:
+async def test_deltas_of_a_canceled_processing_are_popped_again(kind: QueueKind) -> None:
     versions: list[str] = []
     queue: Queue[Resource] = new_queue(kind, known_objects=Indexer[Resource](), on_version=versions.append)
     seen: list[tuple[list[str], bool]] = []

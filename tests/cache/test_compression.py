@@ -73,7 +73,7 @@ def content(informer: Informer[Any]) -> dict[str, Any]:
 
 @BOTH_KINDS
 @pytest.mark.parametrize("paged", [False, True])
-async def test_it_holds_what_the_server_has(queue: QueueKind, paged: bool) -> None:
+async def test_compressed_cache_equals_the_server(queue: QueueKind, paged: bool) -> None:
     source = filled(40)
     options = STILL.replace(queue=queue, compression="zstd", reflector=PAGED if paged else STREAMED)
     informer = Informer(source, POD, indexers={"node": field_path("spec.nodeName")}, options=options)
@@ -233,7 +233,7 @@ def test_an_unknown_compression_is_refused() -> None:
         InformerOptions(compression="gzip")  # type: ignore[arg-type]
 
 
-async def test_without_the_extra_it_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_error_names_the_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(MissingExtraError, check=having(extra="zstd")):
         Informer(FakeSource(), POD, options=InformerOptions(compression="zstd"))
@@ -244,7 +244,7 @@ async def test_without_the_extra_it_says_which(monkeypatch: pytest.MonkeyPatch) 
 SAMPLES = [large(f"p{number}", number).raw for number in range(100)]
 
 
-def test_a_codec_reads_back_what_it_made() -> None:
+def test_codec_decompresses_its_output() -> None:
     codec = train(SAMPLES, ZstdOptions())
     assert codec.has_dictionary
     alone = ZstdCodec(b"", level=1)

@@ -62,7 +62,7 @@ async def test_a_cache_that_lost_an_event_is_found(caplog: pytest.LogCaptureFixt
     assert record.__dict__["different"] == 0
 
 
-async def test_it_waits_until_nothing_is_on_its_way() -> None:
+async def test_comparison_waits_for_an_empty_queue() -> None:
     source = FakeSource()
     informer = Informer(source, POD, options=STILL)
     informer.add_event_handler(Slow(), options=HandlerOptions(buffer=BufferPolicy.BOUNDED, buffer_size=1))
@@ -172,7 +172,7 @@ async def test_a_list_that_never_ends_is_no_finding() -> None:
         assert not informer.stopped
 
 
-async def test_how_old_a_cache_is_is_never_less_than_nothing() -> None:
+async def test_age_of_a_cache_is_never_negative() -> None:
     """Whoever asks may have looked at the clock before the last event came."""
     source = FakeSource()
     source.put("a")

@@ -116,7 +116,7 @@ async def test_a_process_function_may_ask_for_its_deltas_again() -> None:
     assert seen == ["a", "a"]
 
 
-async def test_a_long_queue_starves_nobody() -> None:
+async def test_long_queue_lets_other_tasks_run() -> None:
     source, seen = FakeSource(), list[str]()
     for number in range(1000):
         source.put(f"p{number}")
@@ -272,7 +272,7 @@ async def test_a_consumer_without_room_holds_up_pops_and_events() -> None:
         assert controller.last_sync_resource_version == "12", "and no further event was read"
 
 
-async def test_the_end_waits_for_what_is_being_processed() -> None:
+async def test_stop_waits_for_the_current_processing() -> None:
     source, ended = FakeSource(), list[float]()
     source.put("a")
 

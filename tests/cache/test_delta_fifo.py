@@ -18,7 +18,7 @@ def nothing(deltas: Deltas[Resource], initial: bool) -> None:
     del deltas, initial
 
 
-async def test_pop_waits_for_something() -> None:
+async def test_pop_waits_for_a_delta() -> None:
     fifo = DeltaFIFO[Resource]()
     task = asyncio.create_task(fifo.pop(nothing))
     await asyncio.sleep(5)
@@ -55,7 +55,7 @@ async def test_close_wakes_everybody_who_waits_and_lets_the_rest_be_popped() -> 
     assert len(await fifo.pop(nothing)) == 1
 
 
-async def test_cancelled_while_waiting_nothing_is_taken() -> None:
+async def test_canceled_pop_takes_no_deltas() -> None:
     fifo = DeltaFIFO[Resource]()
     task = asyncio.create_task(fifo.pop(nothing))
     await asyncio.sleep(1)
@@ -86,7 +86,7 @@ async def test_process_is_told_what_belongs_to_the_initial_list() -> None:
     assert seen == [("a", True), ("b", True), ("c", False)]
 
 
-async def test_what_process_raises_comes_out_of_pop() -> None:
+async def test_pop_raises_the_error_of_process() -> None:
     fifo = DeltaFIFO[Resource]()
     fifo.add(pod("a"))
 
@@ -141,7 +141,7 @@ async def test_deletions_and_resyncs_wake_the_consumer() -> None:
     assert repr(fifo) == "<DeltaFIFO 2 keys, synced, closed>"
 
 
-async def test_what_is_being_processed_is_no_idleness() -> None:
+async def test_queue_is_not_idle_during_processing() -> None:
     fifo = DeltaFIFO[Resource]()
     assert fifo.is_idle
     fifo.add(pod("a"))

@@ -68,7 +68,7 @@ def test_a_failure_says_whether_waiting_could_have_helped(failure: SyncFailure, 
     assert str(failure) == f"the cache of pods {says}last error InternalServerError: ill"
 
 
-def test_every_error_keeps_what_it_is_about() -> None:
+def test_errors_keep_their_fields() -> None:
     stale = NotFreshError("pods", wanted="7", reached="", waited=1.5)
     assert (stale.resource, stale.wanted, stale.reached) == ("pods", "7", "")
     assert str(stale) == "the cache of pods has not reached resource version 7 within 1.5 s; it is at none"

@@ -63,7 +63,7 @@ async def test_an_informer_asked_for_inside_starts_at_once() -> None:
         assert pods.has_synced
 
 
-async def test_wait_for_sync_starts_what_does_not_run() -> None:
+async def test_wait_for_sync_starts_informers() -> None:
     factory = InformerFactory(FakeClient(), options=STILL)
     pods = factory.informer(POD)
     await factory.wait_for_sync(timeout=5)
@@ -130,7 +130,7 @@ async def test_wait_for_sync_names_every_kind_that_is_behind() -> None:
 
 
 @pytest.mark.parametrize("code", [401, 403, 404])
-async def test_wait_for_sync_does_not_wait_for_what_is_refused(code: int) -> None:
+async def test_wait_for_sync_does_not_wait_for_rejected_kinds(code: int) -> None:
     client = FakeClient()
     pods, nodes = client.source("v1/Pod"), client.source("v1/Node")
     pods.list_faults.extend(api_error(code) for _ in range(4))

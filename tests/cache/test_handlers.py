@@ -21,7 +21,7 @@ def gone(obj: str) -> str:
     return f"gone {obj}"
 
 
-def test_what_is_left_out_is_not_called() -> None:
+def test_omitted_functions_are_not_called() -> None:
     handler = HandlerFuncs[str](on_add=added)
     assert handler.on_add("a", is_in_initial_list=True) == "added a"
     assert handler.on_update("a", "b") is None

@@ -78,7 +78,7 @@ async def test_a_handler_hears_the_initial_list_then_every_change() -> None:
     assert recorder.heard == ["+a@11!", "+b@12!", "~a@11>13", "+c@14", "-b@15"]
 
 
-async def test_a_relist_tells_what_was_missed_and_nothing_else() -> None:
+async def test_relist_notifies_only_of_missed_changes() -> None:
     source = FakeSource()
     for name in ("same", "changed", "gone", "remade"):
         source.put(name)
@@ -100,7 +100,7 @@ async def test_a_relist_tells_what_was_missed_and_nothing_else() -> None:
     assert recorder.heard == ["-gone@13?", "~changed@12>15", "+new@16", "~remade@14>19"]
 
 
-async def test_a_handler_added_late_hears_what_is_there_first() -> None:
+async def test_late_handler_receives_cached_objects_first() -> None:
     source = FakeSource()
     source.put("a")
     informer = Informer(source, POD, options=STILL)
@@ -118,7 +118,7 @@ async def test_a_handler_added_late_hears_what_is_there_first() -> None:
     assert late.heard == ["+a@11!", "+b@12!", "~a@11>13"]
 
 
-async def test_a_removed_handler_hears_nothing_more() -> None:
+async def test_removed_handler_is_not_called_again() -> None:
     source = FakeSource()
     informer = Informer(source, POD, options=STILL)
     kept, removed = Recorder(), Recorder()
@@ -206,7 +206,7 @@ async def test_a_handler_that_raises_is_named_and_its_item_counts_as_delivered(
     }
 
 
-async def test_a_slow_handler_holds_up_nobody_else() -> None:
+async def test_slow_handler_does_not_delay_other_handlers() -> None:
     source = FakeSource()
     source.put("a")
     source.put("b")
@@ -297,7 +297,7 @@ async def test_the_period_of_resyncs_begins_when_the_cache_has_synced() -> None:
         assert recorder.heard == ["+a@11!", "=a@11>11"]
 
 
-async def test_a_long_buffer_starves_nobody() -> None:
+async def test_long_buffer_lets_other_tasks_run() -> None:
     source = FakeSource()
     for number in range(1000):
         source.put(f"p{number}")
@@ -513,7 +513,7 @@ async def test_a_new_informer_has_listed_and_watched_again_never() -> None:
     assert (seen.relists, seen.restarts, seen.waiting, seen.resource_version) == (0, 0, 0, "")
 
 
-async def test_a_long_list_of_what_is_known_tells_only_what_is_new() -> None:
+async def test_long_list_of_known_objects_notifies_only_of_new_objects() -> None:
     source = FakeSource()
     for number in range(BATCH_SIZE + 5):
         source.put(f"p{number}")

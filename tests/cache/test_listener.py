@@ -36,7 +36,7 @@ def deliveries() -> list[str]:
     return sorted(name for name in names if name.startswith("handler "))
 
 
-async def test_a_removed_handler_leaves_nothing_behind() -> None:
+async def test_removed_handler_leaves_no_tasks() -> None:
     source = FakeSource()
     informer = Informer(source, POD, options=STILL)
     slow = HandlerFuncs[Resource](on_add=lambda _: asyncio.sleep(10))
@@ -102,7 +102,7 @@ async def test_the_end_of_an_informer_waits_for_each_handler_and_leaves_no_timer
     assert live_timers() == 0
 
 
-async def test_an_informer_that_ends_before_it_has_listed_leaves_nothing_behind() -> None:
+async def test_informer_that_ends_before_its_list_leaves_no_tasks() -> None:
     before = asyncio.all_tasks()
     informer = Informer(FakeSource(list_delay=100.0), POD, options=STILL)
     informer.add_event_handler(Recorder(), options=HandlerOptions(resync_period=7.0))
@@ -235,7 +235,7 @@ async def test_every_kind_of_notification_may_be_awaited_and_names_its_object(
     ]
 
 
-async def test_what_a_handler_returns_is_awaited_if_it_can_be() -> None:
+async def test_awaitable_result_of_a_handler_is_awaited() -> None:
     source = FakeSource()
     source.put("a")
     source.put("b")
@@ -346,7 +346,7 @@ async def test_a_long_list_waits_for_room_now_and_then() -> None:
     assert 400 < most <= 501
 
 
-async def test_what_of_a_long_list_came_before_an_error_is_told() -> None:
+async def test_objects_of_a_long_list_before_an_error_are_delivered() -> None:
     """An object without a key is found out at the end of a list; all others have been told by then."""
 
     def told() -> Iterator[AddNotification[Resource]]:
@@ -368,7 +368,7 @@ async def test_what_of_a_long_list_came_before_an_error_is_told() -> None:
     assert registration.pending == TURN + 3
 
 
-async def test_a_resync_that_comes_while_a_long_list_is_told_is_made_up_for_and_the_next_ones_come_in_time() -> None:
+async def test_resync_during_a_long_list_follows_it() -> None:
     source = FakeSource()
     source.put("a")
     informer = Informer(source, POD, options=STILL)

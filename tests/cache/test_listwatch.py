@@ -44,7 +44,7 @@ class Drops(FakeClient):
 @pytest.mark.parametrize(
     ("asked", "tweaked", "drops"), [(True, False, True), (False, False, False), (True, True, False)]
 )
-def test_what_is_not_asked_for_is_not_promised(asked: bool, tweaked: bool, drops: bool) -> None:
+def test_drops_managed_fields_is_false_by_default(asked: bool, tweaked: bool, drops: bool) -> None:
     def as_it_is(options: ListOptions) -> ListOptions:
         return options
 

@@ -90,7 +90,7 @@ async def test_a_transform_sees_what_is_kept() -> None:
             assert seen == [keep]
 
 
-async def test_what_the_source_gives_out_is_not_changed() -> None:
+async def test_objects_of_the_source_are_not_changed() -> None:
     source = source_of("a")
     async with running(Informer(source, POD, options=STILL)):
         assert source.objects["a"]["metadata"]["managedFields"] == MANAGED

@@ -127,7 +127,7 @@ WRITES: list[Callable[[Queue[Resource]], None]] = [
 
 @pytest.mark.parametrize("write", WRITES, ids=["add", "update", "delete", "replace", "resync"])
 @pytest.mark.parametrize("kind", [*QueueKind])
-async def test_every_write_wakes_whoever_waits(kind: QueueKind, write: Callable[[Queue[Resource]], None]) -> None:
+async def test_every_write_wakes_the_waiting_pop(kind: QueueKind, write: Callable[[Queue[Resource]], None]) -> None:
     known = Indexer[Resource]()
     known.add(pod("known"))
     queue: Queue[Resource] = new_queue(kind, known_objects=known)
@@ -143,7 +143,7 @@ async def test_every_write_wakes_whoever_waits(kind: QueueKind, write: Callable[
 
 @pytest.mark.parametrize("in_turns", [False, True])
 @pytest.mark.parametrize("kind", [*QueueKind])
-async def test_what_a_list_cannot_read_is_not_told_as_gone(kind: QueueKind, in_turns: bool) -> None:
+async def test_unreadable_objects_of_a_list_are_not_deleted(kind: QueueKind, in_turns: bool) -> None:
     known = Indexer[Resource]()
     for name in ("kept", "gone"):
         known.add(pod(name))

@@ -93,7 +93,7 @@ async def test_list_then_watch() -> None:
     assert bench.reactions == []
 
 
-async def test_cancelled_before_it_began_nothing_is_asked() -> None:
+async def test_reflector_canceled_before_start_sends_no_request() -> None:
     bench = Bench(FakeSource())
     task = asyncio.create_task(bench.reflector.run())
     task.cancel()
@@ -186,7 +186,7 @@ async def test_an_expired_list_version_is_answered_at_once_with_the_newest_state
     assert source.times("list") == pytest.approx([0.0, 5.8, 5.8])
 
 
-async def test_a_server_whose_counter_was_reset_is_listed_anew() -> None:
+async def test_restored_server_is_listed_again() -> None:
     source = FakeSource(version=100)
     source.put("a")
     bench = Bench(source)
@@ -309,7 +309,7 @@ async def test_objects_without_a_name_in_a_streamed_list_are_logged_and_passed_o
     ]
 
 
-async def test_a_list_whose_pages_do_not_end_is_told_of() -> None:
+async def test_endless_list_is_reported() -> None:
     class Endless(FakeSource):
         async def list(self, options: ListOptions) -> ResourceList[Resource]:
             self.asked.append(Asked(0.0, "list", options))
@@ -357,7 +357,7 @@ class ChoosyAtOnce(Choosy):
             self.update_resource_version(version)
 
 
-async def test_what_comes_together_is_given_to_the_store_together() -> None:
+async def test_events_of_one_batch_are_stored_together() -> None:
     source, store = FakeSource(), ChoosyAtOnce()
     store.refuse_lists, store.refuse_names = 0, set()
     reflector = Reflector(source, store, options=PAGED, room=lambda: None)
@@ -374,7 +374,7 @@ async def test_what_comes_together_is_given_to_the_store_together() -> None:
 
 
 @pytest.mark.parametrize("kind", [Choosy, ChoosyAtOnce])
-async def test_what_the_store_refuses_is_not_lost(kind: type[Choosy]) -> None:
+async def test_changes_rejected_by_the_store_are_listed_again(kind: type[Choosy]) -> None:
     source = FakeSource()
     store = kind()
     bench = Bench(source, store=store)
@@ -427,7 +427,7 @@ async def test_it_is_known_when_the_server_last_gave_a_sign() -> None:
         assert bench.reflector.statistics().last_confirmed_at == 300.0
 
 
-async def test_a_stream_that_is_always_ready_starves_nobody() -> None:
+async def test_busy_stream_lets_other_tasks_run() -> None:
     source = FakeSource()
     bench = Bench(source)
     async with bench.running():

@@ -38,7 +38,7 @@ def test_the_contract_of_stores(make: type[Store[Resource]]) -> None:
     assert store.key_of(pod("c")) == "default/c"
 
 
-def test_an_object_without_a_name_is_refused_and_changes_nothing() -> None:
+def test_object_without_a_name_is_rejected() -> None:
     store = Store[Resource]()
     store.add(pod("a"))
     for write in (store.add, store.update, store.delete, store.get):
@@ -123,7 +123,7 @@ def test_an_object_goes_by_its_key() -> None:
     assert store.list() == []
 
 
-def test_what_cannot_be_read_is_kept_when_everything_else_is_replaced() -> None:
+def test_unreadable_objects_are_kept_by_a_replacement() -> None:
     store = Store[Resource]()
     for name in ("kept", "changed", "gone"):
         store.add(pod(name))
@@ -133,7 +133,7 @@ def test_what_cannot_be_read_is_kept_when_everything_else_is_replaced() -> None:
     assert store.last_sync_resource_version == "9"
 
 
-def test_each_write_of_a_transaction_says_what_was_there() -> None:
+def test_transaction_returns_the_previous_objects() -> None:
     store = Indexer[Resource](indexers={"node": field_path("spec.nodeName")})
     store.add(pod("a", 1))
     before = store.transaction_by_key(
@@ -181,7 +181,7 @@ def test_keys_may_be_of_ones_own() -> None:
         assert (store.list_keys(), store.get(pod("b", uid="u"))) == (["u"], pod("a", uid="u"))
 
 
-def test_what_another_thread_takes_out_meanwhile_is_not_kept() -> None:
+def test_object_deleted_by_another_thread_is_not_kept() -> None:
     store = Store[Resource]()
     store.add(pod("a"))
 

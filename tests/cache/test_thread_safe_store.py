@@ -116,7 +116,7 @@ def test_threads_may_read_and_write_at_the_same_time() -> None:
     assert store.list_index_func_values("words") == ["odd", "w149"]
 
 
-def test_nobody_reads_or_writes_in_the_middle_of_a_write() -> None:
+def test_reads_and_writes_wait_for_a_running_write() -> None:
     inside, go_on = threading.Event(), threading.Event()
     seen: list[list[str]] = []
 
@@ -177,7 +177,7 @@ def test_every_method_waits_for_its_turn() -> None:
         assert not thread.is_alive()
 
 
-def test_a_store_that_was_torn_by_a_fork_refuses_every_use_and_a_whole_one_goes_on() -> None:
+def test_forked_store_rejects_use_only_if_it_was_being_written() -> None:
     store = ThreadSafeStore[str]({"words": words}, name="pods")
     store.add("k", "a")
     store._in_child(held=False)

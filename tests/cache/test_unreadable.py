@@ -29,7 +29,7 @@ MESSAGE = "list contains unreadable objects, keeping their cached state"
 
 @pytest.mark.parametrize("many", [0, 1_100], ids=["a short list", "a long list"])
 @pytest.mark.parametrize("kind", [*QueueKind])
-async def test_what_cannot_be_read_in_a_relist_is_not_deleted(
+async def test_unreadable_object_in_a_relist_is_not_deleted(
     kind: QueueKind, many: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     source = FakeSource()
@@ -90,7 +90,7 @@ async def test_an_item_without_a_key_may_be_any_object_that_is_missing(kind: Que
     assert [each for each in recorder.heard if each[0] == "-"] == ["-b@12?"]
 
 
-def test_the_cores_keep_what_is_unread() -> None:
+def test_queues_keep_unreadable_objects() -> None:
     unread = Unread(frozenset({"default/kept"}))
     in_order = InOrderQueue(known_objects=Known(pod("gone", 1), pod("kept", 1)))
     in_order.replace([], unread=unread)

@@ -170,7 +170,7 @@ async def test_several_kinds_wait_the_same_time_and_for_what_is_refused_only_if_
 
 
 @pytest.mark.parametrize("how", ["in time", "too late", "cancelled"])
-async def test_a_wait_leaves_nothing_running(how: str) -> None:
+async def test_wait_leaves_no_tasks(how: str) -> None:
     client = FakeClient()
     client.source("v1/Pod").list_delay = 2.0
     async with InformerFactory(client, options=STILL) as factory:

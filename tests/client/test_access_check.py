@@ -45,7 +45,7 @@ def needed(requests: list[HttpRequest]) -> list[AccessRule]:
 
 
 @pytest.mark.parametrize("verb", CALLS)
-async def test_a_verb_asks_about_what_it_sends(verb: str) -> None:
+async def test_verb_checks_the_request_that_it_sends(verb: str) -> None:
     transport, asked = AnswersAll(), Asked()
     await call(make(transport).with_access_check(asked), verb)
     assert asked.rules == needed(transport.requests)
@@ -53,7 +53,7 @@ async def test_a_verb_asks_about_what_it_sends(verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", [name for name in CALLS if name not in ("resource", "resources")])
-async def test_what_is_refused_is_not_sent(verb: str) -> None:
+async def test_rejected_request_is_not_sent(verb: str) -> None:
     transport = AnswersAll()
     with pytest.raises(RefusedError):
         await call(make(transport).with_access_check(refuse), verb)

@@ -60,7 +60,7 @@ def make() -> tuple[Client, Paths]:
     return Client(ClientConfig(server="http://fake"), transport=transport), transport
 
 
-async def test_everything_is_asked_once_and_kept() -> None:
+async def test_discovery_runs_once_and_is_cached() -> None:
     client, transport = make()
     assert str(await client.resource("deploy")) == "apps/v1/Deployment"
     assert str(await client.resource("po")) == "v1/Pod"
@@ -124,7 +124,7 @@ async def test_one_group_that_fails_hides_no_other(
         await client.resource("deploy")
 
 
-async def test_what_was_known_of_a_failed_group_stays() -> None:
+async def test_known_resources_of_a_failed_group_are_kept() -> None:
     client, transport = make()
     assert str(await client.resource("deploy")) == "apps/v1/Deployment"
     transport.by_path["/apis/apps/v1"] = text_answer("down", status=503)
@@ -331,7 +331,7 @@ async def test_an_unknown_name_is_looked_for_at_most_once_in_five_seconds() -> N
         assert len(transport.requests) == asked
 
 
-async def test_what_is_known_is_not_asked_for_again() -> None:
+async def test_known_resources_are_not_requested_again() -> None:
     client, transport = make()
     known = await client.resources()
     assert await client.resources() is known
@@ -359,7 +359,7 @@ async def test_a_server_that_accepts_no_form_is_not_asked_for_ever(path: str) ->
     ]
 
 
-async def test_a_failed_group_is_named_with_what_was_wrong(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failed_group_is_reported_with_its_error(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "deltaloop.client")
     client, transport = make()
     transport.by_path["/apis/apps/v1"] = TransportError("refused", method="GET", path="/x", refused=True)

@@ -127,7 +127,7 @@ async def test_without_one_it_is_that_of_the_configuration(verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", sorted(set(CALLS) - OF_THE_SERVER))
-async def test_a_namespace_that_is_given_is_the_one_that_is_asked(verb: str) -> None:
+async def test_given_namespace_is_requested(verb: str) -> None:
     transport = AnswersAll()
     await call(make(transport), verb, namespace="given")
     assert transport.verbs()
@@ -206,7 +206,7 @@ async def test_delete_options_reach_every_delete(verb: str) -> None:
         ("watch", "GET", ""),
     ],
 )
-async def test_what_each_verb_sends(verb: str, method: str, path: str) -> None:
+async def test_request_of_each_verb(verb: str, method: str, path: str) -> None:
     transport = AnswersAll()
     await call(make(transport), verb, namespace="n")
     (request,) = transport.verbs()
@@ -215,7 +215,7 @@ async def test_what_each_verb_sends(verb: str, method: str, path: str) -> None:
 
 
 @pytest.mark.parametrize("verb", CALLS)
-async def test_a_misspelt_keyword_is_refused_and_nothing_is_sent(verb: str) -> None:
+async def test_misspelt_keyword_is_rejected_before_sending(verb: str) -> None:
     transport = AnswersAll()
     with pytest.raises(TypeError, match=r"(?i)unexpected keyword argument 'namspace'"):
         await call(make(transport), verb, namspace="n")

@@ -71,7 +71,7 @@ async def test_a_bomb_is_an_error_that_is_not_asked_for_again(verb: Callable[[Cl
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
-async def test_what_is_within_the_limit_comes_whole(encoding: str) -> None:
+async def test_answer_within_the_limit_is_complete(encoding: str) -> None:
     pods = json.dumps(
         {"apiVersion": "v1", "kind": "PodList", "metadata": {"resourceVersion": "1"}, "items": [POD] * 999}
     )
@@ -86,13 +86,13 @@ async def test_what_is_within_the_limit_comes_whole(encoding: str) -> None:
 @pytest.mark.parametrize(
     ("body", "encoding"), [(b"{}", "gzip"), (b"{}", "br"), (gzip.compress(b"{}", mtime=0)[:-3], "gzip")]
 )
-async def test_what_cannot_be_unpacked_is_named(body: bytes, encoding: str) -> None:
+async def test_error_names_answer_that_cannot_be_unpacked(body: bytes, encoding: str) -> None:
     async with answering(body, encoding) as (client, _):
         with pytest.raises(TransportError, match="pods/a"):
             await client.get(kinds.POD, "a", timeout=0.5)
 
 
-async def test_the_loop_goes_on_while_much_is_unpacked() -> None:
+async def test_event_loop_runs_during_a_large_unpacking() -> None:
     """10 MiB of one slice: others have their turn after each piece."""
     turns = 0
 

@@ -85,7 +85,7 @@ def test_log_options_that_cannot_be_meant(wrong: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"qps": 0.0}, {"qps": -1.0}, {"burst": 0}])
-def test_client_options_that_let_nothing_through(wrong: dict[str, Any]) -> None:
+def test_client_options_that_permit_no_requests_are_rejected(wrong: dict[str, Any]) -> None:
     (name,) = wrong
     with pytest.raises(ValueError, check=having(argument=f"ClientOptions.{name}")):
         ClientOptions(**wrong)
@@ -165,7 +165,7 @@ DEFAULTS: list[tuple[Any, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("options", "documented"), DEFAULTS, ids=lambda each: type(each).__name__)
-def test_defaults_are_what_the_documentation_says(options: Any, documented: dict[str, Any]) -> None:
+def test_defaults_match_the_documentation(options: Any, documented: dict[str, Any]) -> None:
     assert {name: getattr(options, name) for name in documented} == documented
 
 
@@ -247,7 +247,7 @@ def test_a_grace_period_of_nothing_is_sent() -> None:
     assert DeleteOptions(grace_period_seconds=0).to_dict()["gracePeriodSeconds"] == 0
 
 
-def test_requests_and_configurations_show_nothing_secret() -> None:
+def test_repr_of_requests_and_configurations_has_no_secrets() -> None:
     headers, body = {"Authorization": "planted"}, b"planted"
     request = HttpRequest(method="GET", path="/x", headers=headers, body=body, before_send=lambda: "planted")
     assert repr(request).startswith("HttpRequest(method='GET', path='/x', query={}, timeout=None, ")

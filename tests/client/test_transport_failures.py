@@ -256,7 +256,7 @@ async def test_what_becomes_of_a_401(
 
 
 @pytest.mark.parametrize("error", [CredentialsError("issuer", "down"), TimeoutError("the login's own")])
-async def test_what_the_credentials_raise_is_raised_and_nothing_is_sent(error: Exception, authority: Authority) -> None:
+async def test_error_of_credentials_is_raised_before_sending(error: Exception, authority: Authority) -> None:
     gate = Gate("x")
     async with serving(gate.serve, tls=authority.server_context()) as address:
         tls = TlsConfig(ca_data=authority.pem)
@@ -369,7 +369,7 @@ async def test_what_is_too_large_is_not_asked_for_again_on_another_connection() 
     assert served == [0, 1]
 
 
-async def test_nothing_is_sent_unasked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_requests_have_no_unexpected_headers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[dict[str, str]] = []
 
     async def tempt(request: web.Request) -> web.Response:

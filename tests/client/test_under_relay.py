@@ -223,7 +223,7 @@ async def test_a_write_that_is_cut_on_its_way_is_not_sent_twice(verb: str) -> No
 
 
 @all_verbs
-async def test_a_kept_connection_that_was_closed_meanwhile_costs_nothing(verb: str) -> None:
+async def test_closed_kept_connection_is_replaced_without_an_error(verb: str) -> None:
     async with world() as here:
         await here.do(verb)
         before = len(here.counting.asked)
@@ -277,7 +277,7 @@ async def test_a_refused_connection_is_said_at_once(verb: str) -> None:
 
 @pytest.mark.parametrize("fault", [Stall(), HalfOpen()])
 @all_verbs
-async def test_silence_ends_at_the_time_limit_and_nothing_is_repeated(verb: str, fault: Stall | HalfOpen) -> None:
+async def test_silent_server_ends_at_the_timeout_without_retry(verb: str, fault: Stall | HalfOpen) -> None:
     async with world() as here:
         here.relay.plan(fault, connections=None)
         with pytest.raises(RequestTimeoutError) as caught:
@@ -417,7 +417,7 @@ async def test_a_wait_goes_on_over_connections_that_are_cut(at: int, cut: type[C
         assert len(appearing.asked) <= 8
 
 
-async def test_a_wait_under_silence_ends_at_its_time_limit_and_says_for_what() -> None:
+async def test_wait_on_silent_server_times_out_with_its_condition() -> None:
     async with world() as here:
         here.relay.plan(Stall(), connections=None)
         with pytest.raises(

@@ -187,7 +187,7 @@ async def test_a_check_stays_with_every_view(view: str, argument: Any) -> None:
     assert transport.methods == []
 
 
-async def test_a_check_stays_with_connections_of_its_own() -> None:
+async def test_check_is_kept_with_separate_connections() -> None:
     client = Client(ClientConfig(server="http://127.0.0.1:9"))
     other = client.with_write_check(refuse).with_own_connections()
     assert other is not None
@@ -212,7 +212,7 @@ async def test_each_try_is_checked() -> None:
     assert len(transport.requests) == 1
 
 
-async def test_a_verb_that_fails_for_another_reason_says_so() -> None:
+async def test_verb_raises_its_other_errors() -> None:
     late = After(0.0, RequestTimeoutError("late", method="POST", path="/"))
     with pytest.raises(TransportError):
         await make(FakeTransport(late)).with_write_check(allow).create("v1/Pod", pod("x"))

@@ -250,3 +250,22 @@ async def test_component_statuses(api: Api) -> None:
     cells = sorted(row["cells"] for row in table["rows"])
     assert cells[1] == ["etcd-0", "Healthy", "ok", ""]
     assert cells[2][:2] == ["scheduler", "Unhealthy"]
+
+
+@conformance("leases: what belongs to coordinated elections is dropped where they are off")
+async def test_a_lease_without_coordinated_elections(api: Api) -> None:
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{api.namespace}/leases"
+    spec = {"holderIdentity": "a", "strategy": "OldestEmulationVersion", "preferredHolder": "b"}
+    assert (await api.post(path, {"metadata": {"name": "a"}, "spec": spec})).json["spec"] == {"holderIdentity": "a"}
+    patched = await api.patch(f"{path}/a", {"spec": {"strategy": "OldestEmulationVersion", "leaseTransitions": 1}})
+    assert patched.json["spec"] == {"holderIdentity": "a", "leaseTransitions": 1}
+
+
+@conformance("autoscalers: an empty list of policies is not replaced by the default ones")
+async def test_an_autoscaler_without_policies(api: Api) -> None:
+    path = f"/apis/autoscaling/v2/namespaces/{api.namespace}/horizontalpodautoscalers"
+    target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
+    spec = {"maxReplicas": 3, "scaleTargetRef": target, "behavior": {"scaleUp": {"policies": []}, "scaleDown": {}}}
+    answer = await api.post(path, {"metadata": {"name": "a"}, "spec": spec})
+    message = "spec.behavior.scaleUp.policies: Required value: must specify at least one Policy"
+    assert message in answer.refuses(422, "Invalid")

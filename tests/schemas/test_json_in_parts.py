@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaloop.schemas import json_in_parts
+from deltaloop.schemas.decoding import duplicate_field_texts
 from deltaloop.schemas.json_in_parts import PART, decode_in_parts, encode_sorted, size_of
 
 _ENCODED_AT_ONCE = msgspec.json.Encoder(order="deterministic").encode
@@ -117,3 +118,10 @@ def test_no_call_decodes_more_than_a_part(text: bytes, monkeypatch: pytest.Monke
     with suppress(msgspec.DecodeError):
         decode_in_parts(text)
     assert max(sizes) < 130 * 1024
+
+
+def test_duplicate_fields_are_found_in_large_bodies() -> None:
+    members = ",".join(f'"k{number}": ""' for number in range(20_000))
+    body = f'{{"data": {{{members}, "k1": "", "k2": {{"a": [{{"b": 1, "b": 2}}]}}}}}}'.encode()
+    assert duplicate_field_texts(body) == [f'duplicate field "data.{path}"' for path in ("k1", "k2", "k2.a[0].b")]
+    assert duplicate_field_texts(body[:-1]) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from tools.prose.__main__ import lowered
+from tools.prose.__main__ import lowered, over_ceilings
 from tools.prose.measure import count, marks, rules, sentences
 from tools.prose.texts import Passage, of_markdown, of_python
 
@@ -100,3 +100,10 @@ def test_ceilings_only_fall() -> None:
         "message": count([Passage(1, "message", "Nobody asked whoever says what nothing tells.")]),
     }
     assert re.findall(r"\d+", lowered(text, counts)) == ["0", "2"]
+
+
+def test_docstrings_have_a_bound_of_words() -> None:
+    counts = {"docstring": count([Passage(1, "docstring", "Return the stored object.")])}
+    for most, found in ((3, ["docstring: words: 4, at most 3"]), (4, [])):
+        bounds = {"ceilings": {"docstring": 0}, "source": {"most_words": {"docstring": most}}}
+        assert list(over_ceilings(counts, bounds)) == found

@@ -61,7 +61,7 @@ def faults(bounds: dict[str, Any]) -> Iterator[str]:
 
 def _over(name: str, found: float, bound: float) -> Iterator[str]:
     if found > bound:
-        yield f"{name}: {found:.4g}, at most {bound}"
+        yield f"{name}: {found:.7g}, at most {bound}"
 
 
 def _sum(counts: Iterable[Count]) -> Count:
@@ -84,11 +84,12 @@ def source_counts() -> dict[str, Count]:
     return {kind: count(found[kind]) for kind in ("help", "message", "docstring", "comment")}
 
 
-def over_ceilings(counts: dict[str, Count], ceilings: dict[str, int]) -> Iterator[str]:
-    """Yield one line for each kind of text with more matches than its ceiling."""
+def over_ceilings(counts: dict[str, Count], bounds: dict[str, Any]) -> Iterator[str]:
+    """Yield one line for each kind of text in the source with too many matches or words."""
     for kind, each in counts.items():
         print(f"{kind}: {each.words} words, score {each.score:.1f}, {each.matches.total()} matches")
-        yield from _over(f"{kind}: matches", each.matches.total(), ceilings[kind])
+        yield from _over(f"{kind}: matches", each.matches.total(), bounds["ceilings"][kind])
+        yield from _over(f"{kind}: words", each.words, bounds["source"]["most_words"].get(kind, each.words))
 
 
 def lowered(text: str, counts: dict[str, Count]) -> str:
@@ -139,7 +140,7 @@ def main() -> int:
         BOUNDS.write_text(lowered(text, counts))
         return 0
     bounds = tomllib.loads(text)
-    found = [*faults(bounds), *over_ceilings(counts, bounds["ceilings"]), *spelling()]
+    found = [*faults(bounds), *over_ceilings(counts, bounds), *spelling()]
     if found:
         print(*found, "List the sentences: python -m tools.prose FILE", sep="\n", file=sys.stderr)
     return 1 if found else 0

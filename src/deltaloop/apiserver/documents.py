@@ -87,7 +87,6 @@ def _accepted(request: web.BaseRequest) -> tuple[AcceptClause, ...]:
 
 
 def _chosen_yaml(accept: str) -> bool:
-    """Return whether the first supported clause is YAML."""
     for clause in parse_accept(accept):
         if clause.is_yaml or clause.accepts_json:
             wanted = clause.parameters.get("as")

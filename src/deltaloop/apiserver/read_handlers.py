@@ -140,6 +140,5 @@ class ReadHandlers:
         )
 
     def _is_served(self, served: ServedResource) -> bool:
-        """Return whether a resource is still served, with the same conversion webhook."""
         found = self._answering.state.registry.resource(served.type)
         return found is not None and found.codec.webhook == served.codec.webhook

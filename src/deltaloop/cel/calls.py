@@ -269,8 +269,6 @@ def call_by_values(name: str, overloads: Sequence[Overload]) -> Callable[[Sequen
 
 
 def chooser(overloads: Sequence[Overload], name: str) -> Chooser:
-    """Return a function that finds the overload for values."""
-
     def choose(values: Sequence[Any]) -> Implementation:
         kinds = tuple(map(kind_of, values))
         if FailedValue in kinds:

@@ -29,7 +29,7 @@ from deltaloop.cel.values import (
 )
 from deltaloop.schemas.work import charge
 
-# Types whose values compare like in Python. ``Uint`` inherits the operators of int.
+# Types with Python's comparison. ``Uint`` inherits the operators of int.
 SIMPLE: Final = frozenset({int, str, float, Uint, bytes, bool, Timestamp, Duration})
 # The same for order, where NaN is an exception.
 ORDERED: Final = SIMPLE - {float}
@@ -40,7 +40,7 @@ _COMPARED_IN_A_STEP: Final = 512
 _MANY_CHARACTERS: Final = 1 << 20
 _AT_ONCE: Final = 1 << 16
 _MISSING: Final = object()
-# Types whose equal values have equal hashes.
+# Types with equal hashes for equal values.
 _HASHED: Final = frozenset({int, str, bool})
 
 

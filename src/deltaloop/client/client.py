@@ -35,6 +35,8 @@ _DEFAULTS: Final = ClientOptions()
 class Client(Verbs):
     """Client of one API server, which closes its connections when its context exits.
 
+    Clients that ``with_...`` methods return share its connections, so closing any of them closes all.
+
     You can create it anywhere, and use it in any number of tasks on one event loop. ``timeout`` is in seconds and
     applies to a complete call with its retries. None means the client's timeout (30 s by default).
     """
@@ -91,8 +93,6 @@ class Client(Verbs):
     def with_write_check(self, check: WriteCheck) -> Self:
         """Return this client with a check before each write.
 
-        Closing either client closes both.
-
         The check runs directly before each attempt to send a write, after all waiting and after the connection is
         established. If it raises an exception, the verb raises it, and the write is not sent. Existing checks run
         first. Reads are not checked.
@@ -105,8 +105,6 @@ class Client(Verbs):
     def with_access_check(self, check: AccessCheck) -> Self:
         """Return this client with a permission check for each request.
 
-        Closing either client closes both.
-
         The check runs once per request, before it is sent. If it raises an exception, the verb raises it. Requests
         without a kind, such as discovery, are not checked.
 
@@ -118,8 +116,6 @@ class Client(Verbs):
     def with_warnings(self, handler: WarningHandler | None) -> Self:
         """Return this client with a different handler for server warnings.
 
-        Closing either client closes both.
-
         For example, to collect the warnings of a few calls, use ``client.with_warnings(warned.append)`` for these
         calls.
         """
@@ -127,8 +123,6 @@ class Client(Verbs):
 
     def with_field_manager(self, name: str) -> Self:
         """Return this client with a different field manager.
-
-        Closing either client closes both.
 
         Raises:
             InvalidArgumentError: If the name is longer than 128 characters or not printable.

@@ -168,7 +168,9 @@ class Enqueue:
                                 self._on_trigger(trigger.source, trigger.verb)
                     except Exception as error:
                         if is_terminal(error):
-                            self._unmapped.mapped(work.key)  # drop the change and continue with the object's next one
+                            self._unmapped.mapped(
+                                work.key
+                            )  # drop the change and continue with the object's next change
                             if work.key in self._unmapped.changes:
                                 retries.add(work.key)
                         raise

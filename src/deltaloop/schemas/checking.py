@@ -176,7 +176,6 @@ class ObjectRules:
         return _struct_errors(Place(fields, "", "", None, self.types[0]), new=new)
 
     def fixed_errors(self, old: dict[str, object], new: dict[str, object]) -> Iterator[SchemaError]:
-        """Yield an error for each fixed field that an update changes, by the rules of the server's code."""
         return _fixed_errors(self.types[0], old, new, "")
 
     def tagged_errors(self, fields: dict[str, object], old: dict[str, object] | None = None) -> Iterator[SchemaError]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import copy
 import json
 from collections import Counter
-from typing import Final, cast, final
+from collections.abc import Callable
+from typing import Any, Final, cast, final
 
 import msgspec
 
@@ -123,6 +124,9 @@ def status_errors(schema: Schema, fields: dict[str, object], old: dict[str, obje
     return validating.validate_part(schema.tree, "status", fields, old) if schema.source else []
 
 
+_LARGE: Final = 128 * 1024
+
+
 class _Object(dict[str, object]):
     twice: tuple[str, ...] = ()
 
@@ -156,10 +160,20 @@ def duplicate_field_texts(body: bytes) -> list[str]:
         return result
 
     try:
-        value: object = json.loads(body, object_pairs_hook=build)
+        value: object = _decoder(build, large=len(body) > _LARGE).decode(body.decode())
     except (ValueError, RecursionError):
         return []
     return [f'duplicate field "{path}"' for path in _twice(value, "")] if found else []
+
+
+def _decoder(build: Callable[[list[tuple[str, object]]], object], *, large: bool) -> json.JSONDecoder:
+    """Return a decoder, for large bodies the one in Python, because one call in C blocks all other threads."""
+    decoder: Any = json.JSONDecoder(object_pairs_hook=build)
+    if large:
+        in_python: Any = json
+        decoder.parse_object, decoder.parse_array = in_python.decoder.JSONObject, in_python.decoder.JSONArray
+        decoder.scan_once = in_python.scanner.py_make_scanner(decoder)
+    return cast("json.JSONDecoder", decoder)
 
 
 def _twice(value: object, path: str) -> list[str]:

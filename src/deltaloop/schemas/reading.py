@@ -166,6 +166,10 @@ class _WrongValueError(Exception):
         self.fault = fault
 
 
+# Defaults that an empty list replaces. Other defaults are also written instead of empty lists.
+_NO_DEFAULT_IF_EMPTY: Final = frozenset({("autoscaling.v2.HPAScalingRules", "policies")})
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
     writes: bool = True
@@ -189,7 +193,8 @@ class _Reading:
         read = self.value(node, value, struct, f"{path}.{name}" if path else name)
         if read is not value and (self.writes or type(value) is float):
             fields[name] = read
-        if self.writes and not read and node.form in ("list", "object") and not node.name and read in ([], {}):
+        empty = self.writes and not read and node.form in ("list", "object") and not node.name and read in ([], {})
+        if empty and (struct.name, name) not in _NO_DEFAULT_IF_EMPTY:
             del fields[name]
 
     def value(self, node: TypeNode, value: object, struct: TypeNode, path: str) -> object:

@@ -39,9 +39,7 @@ _AT_ROOT: Final = frozenset({name[0].lower() + name[1:] for name in _SCHEMA_WITH
 class ExpressionChecks(Protocol):
     def wrong_rules(
         self, schema: dict[str, object], field: str, others: Sequence[SchemaError]
-    ) -> Iterable[SchemaError]:
-        """Return the errors of the rules, given the other errors of the schema."""
-        ...
+    ) -> Iterable[SchemaError]: ...
 
     def wrong_default(
         self, schema: dict[str, object], default: object, field: str, *, is_root: bool

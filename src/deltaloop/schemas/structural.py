@@ -223,7 +223,6 @@ def _value_errors(
 
 
 def _nested_errors(schema: dict[str, object], field: str, *, first: bool = False) -> Iterator[SchemaError]:
-    """Yield the keywords that are not allowed inside of allOf, anyOf, oneOf and not."""
     yield from _value_errors(schema, field, is_structure=False, first=first)
     if is_mapping(item := schema.get("items")):
         yield from _nested_errors(item, f"{field}.items")

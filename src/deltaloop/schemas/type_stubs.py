@@ -124,7 +124,6 @@ def literal(text: str) -> str:
 
 
 def is_plain_name(name: str) -> bool:
-    """Return whether a class body can declare a name without hiding another name or changing this name."""
     return (
         name.isascii()
         and name.isidentifier()

@@ -228,7 +228,6 @@ def _number(made: TypeNode, numbers: Iterable[int | HoistedFields], names: Itera
 
 
 def has_completion(node: TypeNode) -> bool:
-    """Return whether a struct has defaults at any depth."""
     found = node.completion
     if found is None:
         return False
@@ -301,7 +300,6 @@ def _struct_in(shape: FieldType) -> tuple[str, Held]:
 
 
 def named_checks(structs: Mapping[str, StructType]) -> Iterator[str]:
-    """Yield the names of the checks in the rules of a table."""
     for struct in structs.values():
         for rule in (*struct.rules.values(), *struct.tags.values()):
             yield from rule.checks

@@ -1,1 +1,1 @@
-"""Decisions for several programs that share the keys of one controller."""
+"""Decisions for several programs that share the keys of one controller: owners, hand-over and membership."""

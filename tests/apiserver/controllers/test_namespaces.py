@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
+
+import pytest
 
 from tests.apiserver.serving import config_map, serving
 
@@ -45,3 +48,20 @@ async def test_without_the_controller_it_stays_terminating() -> None:
         await on.call.delete(X)
         await asyncio.sleep(10)
         assert (await on.call.get(X)).json["status"]["phase"] == "Terminating"
+
+
+@pytest.mark.parametrize(("count", "size", "most"), [(50, 10, 40), (20, 50_000, 4)], ids=["many", "large"])
+async def test_little_is_deleted_in_one_turn_of_the_loop(count: int, size: int, most: int) -> None:
+    async with serving(controllers=CLEAN) as on:
+        for name in ("x", "y"):
+            await on.call.created("/api/v1/namespaces", {"metadata": {"name": name}})
+            for number in range(count):
+                made = config_map(f"a{number}", {"a": "b" * size}, finalizers=["example.com/hold"])
+                await on.call.created(f"/api/v1/namespaces/{name}/configmaps", made)
+        revisions = [on.server.revision]
+        deletions = [asyncio.create_task(on.call.delete(f"/api/v1/namespaces/{name}")) for name in ("x", "y")]
+        while on.server.revision < revisions[0] + 2 * count + 2:
+            await asyncio.sleep(0)
+            revisions.append(on.server.revision)
+        await asyncio.gather(*deletions)
+    assert max(after - before for before, after in pairwise(revisions)) <= most

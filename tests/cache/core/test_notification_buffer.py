@@ -60,7 +60,7 @@ def put_all(
         (AddNotification(A1, True), AddNotification(A2, True), AddNotification(A2, True)),
     ],
 )
-def test_what_waits_is_merged_with_what_comes(
+def test_pending_notification_is_merged_with_the_next(
     waits: Notification[Resource], comes: Notification[Resource], becomes: Notification[Resource] | None
 ) -> None:
     taken = [notification for notification, _ in put_all(CoalescingBuffer[Resource](), waits, comes)]

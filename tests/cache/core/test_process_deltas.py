@@ -32,7 +32,7 @@ def store(*objects: Resource) -> Indexer[Resource]:
 
 @pytest.mark.parametrize("delta_type", PRESENT)
 @pytest.mark.parametrize("initial", [True, False])
-def test_what_the_store_does_not_have_is_added(delta_type: DeltaType, initial: bool) -> None:
+def test_unknown_object_is_added(delta_type: DeltaType, initial: bool) -> None:
     indexer, obj = store(), pod("a", 1)
     told = list(process_deltas((Delta(delta_type, obj),), indexer, is_in_initial_list=initial))
     assert told == [AddNotification(obj, is_in_initial_list=initial)]
@@ -40,7 +40,7 @@ def test_what_the_store_does_not_have_is_added(delta_type: DeltaType, initial: b
 
 
 @pytest.mark.parametrize("delta_type", PRESENT)
-def test_what_the_store_has_is_updated(delta_type: DeltaType) -> None:
+def test_known_object_is_updated(delta_type: DeltaType) -> None:
     old, new = pod("a", 1), pod("a", 2)
     indexer = store(old)
     told = list(process_deltas((Delta(delta_type, new),), indexer, is_in_initial_list=True))
@@ -55,7 +55,7 @@ def test_a_deletion_takes_it_out() -> None:
     assert indexer.list() == []
 
 
-def test_a_deletion_of_what_nobody_heard_of_is_told_to_nobody() -> None:
+def test_deletion_of_an_unknown_object_is_not_notified() -> None:
     indexer, kept = store(pod("b", 1)), pod("b", 2)
     deltas = (Delta(DeltaType.DELETED, pod("a", 2)), Delta(DeltaType.UPDATED, kept))
     assert [type(told) for told in process_deltas(deltas, indexer, is_in_initial_list=False)] == [UpdateNotification]
@@ -74,7 +74,7 @@ def test_a_deletion_that_nobody_saw_says_so() -> None:
     assert len(indexer) == 0
 
 
-def test_the_store_is_written_before_anybody_is_told() -> None:
+def test_store_is_written_before_notifications() -> None:
     indexer = store()
     deltas = (
         Delta(DeltaType.ADDED, pod("a", 1)),

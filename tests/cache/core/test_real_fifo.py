@@ -118,7 +118,7 @@ def test_any_other_write_first_means_synced() -> None:
     assert not pop(queue).is_in_initial_list
 
 
-def test_what_is_put_back_comes_first_again() -> None:
+def test_returned_batch_comes_first_again() -> None:
     queue = InOrderQueue(known_objects=Known())
     queue.replace([pod("a", 1)])
     queue.add(pod("b", 2))
@@ -235,7 +235,7 @@ def test_a_transform_fails_a_list_as_a_whole() -> None:
     assert len(queue) == 0
 
 
-def test_closed_it_lets_what_waits_be_popped() -> None:
+def test_closed_queue_can_be_emptied() -> None:
     queue = InOrderQueue(known_objects=Known())
     queue.add(pod("a"))
     queue.close()

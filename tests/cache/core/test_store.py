@@ -63,7 +63,7 @@ def test_a_returned_set_is_a_copy() -> None:
     assert items.index.keys("words", "a") == {"k"}
 
 
-def test_indexers_added_later_cover_what_is_stored() -> None:
+def test_later_indexers_cover_stored_objects() -> None:
     items = IndexedItems[str]({"words": words})
     items.put("k", "ab cd")
     assert items.add_indexers({"length": length}) == []
@@ -118,7 +118,7 @@ def test_a_function_that_fails_on_what_is_stored_is_reported_when_it_is_added() 
 
 
 @pytest.mark.parametrize("result", ["node", None, [1], ["a", None], 3])
-def test_what_is_not_a_collection_of_strings_is_a_failure(result: object) -> None:
+def test_index_values_must_be_a_collection_of_strings(result: object) -> None:
     items = IndexedItems[str]({"bad": lambda _: result})  # type: ignore[dict-item,return-value]  # pyright: ignore[reportArgumentType]  # the fault
     (failure,) = items.put("k", "a")
     assert isinstance(failure.error, TypeError)

@@ -20,7 +20,7 @@ def with_credential(
     return state
 
 
-def test_at_first_there_is_nothing() -> None:
+def test_new_state_has_no_credential() -> None:
     state = ExpiringCredential()
     assert state.usable(0.0) is None
     assert state.failure(0.0) is None
@@ -42,7 +42,7 @@ def test_a_short_life_has_a_short_margin() -> None:
     assert state.usable(18.0) is None
 
 
-def test_what_has_expired_already_is_asked_for_again() -> None:
+def test_expired_credential_is_renewed() -> None:
     assert with_credential(expires_at=-5.0).usable(0.0) is None
 
 
@@ -65,7 +65,7 @@ def test_within_the_margin_a_failure_does_no_harm() -> None:
     assert state.renewal_failed(ERROR, 3600.0) is None
 
 
-def test_what_was_refused_is_not_used_again() -> None:
+def test_rejected_credential_is_not_used_again() -> None:
     state = with_credential()
     state.refused(A)
     assert state.usable(1.0) is None

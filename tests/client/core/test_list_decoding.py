@@ -71,7 +71,7 @@ def test_an_empty_list(items: bytes) -> None:
         (b'{"items":[],"metadata":{"continue":"\xff"}}', "UTF-8|utf-8"),
     ],
 )
-def test_what_is_no_list_is_said_without_its_data(body: bytes, message: str) -> None:
+def test_error_for_a_body_without_list_has_no_data(body: bytes, message: str) -> None:
     with pytest.raises(MalformedObjectError, match=message) as caught:
         decode_list(kinds.POD, body)
     assert "s3cret" not in str(caught.value)

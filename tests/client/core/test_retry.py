@@ -87,5 +87,5 @@ def test_a_write_that_may_have_been_carried_out_is_never_sent_twice() -> None:
         MalformedObjectError("x"),
     ],
 )
-def test_what_is_never_tried_again(error: DeltaloopError) -> None:
+def test_failures_without_a_retry(error: DeltaloopError) -> None:
     assert RetryDecision("GET", deadline_at=None).failed(error, now=0.0) is None

@@ -3,7 +3,7 @@ from __future__ import annotations
 from deltaloop.client.core.tls_files import TlsFilesState
 
 
-def test_without_files_there_is_nothing_to_look_at() -> None:
+def test_without_files_no_check_is_due() -> None:
     state = TlsFilesState(None)
     assert not state.is_due(1e9)
     assert not state.saw(None, now=1e9)
@@ -36,7 +36,7 @@ def test_what_could_not_be_used_is_looked_at_again_a_minute_later() -> None:
     assert state.saw(b"half", now=120.0)
 
 
-def test_a_file_that_cannot_be_read_changes_nothing() -> None:
+def test_unreadable_file_is_ignored() -> None:
     state = TlsFilesState(b"1")
     assert not state.saw(None, now=60.0)
     assert not state.is_due(61.0)

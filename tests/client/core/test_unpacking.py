@@ -28,7 +28,7 @@ def cut(data: bytes, cuts: list[int]) -> list[bytes]:
 
 
 @given(st.binary(max_size=2000), st.lists(st.integers(0, 5000), max_size=8), st.integers(0, 2000))
-def test_what_went_in_comes_out_however_it_is_cut(data: bytes, cuts: list[int], border: int) -> None:
+def test_chunks_of_any_size_unpack_to_the_original(data: bytes, cuts: list[int], border: int) -> None:
     members = gzip.compress(data[:border]) + gzip.compress(data[border:])
     assert unpacked("gzip", cut(members, cuts), limit=len(data)) == data
     assert unpacked("", cut(data, cuts), limit=len(data)) == data
@@ -75,7 +75,7 @@ def test_what_was_not_asked_for_is_refused(encoding: str) -> None:
         Unpacker(encoding, limit=None)
 
 
-def test_what_is_cut_short_or_no_gzip_is_refused() -> None:
+def test_truncated_or_invalid_gzip_is_rejected() -> None:
     packed = gzip.compress(b"some data")
     with pytest.raises(UnpackingError):
         unpacked("gzip", [packed[:-1]])

@@ -82,7 +82,7 @@ def test_failures_that_may_pass(error: DeltaloopError) -> None:
     assert waiting.ask() == AskForWatch("1"), "the watch goes on where it was"
 
 
-def test_the_server_says_how_long() -> None:
+def test_retry_after_of_the_server_is_used() -> None:
     assert Waiting("a", RUNNING).failed(refusal(429, retry_after=7.0), now=0.0, random=0.0) == 7.0
     assert Waiting("a", RUNNING).failed(refusal(429, retry_after=86_400.0), now=0.0, random=0.0) == 60.0
 
@@ -149,7 +149,7 @@ def test_object_without_uid_may_disappear_for_a_while() -> None:
     assert not waiting.done
 
 
-def test_what_was_never_there_is_gone() -> None:
+def test_missing_object_counts_as_deleted() -> None:
     waiting = Waiting("a", deleted())
     waiting.saw_list([pod(1, name="b")], "1", now=0.0, random=0.0)
     assert waiting.done

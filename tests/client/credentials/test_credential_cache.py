@@ -52,7 +52,7 @@ def shown(record: logging.LogRecord) -> dict[str, Any]:
     return {name: record.__dict__[name] for name in names if name in record.__dict__}
 
 
-async def test_all_who_ask_share_one_login_and_what_it_gave() -> None:
+async def test_concurrent_requests_share_one_login() -> None:
     login = Login((ONE, None))
     cache = login.cache()
     assert await asyncio.gather(*(cache.credential() for _ in range(5))) == [ONE] * 5
@@ -61,7 +61,7 @@ async def test_all_who_ask_share_one_login_and_what_it_gave() -> None:
     assert login.begun == 1
 
 
-async def test_what_was_put_there_serves_until_shortly_before_it_expires() -> None:
+async def test_stored_credential_is_used_until_shortly_before_expiry() -> None:
     login = Login((TWO, None))
     cache = login.cache()
     cache.put(ONE, expires_at=EPOCH + 1000.0)
@@ -170,7 +170,7 @@ async def test_what_has_expired_already_serves_those_who_waited_and_is_said(
 
 
 @pytest.mark.parametrize("finishes", [False, True])
-async def test_when_nobody_waits_any_more(finishes: bool) -> None:
+async def test_login_without_waiting_requests(finishes: bool) -> None:
     login = Login((ONE, None))
     cache = login.cache(finishes=finishes)
     with pytest.raises(TimeoutError):

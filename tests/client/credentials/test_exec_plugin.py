@@ -141,7 +141,7 @@ async def test_a_failure_before_expiry_does_no_harm(caplog: pytest.LogCaptureFix
         await source.credential()
 
 
-async def test_when_nobody_waits_any_more_it_is_ended() -> None:
+async def test_plugin_without_waiting_requests_is_ended() -> None:
     plugin = FakePlugin(token("one"))
     source = plugin.credentials()
     with pytest.raises(TimeoutError):
@@ -160,7 +160,7 @@ async def test_a_person_is_asked_only_if_there_is_one() -> None:
     assert plugin.calls[0].has_stdin
 
 
-async def test_nothing_secret_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_logs_contain_no_secrets(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     garbage = PluginOutcome(output=b"planted-garbage", stderr="token=planted-stderr")
     plugin = FakePlugin(token("planted-one", expires_at=60.0), garbage, PluginOutcome(end=PluginEnd.TIMED_OUT))

@@ -108,7 +108,7 @@ async def test_a_new_refresh_token_is_used_from_then_on(caplog: pytest.LogCaptur
     assert [record.levelname for record in logged(caplog)].count("WARNING") == 1
 
 
-async def test_without_a_refresh_token_nobody_can_be_asked() -> None:
+async def test_without_a_refresh_token_no_refresh_is_possible() -> None:
     source = Issuer().credentials(refresh_token="")
     assert await source.credential() == bearer(FIRST)
     assert await source.renew(bearer(FIRST)) is None

@@ -62,7 +62,7 @@ async def test_what_it_gets_and_what_it_gives(folder: Path) -> None:
     assert "value" not in repr(outcome)
 
 
-async def test_what_is_not_there(folder: Path) -> None:
+async def test_missing_program_is_reported(folder: Path) -> None:
     call = script(folder, "")
     missing = PluginCall(command="no-such-plugin", args=(), environ={}, has_stdin=False, timeout=5.0)
     assert (await run_plugin(missing)).end is PluginEnd.NOT_FOUND
@@ -70,14 +70,14 @@ async def test_what_is_not_there(folder: Path) -> None:
     assert (await run_plugin(call)).end is PluginEnd.NOT_FOUND
 
 
-async def test_what_cannot_be_run(folder: Path) -> None:
+async def test_program_that_cannot_run_is_reported(folder: Path) -> None:
     call = script(folder, "")
     (folder / "plugin").write_bytes(b"\x00\x01 not a program")
     outcome = await run_plugin(call)
     assert (outcome.end, outcome.reason) == (PluginEnd.NOT_STARTED, "Exec format error")
 
 
-async def test_the_time_limit_ends_it_and_what_it_started(folder: Path) -> None:
+async def test_timeout_ends_plugin_and_its_children(folder: Path) -> None:
     call = script(folder, 'sleep 60 & echo $! > "$FOLDER/child"; echo planted; echo asking >&2; wait')
     began_at = time.monotonic()
     outcome = await run_plugin(with_limit(call, 0.3))
@@ -120,7 +120,7 @@ async def test_cancellation_while_it_is_being_started(folder: Path, turns: int, 
 
 
 @pytest.mark.parametrize(("turns", "times"), [(2, 1), (3, 1), (2, 2)])
-async def test_cancellation_ends_what_it_started_meanwhile(folder: Path, turns: int, times: int) -> None:
+async def test_cancellation_ends_children_of_the_plugin(folder: Path, turns: int, times: int) -> None:
     call = script(folder, 'sleep 60 & echo $! > "$FOLDER/child"; wait')
     running = asyncio.create_task(run_plugin(call))
     for _ in range(turns):

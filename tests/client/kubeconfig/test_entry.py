@@ -18,7 +18,7 @@ def entry(value: Any, directory: Path = Path("/d")) -> Entry:
 NOTHING = Entry("user 'u'", {}, "file", Path("/d"))
 
 
-def test_what_is_not_there_is_nothing() -> None:
+def test_missing_fields_are_empty() -> None:
     for each in (NOTHING, entry(None)):
         assert (each.text("x"), each.flag("x"), each.texts("x"), each.inner("x")) == ("", False, (), None)
         assert (each.inners("x"), each.path("x"), each.file("x"), each.data("x")) == ([], None, None, None)
@@ -67,7 +67,7 @@ WRONG: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("read", "value", "argument"), WRONG)
-def test_what_is_wrong_is_named_by_file_entry_and_field(read: str, value: Any, argument: str) -> None:
+def test_error_names_file_entry_and_field(read: str, value: Any, argument: str) -> None:
     with pytest.raises(ConfigError, check=having(argument=argument, where="file: user 'u'")) as caught:
         getattr(entry(value), read)("x")
     assert "planted" not in str(caught.value)

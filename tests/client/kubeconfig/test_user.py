@@ -188,7 +188,7 @@ def test_a_colon_in_a_user_name(username: str) -> None:
         read_credentials(entry({"username": username}), CLUSTER)
 
 
-def test_a_user_who_says_nothing() -> None:
+def test_user_without_fields() -> None:
     assert read_credentials(entry({}), CLUSTER) is None
     assert read_impersonation(entry({})) is None
 

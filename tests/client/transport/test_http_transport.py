@@ -73,7 +73,7 @@ def in_memory(test: Callable[[], object]) -> None:
     run_virtual(test(), network=MemoryNetwork())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
-def test_a_connection_that_nobody_uses_is_closed_after_half_a_minute() -> None:
+def test_idle_connection_is_closed_after_half_a_minute() -> None:
     async def play() -> None:
         transport, peers = await served(say(OK))
         await transport.request(GET)
@@ -129,7 +129,7 @@ def test_the_connection_used_last_is_used_first_and_those_in_excess_end() -> Non
     in_memory(play)
 
 
-def test_what_comes_unasked_ends_a_kept_connection() -> None:
+def test_unexpected_data_ends_a_kept_connection() -> None:
     async def play() -> None:
         transport, peers = await served(say(OK))
         await transport.request(GET)
@@ -266,7 +266,7 @@ def test_what_is_no_http_is_named_without_what_came(answer: bytes) -> None:
     in_memory(play)
 
 
-def test_closing_ends_what_is_under_way() -> None:
+def test_closing_ends_active_requests() -> None:
     async def play() -> None:
         transport, peers = await served(lambda _: None)
         asked = [asyncio.create_task(failure(transport)) for _ in range(3)]

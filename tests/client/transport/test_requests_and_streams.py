@@ -496,7 +496,7 @@ async def test_watches_do_not_use_up_the_connections_of_other_calls() -> None:
         await transport.close()
 
 
-async def test_a_closed_transport_says_so() -> None:
+async def test_closed_transport_raises_an_error() -> None:
     transport = HttpTransport(ClientConfig(server="http://127.0.0.1:1"))
     await transport.close()
     await transport.close()
@@ -505,7 +505,7 @@ async def test_a_closed_transport_says_so() -> None:
     assert not caught.value.sent
 
 
-async def test_cancelling_a_request_leaves_nothing(authority: Authority) -> None:
+async def test_canceled_request_leaves_no_connection(authority: Authority) -> None:
     async def slow(_: web.Request) -> web.Response:
         await asyncio.sleep(30)
         return web.Response()

@@ -404,7 +404,7 @@ async def test_a_request_hook_that_fails_does_not_fail_the_request(caplog: pytes
     assert not second.exc_info, "and the next one not again"
 
 
-async def test_what_is_sent_again_is_said(caplog: pytest.LogCaptureFixture) -> None:
+async def test_retry_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     transport = FakeTransport(BUSY, broken(), OK)
     await sender_over(transport).send("GET", "/x")
     assert told(caplog) == [
@@ -423,7 +423,7 @@ async def test_a_request_without_an_answer_is_logged_and_measured(caplog: pytest
     ]
 
 
-async def test_what_is_sent_again_is_counted_by_what_was_wrong() -> None:
+async def test_retries_are_counted_by_failure() -> None:
     counted = Counted()
     sender = RequestSender(
         FakeTransport(broken(), OK), default_timeout=30.0, host="h", options=ClientOptions(metrics=counted)

@@ -175,9 +175,7 @@ def test_an_authority_that_is_replaced_is_noticed_within_a_minute(authority: Aut
     assert source.context(None, now=500.0) is second
 
 
-def test_a_file_that_is_half_written_changes_nothing(
-    authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_half_written_file_is_ignored(authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "ca"
     path.write_bytes(authority.pem)
     source = contexts(ca_file=path)
@@ -194,7 +192,7 @@ def test_a_file_that_is_half_written_changes_nothing(
     assert "planted" not in caplog.text
 
 
-def test_without_files_nothing_is_read_again(authority: Authority) -> None:
+def test_without_files_no_file_is_checked(authority: Authority) -> None:
     source = contexts(ca_data=authority.pem)
     source.suspect()
     assert not source.reload(1e6)

@@ -101,7 +101,7 @@ async def test_leaving_ends_the_reading_ahead() -> None:
     assert len(asyncio.all_tasks()) == 1
 
 
-async def test_a_failure_that_nobody_waits_for_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failure_without_a_waiting_reader_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
     async with aclosing(Numbers(10, expires_at=2).each(page_buffer=10)) as items:
         assert await anext(items) == 0
         await asyncio.sleep(1.0)

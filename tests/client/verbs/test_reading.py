@@ -83,7 +83,7 @@ async def test_going_through_a_list_does_not_begin_again_when_its_token_expires(
 
 
 @pytest.mark.parametrize("page_buffer", [0, 1])
-async def test_leaving_a_list_early_leaves_nothing_behind(page_buffer: int) -> None:
+async def test_leaving_a_list_early_ends_its_task(page_buffer: int) -> None:
     client, transport = client_over(page(pod("a"), pod("b"), continue_="t"), After(60.0, page(pod("c"))))
     async with aclosing(client.iter_list(kinds.POD, page_buffer=page_buffer)) as items:
         async for _ in items:
@@ -132,7 +132,7 @@ async def test_a_wait_asks_its_own_namespace_with_the_time_that_is_left() -> Non
 
 
 @pytest.mark.parametrize(("timeout", "limit"), [(None, 30.0), (2.5, 2.5)])
-async def test_a_wait_in_vain_says_what_and_how_long(timeout: float | None, limit: float) -> None:
+async def test_timeout_error_names_condition_and_duration(timeout: float | None, limit: float) -> None:
     client, transport = client_over(page(version="7"), Stream((Pause(1000.0),)))
     with pytest.raises(
         WaitTimeoutError, check=having(condition="creation", last_seen="the object does not exist")
@@ -160,7 +160,7 @@ def unreadable(*keys: str | None) -> ResourceList[Any]:
         (("n/a", None, "c"), r"item n/a is no object \(and 2 more items\)"),
     ],
 )
-def test_what_cannot_be_read_of_a_list_is_counted_and_kept(keys: tuple[str | None, ...], message: str) -> None:
+def test_unreadable_items_of_a_list_are_reported(keys: tuple[str | None, ...], message: str) -> None:
     listed = unreadable(*keys)
     error = UnreadableItemsError(listed)
     with pytest.raises(UnreadableItemsError, match=f"^{message}$"):

@@ -143,7 +143,7 @@ async def test_a_log_that_is_refused_or_breaks_off() -> None:
     assert transport.open_streams == 0
 
 
-async def test_leaving_a_log_that_goes_on_closes_it() -> None:
+async def test_leaving_a_followed_log_closes_it() -> None:
     client, transport = client_over(Stream((b"one\n", Pause(1000.0))))
     async with client.logs("a", options=LogOptions(follow=True)) as log:
         assert await anext(log) == b"one"

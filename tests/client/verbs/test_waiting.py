@@ -99,7 +99,7 @@ async def test_deletion_is_none_and_creation_the_object() -> None:
     assert (await client.wait_for(kinds.POD, "a", created())).resource_version == "4"
 
 
-async def test_a_timeout_says_what_was_last_seen() -> None:
+async def test_timeout_error_shows_the_last_state() -> None:
     client, transport = client_over(page(in_phase("s3cret", version="7"), version="10"), Stream((Pause(100.0),)))
     with pytest.raises(WaitTimeoutError) as caught:
         await client.wait_for(kinds.POD, "a", RUNNING, timeout=12.0)
@@ -139,7 +139,7 @@ async def test_a_resource_without_versions_is_not_listed_without_pause() -> None
     assert now() < 31.0
 
 
-async def test_what_will_not_pass_is_raised() -> None:
+async def test_permanent_errors_are_raised() -> None:
     client, _ = client_over(text_answer("no", status=403))
     with pytest.raises(ForbiddenError):
         await client.wait_for(kinds.POD, "a", created())
@@ -218,7 +218,7 @@ async def test_after_a_failure_there_is_a_wait() -> None:
 @pytest.mark.parametrize(
     ("timeout", "seconds"), [(0.5, "1"), (1.0, "1"), (2.3, "3"), (300.0, "300"), (301.0, "300"), (1000.0, "300")]
 )
-async def test_how_long_a_watch_is_asked_for(timeout: float, seconds: str) -> None:
+async def test_duration_of_a_requested_watch(timeout: float, seconds: str) -> None:
     client, transport = client_over(page(version="10"), Stream((line("ADDED", in_phase("Running")),)))
     await client.wait_for(kinds.POD, "a", RUNNING, timeout=timeout)
     assert transport.requests[1].query["timeoutSeconds"] == seconds

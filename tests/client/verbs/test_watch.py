@@ -119,7 +119,7 @@ async def test_batches_are_what_has_come_and_an_error_follows_the_events_before_
         assert await anext(events, None) is None
 
 
-async def test_a_single_read_after_a_batch_raises_what_the_batch_met() -> None:
+async def test_single_read_after_a_batch_raises_the_error_of_the_batch() -> None:
     client, _ = client_over(line("ADDED", "a") + EXPIRED)
     async with client.watch(kinds.POD) as events:
         assert len(await events.batch()) == 1
@@ -298,7 +298,7 @@ async def test_the_headers_are_the_first_sign_of_life() -> None:
 
 @pytest.mark.parametrize("read_all", [True, False])
 @pytest.mark.parametrize("bad", [EXPIRED, b"not json\n"])
-async def test_after_a_failure_nothing_of_the_stream_is_given_out(bad: bytes, read_all: bool) -> None:
+async def test_stream_delivers_no_events_after_a_failure(bad: bytes, read_all: bool) -> None:
     client, transport = client_over(line("ADDED", "a") + bad + line("ADDED", "b") + b"part of a li", line("ADDED", "c"))
     async with client.watch(kinds.POD) as events:
         if read_all:
@@ -315,7 +315,7 @@ async def test_after_a_failure_nothing_of_the_stream_is_given_out(bad: bytes, re
 
 
 @pytest.mark.parametrize("first", [b"", line("ADDED", "a")])
-async def test_after_an_event_that_is_too_large_nothing_is_given_out(first: bytes) -> None:
+async def test_stream_delivers_no_events_after_a_too_large_event(first: bytes) -> None:
     transport = FakeTransport(Stream((first + b'{"x":"' + b"y" * 1000, b"y" * 1000, b'"}\n' + line("ADDED", "b"))))
     client = Client(ClientConfig(server="http://fake", max_event_bytes=500), transport=transport)
     async with client.watch(kinds.POD, namespace="n") as events:
@@ -379,7 +379,7 @@ async def test_metadata_only_events() -> None:
 
 
 @pytest.mark.parametrize("broken", [None, StreamEndedError("reset", method="GET", path="/x"), TimeoutError("its own")])
-async def test_what_comes_after_the_end_is_not_read(broken: Exception | None) -> None:
+async def test_data_after_the_end_is_not_read(broken: Exception | None) -> None:
     """A transport may go on giving; whoever was told of the end must not see events after it."""
     source = FromQueue()
     events = stream_of(source, timeout_seconds=60)

@@ -148,8 +148,10 @@ async def desk(
 
 
 async def fails(status: StatusWriter, **fields: Any) -> None:
-    """Say some fields, and raise."""
+    """Say some fields and another condition, and raise."""
     async with status:
+        if fields:
+            status.set_condition("Synced", True, reason="Yes")
         for name, value in fields.items():
             status[name] = value
         raise ValueError("it is broken: password=hunter2")
@@ -227,16 +229,38 @@ async def test_what_is_not_mentioned_stays_and_what_is_removed_goes() -> None:
 async def test_what_was_said_can_be_read() -> None:
     async with desk() as d:
         db = await d.put(phase="Up", url={"host": "h"})
-        status = d.status(db)
-        status["replicas"] = 3
-        assert (status["phase"], status["replicas"], status.get("never"), status.get("never", 1)) == ("Up", 3, None, 1)
-        assert status.condition("Ready") is None
-        with pytest.raises(TypeError, match="read-only"):
-            status["url"]["host"] = "x"
-        status.set_condition("Ready", True, reason="AllUp")
-        assert cast("Any", status.condition("Ready"))["reason"] == "AllUp"
-        with pytest.raises(KeyError):
-            status["never"]
+        async with d.status(db) as status:
+            status["replicas"] = 3
+            assert (status["phase"], status["replicas"], status.get("never"), status.get("never", 1)) == (
+                "Up",
+                3,
+                None,
+                1,
+            )
+            assert status.condition("Ready") is None
+            with pytest.raises(TypeError, match="read-only"):
+                status["url"]["host"] = "x"
+            status.set_condition("Ready", True, reason="AllUp")
+            assert cast("Any", status.condition("Ready"))["reason"] == "AllUp"
+            with pytest.raises(KeyError):
+                status["never"]
+
+
+async def test_nothing_is_lost_without_a_block() -> None:
+    async with desk() as d:
+        status = d.status(await d.put())
+        async with status:
+            status["phase"] = "Up"
+        for change in (
+            lambda: status.__setitem__("phase", "Down"),
+            lambda: status.remove("phase"),
+            lambda: status.set_condition("Ready", True, reason="AllUp"),
+            lambda: status.remove_condition("Ready"),
+        ):
+            with pytest.raises(InvalidArgumentError, match=r"must be used as a block.*Write `async with"):
+                change()
+        with pytest.raises(InvalidArgumentError, match="must be used as a block"):
+            await d.status(await d.put("b")).write()
 
 
 async def test_an_exception_changes_the_declared_condition_and_nothing_else() -> None:
@@ -245,11 +269,8 @@ async def test_an_exception_changes_the_declared_condition_and_nothing_else() ->
         db = await d.w.client.patch(DB, "a", {"spec": {"size": 2}})
         await d.caught_up()
         for again in range(2):
-            status = d.status(db, on_error="Ready")
-            if again:
-                status.set_condition("Synced", True, reason="Yes")
             with pytest.raises(ValueError, match="broken"):
-                await fails(status, **({"replicas": 7} if again else {}))
+                await fails(d.status(db, on_error="Ready"), **({"replicas": 7} if again else {}))
             assert d.requests() == ([] if again else ["PATCH a/status"])
         seen = await d.stored()
         assert (seen["replicas"], seen["observedGeneration"]) == (1, 1)
@@ -300,12 +321,17 @@ def refuse(action: str) -> None:
 async def test_what_was_written_in_the_middle_stays() -> None:
     async with desk() as d:
         db = await d.put()
-        status = d.status(db, on_error="Ready")
-        status["phase"] = "Creating"
-        await status.write()
-        await status.write()
+
+        async def run() -> None:
+            async with d.status(db, on_error="Ready") as status:
+                status["phase"] = "Creating"
+                await status.write()
+                await status.write()
+                status["phase"] = "Up"
+                raise ValueError("it is broken")
+
         with pytest.raises(ValueError, match="broken"):
-            await fails(status, phase="Up")
+            await run()
         assert d.requests() == ["PATCH a/status"] * 2
         seen = await d.stored()
         assert (seen["phase"], condition(seen)["status"]) == ("Creating", "False")

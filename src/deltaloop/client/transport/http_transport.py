@@ -201,10 +201,9 @@ class HttpTransport:
     ) -> HttpResponse:
         """Send a request, and return the complete response.
 
-        Canceling closes the connection.
-
-        The request is repeated once with renewed credentials after a 401, and as ``after_break`` decides. If
-        ``streams`` is given, the response has only a head, and the list receives its connection.
+        Canceling closes the connection. The request is repeated once with renewed credentials after a 401, and as
+        ``after_break`` decides. If ``streams`` is given, the response has only a head, and the list receives its
+        connection.
 
         Raises:
             TransportError: If no response arrives.

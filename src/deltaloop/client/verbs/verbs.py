@@ -216,14 +216,8 @@ class Verbs:
         that were already delivered cannot be taken back. To leave the loop early, use ``contextlib.aclosing``.
         Otherwise the background task runs until the iterator is garbage collected.
 
-        Args:
-            kind: Kind of the objects.
-            namespace: Namespace. None means all namespaces.
-            options: Selectors and resource version.
-            page_size: Objects per page.
-            page_buffer: Maximum number of pages to read ahead. 0 requests each page after the previous page is
-                consumed.
-            timeout: Timeout of each page in seconds.
+        ``namespace`` None means all namespaces. ``page_buffer`` is the maximum number of pages to read ahead; 0
+        requests each page after the previous page is consumed. ``timeout`` is in seconds for each page.
 
         Raises:
             InvalidArgumentError: If ``page_size`` or ``page_buffer`` is negative.
@@ -481,14 +475,8 @@ class Verbs:
         To make a patch conditional, set ``metadata.resourceVersion`` in a merge patch, or add a ``test`` operation to a
         JSON patch.
 
-        Args:
-            kind: Kind of the object.
-            name: Name of the object.
-            patch: Mapping, or a list of operations for a JSON patch (RFC 6902). In a merge patch (RFC 7386), None
-                removes a field.
-            type: Patch format. Strategic merge patches, which merge lists by key, are only supported for built-in
-                kinds.
-            **keywords: Write keywords.
+        ``patch`` is a mapping, or a list of operations for a JSON patch (RFC 6902). In a merge patch (RFC 7386), None
+        removes a field. Strategic merge patches, which merge lists by key, are only supported for built-in kinds.
 
         Raises:
             ConflictError: If the object has a different resource version.
@@ -574,14 +562,8 @@ class Verbs:
         Conflicts are raised, so that the reconcile fails and is retried with the current object, as in
         controller-runtime.
 
-        Args:
-            kind: Kind of the object.
-            name: Name of the object.
-            change: Function that receives the object as a dict and modifies it. For a new object, the dict only
-                contains the kind and names. The function must not change name or namespace. It runs on the event loop.
-            namespace: Namespace. None means the client's namespace.
-            options: Write options.
-            timeout: Timeout of each request in seconds.
+        ``change`` receives the object as a dict and modifies it, except for name and namespace. For a new object, the
+        dict only contains the kind and names. It runs on the event loop. ``timeout`` is in seconds for each request.
 
         Returns:
             The operation and the stored object.
@@ -629,14 +611,8 @@ class Verbs:
         Without changes, no request is sent. Fields that the class does not have stay unchanged, and unset defaults are
         not written. To remove a field, set it to None or ``UNSET``. Conflicts are raised.
 
-        Args:
-            kind: Class, or its resource type.
-            name: Name of the object.
-            change: Function that modifies the object, or returns a new object, for example from
-                ``msgspec.structs.replace``. It runs on the event loop.
-            namespace: Namespace. None means the client's namespace.
-            options: Write options.
-            timeout: Timeout of each request in seconds.
+        ``kind`` is a class or its resource type. ``change`` modifies the object, or returns a new object, for example
+        from ``msgspec.structs.replace``, on the event loop. ``timeout`` is in seconds for each request.
 
         Raises:
             NotFoundError: If the object does not exist.
@@ -708,12 +684,7 @@ class Verbs:
     ) -> Resource:
         """Set the number of replicas through the scale subresource, and return the ``Scale``.
 
-        Args:
-            kind: Kind of the object.
-            name: Name of the object.
-            replicas: Desired number of replicas.
-            resource_version: Required resource version of the object. Empty means any version.
-            **keywords: Write keywords.
+        An empty ``resource_version`` accepts any version of the object.
 
         Raises:
             ConflictError: If the object has a different resource version.
@@ -750,12 +721,7 @@ class Verbs:
     ) -> Resource:
         """Create a subresource of an object, such as ``token`` of a service account or ``binding`` of a pod.
 
-        Args:
-            kind: Kind of the object.
-            name: Name of the object.
-            subresource: Name of the subresource.
-            obj: Request object, with its ``apiVersion`` and ``kind``.
-            **keywords: Write keywords.
+        ``obj`` is the request object, with its ``apiVersion`` and ``kind``.
         """
         known = self._kinds.get(id(kind)) or await self._bind(kind, keywords.get("timeout"))
         body, query = (
@@ -779,11 +745,7 @@ class Verbs:
 
         The content of the log is never written to deltaloop's own log.
 
-        Args:
-            name: Name of the pod.
-            namespace: Namespace. None means the client's namespace.
-            options: Container, range of lines, and whether to follow the log.
-            timeout: Timeout in seconds for the response headers. The stream has no time limit.
+        ``timeout`` is in seconds for the response headers. The stream has no time limit.
 
         Raises:
             ApiError: If the server rejects the request when the context is entered, such as 400 for a container that

@@ -137,7 +137,6 @@ class _Walk:
             self.expensive.append((cost, path))
 
     def total_errors(self, path: str) -> Iterator[SchemaError]:
-        """Yield the error of a too high total cost, with the most expensive rules."""
         if self.total <= STATIC_CRD_LIMIT:
             return
         for _, where in sorted(self.expensive, key=lambda found: -found[0])[:_MOST_NAMED]:

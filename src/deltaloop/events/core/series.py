@@ -84,7 +84,7 @@ class EventSeriesCache:
         self._options = options if options is not None else SeriesOptions()
         self._entries: OrderedDict[SeriesKey, _Entry] = OrderedDict()  # ordered by last repeat
         self._written: OrderedDict[SeriesKey, None] = OrderedDict()  # series, ordered by last write
-        self._unwritten: OrderedDict[SeriesKey, None] = OrderedDict()  # series whose count is not on the server
+        self._unwritten: OrderedDict[SeriesKey, None] = OrderedDict()  # series with a count that the server lacks
 
     def record(self, event: EventDraft, now: float) -> list[Correlated]:
         """Return the events to send, in order; ``now`` is the monotonic time of the event."""

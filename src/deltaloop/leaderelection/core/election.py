@@ -495,7 +495,7 @@ class Election:
             return ()
         self._next_at = now
         if not self._extend(now):
-            # The response came too late to start leading, but this candidate holds the lock. The next attempt can start
+            # The response was too late to start leading, but this candidate holds the lock. The next attempt can start
             # immediately, and a release must release the lock.
             self._write_unknown_at = self._pending_at
             return ()

@@ -65,7 +65,7 @@ def _compare(
         return
     is_whole = node.merging == "scalar" or (node.merging == "free" and is_mapping(sent) and sent.keys() <= _SELECTOR)
     if not is_whole and stored is MISSING and sent in ({}, []):
-        return  # the server drops empty values, and nothing in this one was applied
+        return  # the server drops empty values, and this value has no applied parts
     if is_mapping(sent) and is_mapping(stored) and is_mapping(live) and not is_whole:
         for name, value in sent.items():
             if value is not None:

@@ -339,7 +339,7 @@ def _other(
     if entries:
         owners = [entry for entry in entries if _owns_any(entry, contested)]
         ours = [_who(entry) for entry in known if _owns_any(entry, contested)]
-        # A writer that removed a field owns nothing of it. Entries of this program are excluded.
+        # A writer that removed a field does not own the field. Entries of this program are excluded.
         return _newest(owners or [entry for entry in entries if entry not in known and _who(entry) not in ours])
     since = max((str(entry.get("time") or "") for entry in known), default="")
     changed = [entry for entry in _managed_fields(write.after) if entry not in known]

@@ -38,10 +38,7 @@ class Caches:
     def add(self, name: Kind, kind: ResourceType[Any], view: CacheView) -> None:
         """Add a cache.
 
-        Args:
-            name: Declared kind.
-            kind: Resource type of the kind.
-            view: View of the cache.
+        ``name`` is the declared kind.
         """
         self._kinds[str(name)] = self._kinds[str(kind)] = untyped(kind)
         views = self._views.setdefault(str(kind), [])
@@ -55,10 +52,7 @@ class Caches:
     def find(self, kind: Kind, name: str, *, namespace: str | None = None) -> Any:
         """Return one object; None if it does not exist.
 
-        Args:
-            kind: Kind of the object.
-            name: Name of the object.
-            namespace: Namespace of the object. Required for namespaced kinds.
+        ``namespace`` is required for namespaced kinds.
 
         Raises:
             InvalidControllerError: If the controller declares no such cache.
@@ -83,10 +77,7 @@ class Caches:
     def list(self, kind: Kind, *, namespace: str | None = None, selector: str | None = None) -> builtins.list[Any]:
         """Return the objects of a kind.
 
-        Args:
-            kind: Kind of the objects.
-            namespace: Namespace of the objects. None means all cached namespaces.
-            selector: Label selector. None means all objects.
+        None means all cached namespaces, or all labels.
 
         Raises:
             InvalidControllerError: If the controller declares no such cache.
@@ -103,10 +94,7 @@ class Caches:
     def by_index(self, kind: Kind, index: str, value: str) -> builtins.list[Any]:
         """Return the objects of all namespaces that an index contains under a value.
 
-        Args:
-            kind: Kind of the objects.
-            index: Name of the index, as given to the controller or to the ``Watch``.
-            value: Index value.
+        ``index`` is the name that the controller or the ``Watch`` declares.
 
         Raises:
             InvalidControllerError: If the controller declares no such cache.

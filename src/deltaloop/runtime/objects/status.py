@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Final, Self, TypeAlias, cast, final
+from typing import Any, Final, NoReturn, Self, TypeAlias, cast, final
 
 import msgspec
 
@@ -82,7 +82,7 @@ class StatusWriter:
     another exception it writes only the ``on_error`` condition. Plain functions use ``with``.
     """
 
-    __slots__ = ("_change", "_client", "_given", "_kind", "_on_error", "_statuses", "_uid", "_wait")
+    __slots__ = ("_change", "_client", "_given", "_kind", "_on_error", "_open", "_statuses", "_uid", "_wait")
 
     def __init__(
         self, obj: object, *, client: ReconcileClient, statuses: Statuses, on_error: str | None, wait: Wait
@@ -109,6 +109,7 @@ class StatusWriter:
             looked_at = None if view is None else view.newest_whole(self._given.key)
         self._uid = "" if looked_at is None else looked_at.uid
         self._change = StatusChange(0 if looked_at is None else looked_at.generation)
+        self._open: StatusChange | None = None
         self._on_error = on_error
         self._wait = wait
         if on_error is not None:
@@ -123,7 +124,7 @@ class StatusWriter:
             InvalidArgumentError: If the field is ``conditions`` or ``observedGeneration``.
             MalformedObjectError: If JSON cannot represent the value.
         """
-        self._change.set_field(field, value)
+        (self._open or self._refuse()).set_field(field, value)
 
     def __getitem__(self, field: str) -> Any:
         """Return the pending value of a field, which you must not change."""
@@ -139,7 +140,7 @@ class StatusWriter:
         Raises:
             InvalidArgumentError: If the field is ``conditions`` or ``observedGeneration``.
         """
-        self._change.set_field(field, None)
+        (self._open or self._refuse()).set_field(field, None)
 
     def set_condition(self, type: str, status: str | bool, *, reason: str, message: str = "") -> None:  # noqa: A002
         """Set a condition; ``lastTransitionTime`` changes only with its status.
@@ -153,7 +154,7 @@ class StatusWriter:
         Raises:
             InvalidArgumentError: If Kubernetes does not allow the condition.
         """
-        self._change.set_condition(type, status, reason=reason, message=message)
+        (self._open or self._refuse()).set_condition(type, status, reason=reason, message=message)
 
     def remove_condition(self, type: str) -> None:  # noqa: A002 - the wire name
         """Remove a condition.
@@ -161,7 +162,7 @@ class StatusWriter:
         Raises:
             InvalidArgumentError: If the condition type is invalid.
         """
-        self._change.remove_condition(type)
+        (self._open or self._refuse()).remove_condition(type)
 
     def condition(self, type: str) -> Mapping[str, Any] | None:  # noqa: A002 - the wire name
         """Return a pending condition without its times; None if it does not exist; you must not change it."""
@@ -178,9 +179,16 @@ class StatusWriter:
             ReconcileStoppedError: If the reconcile was told to stop.
             ApiError: If the server rejects the write, for example ``InvalidError`` for a schema violation.
         """
-        await self._write(self._change, observing=True)
+        await self._write(self._open or self._refuse(), observing=True)
+
+    def _refuse(self) -> NoReturn:
+        raise InvalidArgumentError(
+            "ctx.status must be used as a block, because the end of the block writes the status. "
+            "Write `async with ctx.status(...) as status:`, or `with` in a plain function"
+        )
 
     async def __aenter__(self) -> Self:
+        self._open = self._change
         return self
 
     async def __aexit__(
@@ -191,6 +199,7 @@ class StatusWriter:
         Raises:
             ApiError: See ``write``.
         """
+        self._open = None
         if error is None:
             await self._write(self._change, observing=True)
         elif self._on_error is not None and isinstance(error, Exception):

@@ -398,11 +398,8 @@ class ReconcileClient(Verbs):
     async def by_index(self, kind: Kind, index: str, value: str, *, namespace: str | None = None) -> builtins.list[Any]:
         """Read the objects that a cache index contains under a value.
 
-        Args:
-            kind: Kind of the objects.
-            index: Name of the index, as given to the ``Watch``.
-            value: Index value.
-            namespace: Namespace of the cache, if it has only one. It does not filter.
+        ``index`` is the name in the ``Watch``. ``namespace`` selects a cache with only one namespace; it does not
+        filter.
 
         Raises:
             InvalidArgumentError: If the program has no cache of the kind.

@@ -522,7 +522,7 @@ class ReconcileLoop:
         if decision.error is not None:
             return Failed(decided(decision.error, parks=decision.terminal))
         if action is Action.RATE_LIMIT:
-            # Without an error, the queue applies its backoff and logs nothing.
+            # Without an error, the queue applies its backoff without a log record.
             self.queue.add_rate_limited(key)
             self.queue.done(key)
         return SUCCEEDED

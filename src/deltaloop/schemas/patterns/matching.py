@@ -510,7 +510,6 @@ def _asked_about(tree: Node) -> set[RuneSet]:
 
 
 def _is_anchored(tree: Node) -> bool:
-    """Return whether a pattern can only match at the start of a text."""
     waiting: list[Node] = [tree]
     while waiting:
         node = waiting.pop()

@@ -29,7 +29,6 @@ def ordinary_texts(rules: Mapping[str, Any]) -> list[str]:
 
 
 def is_within(number: float, rules: Mapping[str, Any]) -> bool:
-    """Return whether a number is within the bounds of a schema."""
     lowest, highest, step = rules.get("minimum"), rules.get("maximum"), rules.get("multipleOf")
     above = not isinstance(lowest, int | float) or (
         number > lowest if rules.get("exclusiveMinimum") else number >= lowest

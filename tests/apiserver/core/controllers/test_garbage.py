@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
+from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Chain, Plugin
 from deltaloop.apiserver.core.controllers.first_objects import make_namespaces
@@ -177,3 +178,33 @@ def test_many_dependents_are_orphaned_a_few_in_each_run() -> None:
     assert max(before - after for before, after in pairwise(owned)) <= 16
     assert {item.name for item in made.store.list("configmaps").items} == {f"d{number}" for number in range(50)}
     assert not any(item.owner_references for item in made.store.list("configmaps").items)
+
+
+def test_the_graph_is_read_in_parts_and_nothing_is_collected_before_it_is_complete(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, served = operations()
+    create(made.own_write(served, "default", "", Moment(now=0, uid="owner")), {"metadata": {"name": "owner"}})
+    for number in range(100):
+        fields = {"metadata": {"name": f"d{number}", "ownerReferences": [reference("gone"), reference("owner")]}}
+        create(made.own_write(served, "default", "", Moment(now=0, uid=f"d{number}")), fields)
+    read: list[int] = []
+
+    def reads(obj: Resource) -> tuple[OwnerReference, ...]:
+        read[-1] += 1
+        return owner_references(obj)
+
+    owner_references = Resource.owner_references.fget
+    assert owner_references is not None
+    monkeypatch.setattr(Resource, "owner_references", property(reads))
+    collector = GarbageCollector(made)
+    wrote: list[bool] = []
+    goes_on = True
+    while goes_on:
+        read.append(0)
+        collected = collector.run(moments=moments, most=1)
+        wrote.append(collected.wrote)
+        goes_on = collected.more
+    assert not any(wrote[:8])
+    assert max(read) < 24
+    assert {len(owner_references(item)) for item in made.store.list("configmaps").items} == {0, 1}

@@ -584,7 +584,7 @@ def test_the_window_is_for_internal_errors_of_a_stream_only() -> None:
     assert (reaction.operation, reaction.recovery) == (Operation.CONNECT, Recovery.LIST_LATER)
 
 
-def test_the_window_does_not_begin_anew_while_errors_come() -> None:
+def test_window_does_not_restart_during_errors() -> None:
     driver = streaming(options=ReflectorOptions(max_internal_error_retry=100.0, watch_list=False, detect_restore=False))
     began = driver.now
     decisions: list[Recovery] = []
@@ -597,7 +597,7 @@ def test_the_window_does_not_begin_anew_while_errors_come() -> None:
     assert decisions == [Recovery.WATCH_LATER] * 3 + [Recovery.LIST_LATER]
 
 
-def test_the_window_begins_anew_after_a_quiet_minute() -> None:
+def test_window_restarts_after_a_quiet_minute() -> None:
     driver = streaming(options=ReflectorOptions(max_internal_error_retry=30.0, watch_list=False, detect_restore=False))
     assert driver.stream_failed(api_error(500)).recovery is Recovery.WATCH_LATER
     began = driver.now
@@ -607,7 +607,7 @@ def test_the_window_begins_anew_after_a_quiet_minute() -> None:
     assert driver.stream_failed(api_error(500)).recovery is Recovery.WATCH_LATER
 
 
-def test_what_the_store_refuses_is_listed_again_after_a_wait() -> None:
+def test_store_error_lists_again_after_a_delay() -> None:
     driver = streaming()
     driver.event(event("MODIFIED", "a", 12))
     reaction = driver.machine.store_failed(ValueError("full"), driver.now, random=0.0)
@@ -629,7 +629,7 @@ def test_lists_and_watches_share_one_backoff_with_jitter() -> None:
     assert machine.watch_failed(refused(), 1.3, random=0.5).delay == pytest.approx(2.4)
 
 
-def test_the_backoff_begins_anew_only_after_two_quiet_minutes() -> None:
+def test_backoff_restarts_after_two_quiet_minutes() -> None:
     driver = streaming()
     driver.stream_failed(expired())
     driver.wait()

@@ -131,7 +131,6 @@ def _check(attributes: AdmissionAttributes) -> None:
 
 
 def _secrets(spec: Mapping[str, object], only: str) -> Iterator[tuple[str, str]]:
-    """Yield each secret of a pod, with its location for messages."""
     if not only:
         for volume in items(spec.get("volumes")):
             if at(volume, "secret") is not None:

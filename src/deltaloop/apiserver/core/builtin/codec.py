@@ -85,7 +85,6 @@ class BuiltInCodec:
         return f"converting ({version}.{kind}) to ({group}.{self.kind.kind}): unknown conversion"
 
     def is_read(self, fields: dict[str, object]) -> bool:
-        """Return whether the object has this kind and no API version or a known API version."""
         api_version, kind = fields.get("apiVersion"), fields.get("kind") or self.kind.kind
         return kind == self.kind.kind and (not api_version or (api_version, kind) in self.known)
 

@@ -23,10 +23,11 @@ pkg/controller/volume/{pvcprotection,pvprotection,vacprotection}.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import islice
 from typing import Final, NamedTuple, final
 
 from deltaloop.api import kinds
@@ -76,6 +77,8 @@ class _Ended(NamedTuple):
 _ORPHANS: Final = 16
 # Bytes of an object that count as one small object.
 _SMALL: Final = 1000
+# Owners that are read in the time in which a small object is examined.
+_OWNERS: Final = 32
 
 
 class StoreKey(NamedTuple):
@@ -98,10 +101,14 @@ class GarbageCollector:
         self._server = state
         self._store = state.store
         self._places: dict[str, StoreKey] = {}
-        self._dependents: defaultdict[str, set[StoreKey]] = defaultdict(set)
+        # Ordered by arrival. The second one has the dependents that block the deletion of their owner.
+        self._dependents: defaultdict[str, dict[StoreKey, None]] = defaultdict(dict)
+        self._blocking: defaultdict[str, dict[StoreKey, None]] = defaultdict(dict)
+        self._waiting: set[StoreKey] = set()
         self._ended: dict[str, _Ended] = {}
         self._unknown: dict[StoreKey, None] = {}
         self._pending: dict[StoreKey, None] = {}
+        self._unread: Iterator[tuple[StoreKey, Resource]] = iter(())
         self._cursor = 0
         self._steps = 0
         self._rebuild()
@@ -110,9 +117,9 @@ class GarbageCollector:
         """Work until the queue is empty, or for about ``most`` small objects or a fixed amount of computation."""
         before = self._store.revision
         refused: list[tuple[StoreKey, str]] = []
-        self._follow()
+        followed = self._follow(most)
         looked_at = self._steps = 0
-        while self._pending and (most is None or (looked_at < most and self._steps < _STEPS_OF_A_RUN)):
+        while followed and self._pending and (most is None or (looked_at < most and self._steps < _STEPS_OF_A_RUN)):
             place = next(iter(self._pending))
             del self._pending[place]
             looked_at += self._weight(place)
@@ -124,8 +131,8 @@ class GarbageCollector:
                 refused.append((place, error.status.reason))
             except WorkLimitError:  # from rules or policies
                 refused.append((place, "Timeout"))
-            self._follow()
-        return Collected(self._store.revision != before, tuple(refused), more=bool(self._pending))
+            followed = self._follow(most)
+        return Collected(self._store.revision != before, tuple(refused), more=bool(self._pending) or not followed)
 
     def _weight(self, place: StoreKey) -> int:
         obj = self._store.get(*place)
@@ -135,64 +142,87 @@ class GarbageCollector:
         return 1 + orphans + len(obj.raw) // _SMALL
 
     def _rebuild(self) -> None:
-        self._places.clear()
-        self._dependents.clear()
-        self._ended.clear()
-        self._unknown.clear()
+        for graph in (self._places, self._dependents, self._blocking, self._waiting, self._ended, self._unknown):
+            graph.clear()
         self._cursor = self._store.revision
-        for resource in self._store.resources():
-            for obj in self._store.list(resource).items:
-                self._add(StoreKey(resource, obj.key), obj)
+        lists = [(resource, self._store.list(resource).items) for resource in self._store.resources()]
+        self._unread = ((StoreKey(resource, obj.key), obj) for resource, found in lists for obj in found)
 
-    def _follow(self) -> None:
-        try:
-            while changes := self._store.changes_after(self._cursor):
-                for change in changes:
-                    self._apply(change)
-                self._cursor = changes[-1].revision
-        except CompactedError:
-            self._rebuild()
+    def _follow(self, most: int | None) -> bool:
+        """Update the graph for about ``most`` objects with some owners, and return whether it is complete."""
+        room = most * _OWNERS if most is not None else None
+        read = 0
+        while room is None or read < room:
+            if (unread := next(self._unread, None)) is not None:
+                read += self._add(*unread)
+                continue
+            try:
+                changes = self._store.changes_after(self._cursor)
+            except CompactedError:
+                self._rebuild()
+                continue
+            if not changes:
+                return True
+            for change in changes:
+                read += self._apply(change)
+                self._cursor = change.revision
+                if room is not None and read >= room:
+                    break
+        return False
 
-    def _apply(self, change: StoredChange) -> None:
+    def _apply(self, change: StoredChange) -> int:
+        """Update the graph, and return the number of objects and owners."""
         place = StoreKey(change.resource, change.key)
         if change.resource == _CRDS:
             self._pending.update(self._unknown)
             self._unknown.clear()
         if change.resource == _EVENTS:
-            return
+            return 1
+        read = 1
         if change.old is not None:
-            for owner in change.old.owner_references:
-                self._dependents[owner.uid].discard(place)
+            owners = change.old.owner_references
+            read += len(owners)
+            for owner in owners:
+                self._dependents[owner.uid].pop(place, None)
+                self._blocking[owner.uid].pop(place, None)
+                if not self._blocking[owner.uid]:
+                    del self._blocking[owner.uid]
                 if not self._dependents[owner.uid]:
                     del self._dependents[owner.uid]
                     self._ended.pop(owner.uid, None)
                 if owner.uid in self._places:
                     self._pending[self._places[owner.uid]] = None
         if change.new is not None:
-            self._add(place, change.new)
+            read += self._add(place, change.new)
         elif change.old is not None:
             self._places.pop(change.old.uid, None)
+            self._waiting.discard(place)
             if change.old.uid in self._dependents:
                 versions = self._server.registry.sharing(change.resource)
                 group = change.resource.partition(".")[2]
                 served = frozenset(version.type.api_version for version in versions)
                 self._ended[change.old.uid] = _Ended(group, change.old.namespace, served)
-                self._look_at(self._dependents[change.old.uid])
+                self._pending.update(self._dependents[change.old.uid])
+        return read
 
-    def _add(self, place: StoreKey, obj: Resource) -> None:
+    def _add(self, place: StoreKey, obj: Resource) -> int:
         if place.resource == _EVENTS:
-            return
+            return 1
         self._places[obj.uid] = place
         owners = obj.owner_references
         for owner in owners:
-            self._dependents[owner.uid].add(place)
+            self._dependents[owner.uid][place] = None
+            if owner.block_owner_deletion:
+                self._blocking[owner.uid][place] = None
         if owners or obj.deletion_timestamp is not None:
             self._pending[place] = None
         if obj.deletion_timestamp is not None:
-            self._look_at(self._dependents.get(obj.uid, ()))
-
-    def _look_at(self, places: Iterable[StoreKey]) -> None:
-        self._pending.update(dict.fromkeys(sorted(places)))
+            self._pending.update(self._dependents.get(obj.uid, {}))
+        if _waits(obj):
+            self._waiting.add(place)
+        else:
+            self._waiting.discard(place)
+        return 1 + len(owners)
 
     def _examine(self, place: StoreKey, *, moments: Moments) -> None:
         obj = self._store.get(*place)
@@ -220,8 +250,7 @@ class GarbageCollector:
         """Return the delete options; the object's finalizers decide unless an owner waits for it."""
         dependents = self._dependents.get(obj.uid)
         if waits and dependents:
-            found = [self._store.get(*dependent) for dependent in dependents]
-            if any(dependent is not None and _waits(dependent) for dependent in found):
+            if not self._waiting.isdisjoint(dependents):
                 self._unblock_owners(served, obj, moments=moments)  # it may own one of its owners
             return DeleteOptions(propagation_policy="Foreground")
         if {FOREGROUND, ORPHAN} & set(obj.finalizers):
@@ -230,23 +259,18 @@ class GarbageCollector:
 
     def _finish(self, served: ServedResource, place: StoreKey, obj: Resource, *, moments: Moments) -> None:
         finalizers = obj.finalizers
-        dependents = self._dependents.get(obj.uid, set())
+        dependents = self._dependents.get(obj.uid, {})
         if ORPHAN in finalizers:
             # Each change queues the owner again for the remaining dependents.
-            found = [(self._store.get(*dependent), dependent.resource) for dependent in sorted(dependents)]
-            left = [(each, kind) for each, name in found if each and (kind := self._served(name, each))]
+            found = ((self._store.get(*dependent), dependent.resource) for dependent in dependents)
+            served_ones = ((each, kind) for each, name in found if each and (kind := self._served(name, each)))
+            left = [*islice(served_ones, _ORPHANS + 1)]
             for each, kind in left[:_ORPHANS]:
                 self._drop_owners(kind, each, {obj.uid}, moments=moments)
             if len(left) <= _ORPHANS:
                 self._drop_finalizer(served, place, ORPHAN, moments=moments)
-        elif FOREGROUND in finalizers and not any(self._blocks(dependent, obj.uid) for dependent in dependents):
+        elif FOREGROUND in finalizers and obj.uid not in self._blocking:
             self._drop_finalizer(served, place, FOREGROUND, moments=moments)
-
-    def _blocks(self, dependent: StoreKey, uid: str) -> bool:
-        found = self._store.get(*dependent)
-        if found is None:
-            return False
-        return any(owner.uid == uid and owner.block_owner_deletion for owner in found.owner_references)
 
     def _drop_finalizer(self, served: ServedResource, place: StoreKey, finalizer: str, *, moments: Moments) -> None:
         current = self._store.get(*place)
@@ -309,47 +333,56 @@ def _waits(owner: Resource) -> bool:
     return owner.deletion_timestamp is not None and FOREGROUND in owner.finalizers
 
 
-MOST: Final = 200
+MOST: Final = 32
 _BACKGROUND: Final = DeleteOptions(propagation_policy="Background")
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource
 
 
 def clean_up(state: ServerState, *, moments: Moments, most: int = MOST) -> bool:
-    """Continue the deletion of terminating namespaces, at most ``most`` objects each.
+    """Continue the deletion of terminating namespaces, at most about ``most`` small objects.
 
     Call again while it returns True.
     """
     before = state.store.revision
     for namespace in state.store.being_deleted(_NAMESPACES):
-        _empty(state, namespace.name, moments=moments, most=most)
+        most = _empty(state, namespace.name, moments=moments, most=most)
+        if most <= 0:
+            break
     return state.store.revision != before
 
 
-def _empty(state: ServerState, namespace: str, *, moments: Moments, most: int) -> None:
+def _empty(state: ServerState, namespace: str, *, moments: Moments, most: int) -> int:
+    """Delete objects of a namespace, and return how many more may be deleted."""
     store = state.store
     left = 0
     # The versions of a resource share their objects, so one version is enough.
     resources = {item.type.group_resource: item for item in state.registry.resources() if item.type.namespaced}
     for resource, served in sorted(resources.items()):
-        for item in store.list(resource, prefix=f"{namespace}/").items:
-            if item.deletion_timestamp is None:
-                if most <= 0:
-                    return
-                delete(state.own_write(served, namespace, item.name, moments()), _BACKGROUND)
-                most -= 1
-        left += len(store.list(resource, prefix=f"{namespace}/").items)
+        if most <= 0:
+            return most
+        for item in store.list(resource, prefix=f"{namespace}/", matches=_stays, limit=most).items:
+            if most <= 0:
+                return most
+            delete(state.own_write(served, namespace, item.name, moments()), _BACKGROUND)
+            most -= 1 + len(item.raw) // _SMALL
+        left += len(store.list(resource, prefix=f"{namespace}/", limit=1).items)
     if left:
-        return
+        return most
     itself = state.registry.resource(kinds.NAMESPACE)
     current = store.get(_NAMESPACES, namespace)
     if itself is None or current is None:
-        return
+        return most
     fields = decode_object(itself, current)
     finalizers = [name for name in texts(at(fields, "spec", "finalizers")) if name != NAMESPACE_FINALIZER]
     if len(finalizers) == len(texts(at(fields, "spec", "finalizers"))):
-        return
+        return most
     fields["spec"] = {**mapping(fields["spec"]), "finalizers": finalizers}
     update(state.own_write(itself, "", namespace, moments(), subresource="finalize"), fields)
+    return most
+
+
+def _stays(obj: Resource) -> bool:
+    return obj.deletion_timestamp is None
 
 
 def release(state: ServerState, *, moments: Moments) -> bool:

@@ -95,7 +95,6 @@ def _removed(resource: str, _obj: Resource, writes: Writes, now: float) -> None:
 
 
 def replicas_errors(paths: ScalePaths | None, fields: dict[str, object]) -> Iterator[SchemaError]:
-    """Yield the errors in the replica counts and the selector of a scalable custom resource."""
     if paths is None:
         return
     for path in (paths.spec_replicas, paths.status_replicas):

@@ -110,7 +110,6 @@ def default_crd(crd: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_established(crd: dict[str, Any]) -> bool:
-    """Return whether the condition Established is true, so that the resources are served."""
     return _condition(crd, "Established").get("status") == "True"
 
 
@@ -333,7 +332,6 @@ def _names_in_use(crd: dict[str, Any], others: Iterable[ServedResource]) -> tupl
 
 
 def _wanted_names(wanted: dict[str, Any], in_use: tuple[set[str], set[str]]) -> Iterator[tuple[str, Any, str]]:
-    """Yield each desired name with the conflicting name or an empty string."""
     resources, kinds = in_use
     for field in ("plural", "singular"):
         name = text(wanted.get(field))

@@ -53,7 +53,6 @@ def _default(secret: dict[str, object]) -> None:
 
 
 def _errors(secret: dict[str, object]) -> Iterator[SchemaError]:
-    """Yield the errors in the keys, including those that the Secret's type requires."""
     yield from key_errors(secret, _DATA)
     data, kind = mapping(secret.get("data")), text(secret.get("type"))
     for key in _KEYS.get(kind, ()):
@@ -144,7 +143,6 @@ def _key_texts(key: str) -> Iterator[str]:
 def immutable_errors(
     before: dict[str, object], after: dict[str, object], names: tuple[str, ...]
 ) -> Iterator[SchemaError]:
-    """Yield an error for each changed field of an immutable object."""
     if before.get("immutable") is not True:
         return
     if after.get("immutable") is not True:
@@ -293,7 +291,6 @@ def _blocks(encoded: str) -> list[tuple[str, bytes]]:
 
 
 def _is_whole_sequence(content: bytes) -> bool:
-    """Return whether the content is a single DER sequence."""
     if len(content) < 2 or content[0] != _SEQUENCE:
         return False
     if content[1] < _SHORT:
@@ -318,7 +315,6 @@ def legacy_signer_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def bundle_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in a bundle's certificates and in its name, which must start with the signer."""
     signer, name = text(place.fields.get("signerName")), text(at(place.whole, "metadata", "name"))
     start = f"{signer.replace('/', ':')}:"
     if signer and not name.startswith(start):

@@ -75,7 +75,6 @@ class _Past:
         return frozenset(text(at(item, field)) for item in items(at(self.spec, listed)))
 
     def has_conditions_of(self, spec: Fields) -> bool:
-        """Return whether the match conditions and the paramKind are unchanged."""
         return self.spec is not None and all(
             (self.spec.get(name) or None) == (spec.get(name) or None) for name in (CONDITIONS, "paramKind")
         )
@@ -184,7 +183,6 @@ def _params_kind_errors(kind: object, path: str) -> Iterator[SchemaError]:
 
 
 def _match_errors(resources: Fields, path: str) -> Iterator[SchemaError]:
-    """Yield the errors in ``matchConstraints`` or ``matchResources``, except in selectors."""
     yield from choice_errors(resources, "matchPolicy", _MATCH_POLICIES, path)
     for listed in ("resourceRules", "excludeResourceRules"):
         for where, rule in each(resources, listed, path):

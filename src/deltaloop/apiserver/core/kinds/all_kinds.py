@@ -59,6 +59,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
     "ingresses.networking.k8s.io": networking.INGRESS,
     "ipaddresses.networking.k8s.io": networking.IP_ADDRESSES,
     "jobs.batch": batch.JOB,
+    "leases.coordination.k8s.io": cluster.LEASE,
     "limitranges": resource_amounts.LIMIT_RANGE,
     "mutatingadmissionpolicies.admissionregistration.k8s.io": admission_policy.MUTATING,
     "mutatingadmissionpolicybindings.admissionregistration.k8s.io": admission_policy.MUTATING_BINDING,

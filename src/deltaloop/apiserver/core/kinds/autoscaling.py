@@ -184,7 +184,6 @@ def _in_order(fields: object, names: tuple[str, ...]) -> dict[str, object]:
 
 
 def has_metrics_beside(annotations: dict[str, object]) -> bool:
-    """Return whether the annotations of a v1 autoscaler contain valid metrics."""
     return bool(_read_list(annotations, _METRICS))
 
 
@@ -255,7 +254,7 @@ _METRIC_PARTS: Final = {
     "Resource": "resource",
 }
 _METRIC_ORDER: Final = ("object", "external", "pods", "resource", "containerResource")
-# Targets of which a metric needs one. The error is reported for the last.
+# Alternative targets of a metric. The error is reported for the last.
 _AIMS: Final[Mapping[str, tuple[str, ...]]] = {
     "object": ("value", "averageValue"),
     "external": ("value", "averageValue"),
@@ -324,7 +323,6 @@ def _metric_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _aim_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the missing or excess targets of a metric."""
     target, path = mapping(place.fields.get("target")), place.below("target")
     given = [name for name in _AIMS[place.name] if target.get(name) is not None]
     if not given:
@@ -335,7 +333,6 @@ def _aim_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _group_version_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield an error unless the API version of a target contains its group."""
     version = place.text
     if version.count("/") > 1:
         yield invalid_value(place.path, version, f"unexpected GroupVersion string: {version}")

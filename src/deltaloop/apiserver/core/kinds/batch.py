@@ -251,7 +251,6 @@ def _restart_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _new_errors(job: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error if the name is too long for the pods' labels or the host names of indexed pods."""
     name, spec = text(at(job, "metadata", "name")), job.get("spec")
     if at(spec, "manualSelector") is not True:
         for problem in label_value_problems(name):
@@ -262,7 +261,6 @@ def _new_errors(job: Mapping[str, object]) -> Iterator[SchemaError]:
 
 
 def _generated_errors(job: Mapping[str, object], generated: dict[str, object]) -> Iterator[SchemaError]:
-    """Yield an error unless the Job has the generated labels and its selector matches them."""
     spec = mapping(job.get("spec"))
     labels, selector = at(spec, "template", "metadata", "labels"), mapping(spec.get("selector"))
     for name in (*_JOB_UID[1:], *_JOB_NAME[1:], *_JOB_UID[:1], *_JOB_NAME[:1]):

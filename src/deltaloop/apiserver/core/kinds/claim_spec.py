@@ -39,7 +39,6 @@ def copy_source(spec: dict[str, object]) -> None:
 
 
 def claimed_storage_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield an error unless a claim spec requests a positive amount of storage."""
     storage, path = at(place.fields, "resources", "requests", "storage"), place.below("resources[storage]")
     if storage is None:
         yield required(path)
@@ -48,7 +47,6 @@ def claimed_storage_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def claim_source_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in the access modes, classes and data sources of a claim."""
     spec = place.fields
     modes = {*texts(spec.get("accessModes"))}
     if "ReadWriteOncePod" in modes and modes & {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce"}:
@@ -84,13 +82,11 @@ def _source_errors(source: Mapping[str, object], path: str) -> Iterator[SchemaEr
 
 
 def claim_spec_warnings(spec: object, path: str) -> Iterator[str]:
-    """Yield a warning for each size of a claim with fractional bytes."""
     for group in ("requests", "limits"):
         yield from fraction_warnings(mapping(at(spec, "resources", group)), f"{path}.resources.{group}", "storage")
 
 
 def fraction_warnings(amounts: Mapping[str, object], path: str, *names: str) -> Iterator[str]:
-    """Yield a warning for each named amount with fractional bytes."""
     for name in names:
         if name in amounts and amount(amounts[name]).denominator != 1:
             yield f'{path}[{name}]: fractional byte value "{amounts[name]}" is invalid, must be an integer'

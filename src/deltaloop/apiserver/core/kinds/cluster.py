@@ -17,9 +17,14 @@ import msgspec
 from deltaloop.api import kinds
 from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.api.resource import Resource
-from deltaloop.apiserver.core.kinds.addresses import network_errors, network_family, one_of_each_errors
 from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, condition
-from deltaloop.apiserver.core.kinds.field_checks import agree_on_first, each
+from deltaloop.apiserver.core.kinds.field_checks import (
+    agree_on_first,
+    each,
+    network_errors,
+    network_family,
+    one_of_each_errors,
+)
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.kinds.pod_placement import taint_errors
 from deltaloop.apiserver.core.kinds.resource_amounts import amount_errors, overhead_errors
@@ -165,6 +170,20 @@ PRIORITY_CLASS: Final = Strategy(
     checks={"priority": _value_errors},
     validate_update=_update_errors,
 )
+
+
+def _prepare_lease(lease: dict[str, object]) -> None:
+    _prepare_changed_lease({}, lease)
+
+
+def _prepare_changed_lease(before: dict[str, object], after: dict[str, object]) -> None:
+    for name in ("strategy", "preferredHolder"):
+        if at(before, "spec", name) is None:
+            mapping(after.get("spec")).pop(name, None)
+
+
+LEASE: Final = Strategy(prepare_new=_prepare_lease, prepare_update=_prepare_changed_lease)
+"""Strategy without the feature gate ``CoordinatedLeaderElection``."""
 
 
 def _warnings(runtime_class: Mapping[str, object]) -> Iterator[str]:

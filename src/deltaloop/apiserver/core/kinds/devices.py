@@ -15,7 +15,7 @@ from deltaloop.api import kinds
 from deltaloop.api.dns_names import label_key_problems
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, string_map, text, texts
 from deltaloop.apiserver.core.admission_expressions import compiled, expression_error
-from deltaloop.apiserver.core.kinds.text_forms import driver_name_errors
+from deltaloop.apiserver.core.kinds.field_checks import driver_name_errors
 from deltaloop.apiserver.core.metadata.rules import annotation_errors, label_errors, label_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.crds.cel_environments import NEW
@@ -175,7 +175,6 @@ def _taint_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _slice_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in a slice: its node selection, and the number and names of its devices."""
     spec = place.fields
     chosen = [name for name in _NODE_CHOICES if spec.get(name) not in (None, "", False)]
     for name in ("allNodes", "perDeviceNodeSelection", "nodeName"):
@@ -284,7 +283,6 @@ def _extended_name_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def finish_claim(claim: dict[str, object], store: Stored, _given: Given) -> Iterator[SchemaError]:
-    """Yield an error for each admin access request in a namespace that does not allow it."""
     for way in (("spec",), ("spec", "spec")):
         for number, request in enumerate(items(at(claim, *way, "devices", "requests"))):
             if at(request, "exactly", "adminAccess") is True and not _allows_admins(claim, store):

@@ -140,7 +140,6 @@ def _update_errors(_before: Mapping[str, object], after: Mapping[str, object]) -
 
 
 def _update_errors_of_events(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error for each changed field except the series."""
     yield from _update_errors(before, after)
     yield from _series_errors(after)
     for field, told in _KEPT:

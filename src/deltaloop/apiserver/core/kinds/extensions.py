@@ -114,7 +114,6 @@ def own_service(
 
 
 def follows_definitions(api_service: Resource) -> bool:
-    """Return whether an APIService is deleted together with its CRD."""
     return api_service.labels.get(_MANAGED) == WHILE_DEFINED
 
 

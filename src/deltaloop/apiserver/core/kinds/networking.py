@@ -16,15 +16,18 @@ from typing import Final, TypeAlias
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.apiserver.core.kinds.addresses import (
+from deltaloop.apiserver.core.kinds.cells import NONE, load_balancer_addresses, marked_default
+from deltaloop.apiserver.core.kinds.field_checks import (
     address_family,
     address_warnings,
+    each,
     network_errors,
     network_family,
+    one_of,
+    port_errors,
+    port_name_errors,
     why_no_address,
 )
-from deltaloop.apiserver.core.kinds.cells import NONE, load_balancer_addresses, marked_default
-from deltaloop.apiserver.core.kinds.field_checks import each, one_of, port_errors, port_name_errors
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, path_segment_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place
@@ -57,7 +60,6 @@ def uid_beside(uid: str, name: str) -> str:
 
 
 def load_balancer_warnings(owner: Mapping[str, object]) -> Iterator[str]:
-    """Yield warnings about the addresses of a load balancer in the status."""
     for field, ingress in each(at(owner, "status", "loadBalancer"), "ingress", "status.loadBalancer"):
         yield from address_warnings(text(ingress.get("ip")), field)
 
@@ -149,7 +151,6 @@ def _warnings(policy: Mapping[str, object]) -> Iterator[str]:
 
 
 def network_warnings(value: str, field: str) -> Iterator[str]:
-    """Yield a warning for an ambiguous network or a network that is not in canonical form."""
     try:
         address, network = ipaddress.ip_interface(value), ipaddress.ip_network(value, strict=False)
     except ValueError:

@@ -19,14 +19,15 @@ from deltaloop.api import kinds
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import status_errors
-from deltaloop.apiserver.core.kinds.addresses import (
+from deltaloop.apiserver.core.kinds.cells import NONE, age, condition
+from deltaloop.apiserver.core.kinds.field_checks import (
     address_errors,
     address_family,
     address_warnings,
+    agree_on_first,
+    each,
     one_of_each_errors,
 )
-from deltaloop.apiserver.core.kinds.cells import NONE, age, condition
-from deltaloop.apiserver.core.kinds.field_checks import agree_on_first, each
 from deltaloop.apiserver.core.kinds.kubelet_verbs import verbs_of_pods
 from deltaloop.apiserver.core.kinds.pod_eviction import evict
 from deltaloop.apiserver.core.kinds.pod_placement import gate_update_errors, narrowed_errors
@@ -387,7 +388,6 @@ def _errors(pod: Mapping[str, object]) -> Iterator[SchemaError]:
 
 
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield the errors in an update; the message does not contain the real server's diff."""
     old, new = dict(mapping(before.get("spec"))), dict(mapping(after.get("spec")))
     for group in ("containers", "initContainers"):
         if len(items(old.get(group))) != len(items(new.get(group))):
@@ -421,7 +421,6 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
 
 
 def _deadline_errors(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error if ``activeDeadlineSeconds`` is removed or increased."""
     path, before, after = (
         "spec.activeDeadlineSeconds",
         old.get("activeDeadlineSeconds"),
@@ -434,7 +433,6 @@ def _deadline_errors(old: Mapping[str, object], new: Mapping[str, object]) -> It
 
 
 def _has_all_tolerations(old: Mapping[str, object], new: Mapping[str, object]) -> bool:
-    """Return whether an update keeps all tolerations, apart from ``tolerationSeconds``."""
     before, after = (
         {shown({**mapping(each), "tolerationSeconds": None}) for each in items(spec.get("tolerations"))}
         for spec in (old, new)

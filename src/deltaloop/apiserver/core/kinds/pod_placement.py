@@ -98,7 +98,6 @@ def _spread_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def toleration_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in a toleration of a pod or RuntimeClass."""
     operator, value = text(place.fields.get("operator")), text(place.fields.get("value"))
     path = place.below("operator")
     if not place.fields.get("key") and operator != "Exists":
@@ -188,7 +187,6 @@ def _claim_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def claimed_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in the device claims of a container."""
     known = [text(at(claim, "name")) for claim in items(at(place.within(_POD_SPEC).value, "resourceClaims"))]
     seen: list[tuple[str, str]] = []
     for number, claim in enumerate(items(place.fields.get("claims"))):

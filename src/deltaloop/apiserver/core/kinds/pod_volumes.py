@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from deltaloop.api.dns_names import label_key_problems
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text
-from deltaloop.apiserver.core.kinds.text_forms import back_step_problems, descending_problems
+from deltaloop.apiserver.core.kinds.field_checks import back_step_problems, descending_problems
 from deltaloop.apiserver.core.metadata.rules import subdomain_errors
 from deltaloop.schemas.checking import Check, Place
 from deltaloop.schemas.field_errors import (
@@ -396,7 +396,6 @@ def _device_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _claim_reference_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield an error if a volume references the claim of an ephemeral volume of the same pod."""
     pod, name = place.whole, place.beside("name")
     made = {
         f"{text(at(pod, 'metadata', 'name'))}-{text(at(volume, 'name'))}"
@@ -409,7 +408,6 @@ def _claim_reference_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _empty_directory_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield an error unless the volume of a file with environment variables is an emptyDir."""
     volumes = items(at(place.within(_POD_SPEC).value, "volumes"))
     found = next((volume for volume in volumes if at(volume, "name") == place.value), None)
     if found is None:

@@ -112,7 +112,6 @@ def _is_extended(name: str) -> bool:
 
 
 def may_be_overcommitted(name: str) -> bool:
-    """Return whether limits of a resource can exceed its requests."""
     return is_native(name) and not name.startswith(_HUGE)
 
 
@@ -153,7 +152,6 @@ def requirements_check(names: NameErrors) -> Callable[[Place], Iterator[SchemaEr
 
 
 def overhead_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in the overhead of a pod, which is checked like container limits."""
     check = requirements_check(container_name_errors)
     return iter(check(Place({"limits": place.value}, place.path, place.name, place.holder)))
 

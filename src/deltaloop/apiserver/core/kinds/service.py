@@ -16,15 +16,16 @@ from deltaloop.api import kinds
 from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds import field_checks as check
-from deltaloop.apiserver.core.kinds.addresses import (
+from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, UNSET, condition, first_three, load_balancer_addresses
+from deltaloop.apiserver.core.kinds.field_checks import (
     address_family,
     address_warnings,
+    each,
+    endpoint_address_problems,
     network_errors,
     network_family,
     why_no_address,
 )
-from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, UNSET, condition, first_three, load_balancer_addresses
-from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.kinds.networking import (
     IP_ADDRESS,
@@ -34,7 +35,6 @@ from deltaloop.apiserver.core.kinds.networking import (
     uid_beside,
 )
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate, keep_allocated, said_errors
-from deltaloop.apiserver.core.kinds.text_forms import endpoint_address_problems
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, qualified_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Writes
 from deltaloop.schemas.checking import Place
@@ -301,7 +301,6 @@ def _affinity_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _balancer_errors(place: Place) -> Iterator[SchemaError]:
-    """Yield the errors in the fields of load balancers, which other types cannot use, and in external IPs."""
     spec, balanced = place.fields, place.fields.get("type") == "LoadBalancer"
     text_ = "may only be used when `type` is 'LoadBalancer'"
     ranges, path = texts(spec.get("loadBalancerSourceRanges")), place.below("LoadBalancerSourceRanges")
@@ -359,7 +358,6 @@ def _port_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error if an update changes the cluster IP or the load balancer class."""
     old, new = mapping(before.get("spec")), mapping(after.get("spec"))
     balanced = old.get("type") == new.get("type") == "LoadBalancer"
     if balanced and old.get("loadBalancerClass") != new.get("loadBalancerClass"):

@@ -22,7 +22,7 @@ from typing import Final, final
 
 from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.apiserver.core.kinds import field_checks as check
-from deltaloop.apiserver.core.kinds.addresses import address_errors, address_family, one_of_each_errors
+from deltaloop.apiserver.core.kinds.field_checks import address_errors, address_family, one_of_each_errors
 from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value
 
 HEADLESS: Final = "None"
@@ -122,7 +122,6 @@ def unserved_errors(spec: Mapping[str, object]) -> Iterator[SchemaError]:
 
 
 def unserved_families(spec: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error for each unsupported family, except for headless Services without a selector."""
     if addresses_in(spec)[:1] == (HEADLESS,) and not mapping(spec.get("selector")):
         return
     for place, family in enumerate(texts(spec.get("ipFamilies"))):

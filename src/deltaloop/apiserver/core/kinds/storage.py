@@ -193,7 +193,6 @@ def _node_driver_errors(place: Place) -> Iterator[SchemaError]:
 
 
 def _node_update_errors(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error for each changed driver of a node, except for changes of ``allocatable``."""
     old = {text(at(driver, "name")): mapping(driver) for driver in items(at(before, "spec", "drivers"))}
     for driver in map(mapping, items(at(after, "spec", "drivers"))):
         was = old.get(text(driver.get("name")), driver)

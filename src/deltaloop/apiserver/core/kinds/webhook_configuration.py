@@ -27,7 +27,6 @@ _LISTS: Final = (("apiGroups", "API groups"), ("apiVersions", "API versions"))
 
 
 def reserved_name_errors(configuration: Mapping[str, object]) -> Iterator[SchemaError]:
-    """Yield an error if the name of a webhook configuration, policy or binding is reserved for static files."""
     name = text(at(configuration, "metadata", "name"))
     if name.endswith(_RESERVED):
         words = (
@@ -95,7 +94,6 @@ def _resource_errors(resources: tuple[str, ...], path: str) -> Iterator[SchemaEr
 def condition_errors(
     conditions: Sequence[object], path: str, stored: frozenset[str], *, has_params: bool = False
 ) -> Iterator[SchemaError]:
-    """Yield the errors in match conditions; ``stored`` are the expressions that are already stored."""
     if len(conditions) > _MOST_CONDITIONS:
         yield too_many(path, len(conditions), _MOST_CONDITIONS)
     names: set[str] = set()

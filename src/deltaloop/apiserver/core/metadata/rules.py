@@ -170,7 +170,6 @@ def _form_errors(form: str, name: str, field: str) -> Iterator[SchemaError]:
 
 
 def label_name_problems(name: str) -> tuple[str, ...]:
-    """Return the errors in a DNS label with the messages for object names."""
     if "." in name and re.fullmatch(_SUBDOMAIN, name):
         return ("must not contain dots",)
     too_long = ("must be no more than 63 bytes",) if len(name) > 63 else ()
@@ -197,12 +196,10 @@ def subdomain_errors(name: str, field: str) -> Iterator[SchemaError]:
 
 
 def qualified_name_errors(name: str, field: str) -> Iterator[SchemaError]:
-    """Yield the errors in a qualified name, for example a label key."""
     yield from _qualified_errors(name, field)
 
 
 def path_segment_errors(name: str, field: str) -> Iterator[SchemaError]:
-    """Yield the reasons why a name cannot be a path segment."""
     if name in (".", ".."):
         yield invalid_value(field, name, f"may not be '{name}'")
     for sign in ("/", "%"):
@@ -230,7 +227,6 @@ def metadata_errors(served: ServedResource, metadata: dict[str, Any], *, new: bo
 
 
 def inner_metadata_errors(metadata: dict[str, Any]) -> Iterator[SchemaError]:
-    """Yield the errors in the metadata of an embedded object, whose name is optional."""
     for name in ("name", "generateName"):
         if metadata.get(name):
             yield from path_segment_errors(metadata[name], f"metadata.{name}")
@@ -271,7 +267,6 @@ def mark_errors(old: dict[str, Any], sent: dict[str, Any], dropped: Mapping[str,
 
 
 def new_finalizer_errors(old: Iterable[str], new: Iterable[str]) -> list[SchemaError]:
-    """Return an error if an object that is being deleted gets new finalizers."""
     known = set(old)
     added = [name for name in new if name not in known]
     if not added:

@@ -17,7 +17,7 @@ from deltaloop.apiserver.core.wire.shard_selectors import parse_shard_selector
 
 ALWAYS_SELECTABLE: Final = ("metadata.name", "metadata.namespace")
 
-# Fields whose label is not their path.
+# Paths of fields with a different label.
 _PATHS: Final = {
     "source": "source.component",
     "name": "metadata.name",

@@ -106,13 +106,11 @@ def updated_object(
 
 
 def has_empty_part(served: ServedResource, fields: dict[str, object]) -> bool:
-    """Return whether a sent object has an empty list or map that counts as a change although it is not stored."""
     part = served.strategy.counts_empty
     return bool(part) and part in fields and has_empty(served.schema.tree.fields[part], fields[part])
 
 
 def counts_as_change(served: ServedResource, pruned: Iterable[str], *, subresource: str) -> bool:
-    """Return whether pruned fields are in the part of the object that is written."""
     if not served.status:
         return any(pruned)
     return any((path.split(".")[0] == "status") is (subresource == "status") for path in pruned)
@@ -151,7 +149,6 @@ def new_errors(served: ServedResource, created: dict[str, object]) -> list[Schem
 def changed_errors(
     served: ServedResource, before: dict[str, object], after: dict[str, object], *, whole: bool
 ) -> list[SchemaError]:
-    """Return the errors of a changed object and of the change; ``whole`` means not to a subresource."""
     errors = metadata_errors(served, mapping(after["metadata"]), new=whole and served.flags.base_rechecked)
     if whole:
         strategy, rules = served.strategy, served.rules
@@ -178,14 +175,12 @@ def changed_warnings(strategy: Strategy, before: dict[str, object], after: dict[
 
 
 def has_finalizers(served: ServedResource, fields: dict[str, object]) -> bool:
-    """Return whether an object that is being deleted is still held."""
     if mapping(fields["metadata"]).get("finalizers"):
         return True
     return served.strategy.is_held(fields)
 
 
 def ends_with_update(served: ServedResource, fields: dict[str, object]) -> bool:
-    """Return whether an update removed the last holder of an object that is being deleted."""
     metadata = mapping(fields["metadata"])
     if "deletionTimestamp" not in metadata or metadata.get("deletionGracePeriodSeconds", 0) != 0:
         return False

@@ -73,7 +73,6 @@ class Invocation:
 def invocations(
     attributes: AdmissionAttributes, kind: Literal["validating", "mutating"]
 ) -> Iterator[Invocation | BrokenPolicy]:
-    """Yield the policies of a kind that apply to a request, and those that are broken."""
     stored = attributes.objects
     bindings = stored.list(f"{kind}admissionpolicybindings.admissionregistration.k8s.io").items
     if not bindings:

@@ -117,7 +117,7 @@ def _judged(program: _Program, bindings: Mapping[str, object]) -> tuple[list[_Fa
         outcomes, left = program.validations.evaluate(bindings, OBJECT_BUDGET)
     except BudgetSpentError as error:
         return _unless_ignored(program, str(error)), []
-    # Only validations and match conditions can use the authorizer.
+    # The authorizer is limited to validations and match conditions.
     bindings = {name: value for name, value in bindings.items() if name not in _AUTHORIZERS}
     spent = ""
     messages: list[ExpressionOutcome | None] = [None] * len(outcomes)
