@@ -77,7 +77,7 @@ class ApiServerFlags:
 
 @with_flags_of(ApiServerFlags)
 def apiserver(*, log_level: LogLevelFlag = "WARNING", **flags: Any) -> None:
-    """Run the embedded API server until Ctrl-C. By default it keeps objects in memory."""
+    """Run the embedded API server until Ctrl-C. It keeps objects in memory by default."""
     set_up_logging(log_level)
     try:
         given = ApiServerFlags(**values_of(flags))
@@ -124,7 +124,7 @@ class ApiServerCommand:
 
     Attributes:
         server: Options of the server.
-        kubeconfig: File for the kubeconfig. None writes none.
+        kubeconfig: File for the kubeconfig. None disables it.
         client_certificate: Whether the kubeconfig contains a client certificate instead of the token.
         load: File or directory with manifests to load at the start.
 
