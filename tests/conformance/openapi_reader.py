@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from deltaloop.apiserver.core.wire.protobuf_wire import LENGTH, read_varint
+from deltaloop.apiserver.core.wire.protobuf import LENGTH, read_varint
 
 _TEXTS = {1: "$ref", 2: "format", 4: "description", 13: "pattern"}
 _NUMBERS = {11: "maxLength", 12: "minLength", 14: "maxItems", 15: "minItems"}

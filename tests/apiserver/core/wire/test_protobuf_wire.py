@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltaloop.apiserver.core.wire.protobuf_wire import (
+from deltaloop.apiserver.core.wire.protobuf import (
     FIXED32,
     FIXED64,
     GROUP,

@@ -17,9 +17,14 @@ import msgspec
 from deltaloop.api import kinds
 from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.api.resource import Resource
-from deltaloop.apiserver.core.kinds.addresses import network_errors, network_family, one_of_each_errors
 from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, condition
-from deltaloop.apiserver.core.kinds.field_checks import agree_on_first, each
+from deltaloop.apiserver.core.kinds.field_checks import (
+    agree_on_first,
+    each,
+    network_errors,
+    network_family,
+    one_of_each_errors,
+)
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.kinds.pod_placement import taint_errors
 from deltaloop.apiserver.core.kinds.resource_amounts import amount_errors, overhead_errors

@@ -15,7 +15,7 @@ from deltaloop.api import kinds
 from deltaloop.api.dns_names import label_key_problems
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, string_map, text, texts
 from deltaloop.apiserver.core.admission_expressions import compiled, expression_error
-from deltaloop.apiserver.core.kinds.text_forms import driver_name_errors
+from deltaloop.apiserver.core.kinds.field_checks import driver_name_errors
 from deltaloop.apiserver.core.metadata.rules import annotation_errors, label_errors, label_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.crds.cel_environments import NEW

@@ -16,15 +16,18 @@ from typing import Final, TypeAlias
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.apiserver.core.kinds.addresses import (
+from deltaloop.apiserver.core.kinds.cells import NONE, load_balancer_addresses, marked_default
+from deltaloop.apiserver.core.kinds.field_checks import (
     address_family,
     address_warnings,
+    each,
     network_errors,
     network_family,
+    one_of,
+    port_errors,
+    port_name_errors,
     why_no_address,
 )
-from deltaloop.apiserver.core.kinds.cells import NONE, load_balancer_addresses, marked_default
-from deltaloop.apiserver.core.kinds.field_checks import each, one_of, port_errors, port_name_errors
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, path_segment_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.schemas.checking import IMMUTABLE, Place

@@ -19,14 +19,15 @@ from deltaloop.api import kinds
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import status_errors
-from deltaloop.apiserver.core.kinds.addresses import (
+from deltaloop.apiserver.core.kinds.cells import NONE, age, condition
+from deltaloop.apiserver.core.kinds.field_checks import (
     address_errors,
     address_family,
     address_warnings,
+    agree_on_first,
+    each,
     one_of_each_errors,
 )
-from deltaloop.apiserver.core.kinds.cells import NONE, age, condition
-from deltaloop.apiserver.core.kinds.field_checks import agree_on_first, each
 from deltaloop.apiserver.core.kinds.kubelet_verbs import verbs_of_pods
 from deltaloop.apiserver.core.kinds.pod_eviction import evict
 from deltaloop.apiserver.core.kinds.pod_placement import gate_update_errors, narrowed_errors

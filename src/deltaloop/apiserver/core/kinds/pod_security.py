@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text
-from deltaloop.apiserver.core.kinds.field_checks import each, one_of
-from deltaloop.apiserver.core.kinds.text_forms import descending_problems
+from deltaloop.apiserver.core.kinds.field_checks import descending_problems, each, one_of
 from deltaloop.schemas.checking import Check, Place
 from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value, required, shown
 

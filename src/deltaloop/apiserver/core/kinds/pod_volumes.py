@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from deltaloop.api.dns_names import label_key_problems
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text
-from deltaloop.apiserver.core.kinds.text_forms import back_step_problems, descending_problems
+from deltaloop.apiserver.core.kinds.field_checks import back_step_problems, descending_problems
 from deltaloop.apiserver.core.metadata.rules import subdomain_errors
 from deltaloop.schemas.checking import Check, Place
 from deltaloop.schemas.field_errors import (

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from deltaloop.api.json_values import at, integer, is_mapping, items, mapping, text, texts
-from deltaloop.apiserver.core.kinds.addresses import address_warnings
 from deltaloop.apiserver.core.kinds.claim_spec import claim_spec_warnings, fraction_warnings
 from deltaloop.apiserver.core.kinds.cluster import DEPRECATED_LABELS, node_term_warnings
-from deltaloop.apiserver.core.kinds.field_checks import each
+from deltaloop.apiserver.core.kinds.field_checks import address_warnings, each
 from deltaloop.apiserver.core.kinds.pod_volumes import overlapping_path_warnings
 from deltaloop.apiserver.core.metadata.rules import label_name_problems
 from deltaloop.schemas.field_errors import shown

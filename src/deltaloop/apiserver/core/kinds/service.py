@@ -16,15 +16,16 @@ from deltaloop.api import kinds
 from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds import field_checks as check
-from deltaloop.apiserver.core.kinds.addresses import (
+from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, UNSET, condition, first_three, load_balancer_addresses
+from deltaloop.apiserver.core.kinds.field_checks import (
     address_family,
     address_warnings,
+    each,
+    endpoint_address_problems,
     network_errors,
     network_family,
     why_no_address,
 )
-from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, UNSET, condition, first_three, load_balancer_addresses
-from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.kinds.networking import (
     IP_ADDRESS,
@@ -34,7 +35,6 @@ from deltaloop.apiserver.core.kinds.networking import (
     uid_beside,
 )
 from deltaloop.apiserver.core.kinds.service_allocation import Taken, allocate, keep_allocated, said_errors
-from deltaloop.apiserver.core.kinds.text_forms import endpoint_address_problems
 from deltaloop.apiserver.core.metadata.rules import label_name_errors, qualified_name_errors, subdomain_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Writes
 from deltaloop.schemas.checking import Place

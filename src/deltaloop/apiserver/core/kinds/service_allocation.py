@@ -22,7 +22,7 @@ from typing import Final, final
 
 from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.apiserver.core.kinds import field_checks as check
-from deltaloop.apiserver.core.kinds.addresses import address_errors, address_family, one_of_each_errors
+from deltaloop.apiserver.core.kinds.field_checks import address_errors, address_family, one_of_each_errors
 from deltaloop.schemas.field_errors import SchemaError, duplicate, forbidden_field, invalid_value
 
 HEADLESS: Final = "None"
