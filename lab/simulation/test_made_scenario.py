@@ -44,10 +44,9 @@ def test_a_kind_whose_rules_want_more_than_its_types_say_is_named() -> None:
             "versions": [version],
         },
     }
-    with pytest.raises(
-        BrokenReferenceError, match=r"the smallest example.com/v1/Broker .* one of name and text.*sample"
-    ):
+    with pytest.raises(BrokenReferenceError) as caught:
         _ = Simulation(made_scenario([does_nothing], [crd])).reference
+    assert "one of name and text" in caught.value.problem.text
 
 
 def test_a_program_that_comes_back_into_the_past_does_not_put_the_status_of_what_is_deleted_back() -> None:

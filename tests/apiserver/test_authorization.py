@@ -14,7 +14,9 @@ import pytest
 
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver import ApiServer, ServerOptions, StaticUser, read_token_table
+from deltaloop.errors import InvalidArgumentError
 from tests.apiserver.serving import CONFIG_MAPS, Answer, Caller, config_map, loop_clock
+from tests.having import having
 from tests.servers import api_server
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -282,6 +284,6 @@ def test_a_token_table() -> None:
     users = read_token_table('t1,bob,u1,"a,b"\n# no\n\nt2,eve\n', source="table")
     assert [(user.name, user.uid, user.groups) for user in users] == [("bob", "u1", ("a", "b")), ("eve", "", ())]
     assert "t1" not in repr(users)
-    with pytest.raises(ValueError, match="table, line 2: token,user") as error:
+    with pytest.raises(InvalidArgumentError, check=having(argument="table, line 2")) as error:
         read_token_table("t1,bob\nplanted\n", source="table")
     assert "planted" not in str(error.value)

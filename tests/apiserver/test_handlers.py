@@ -66,7 +66,7 @@ async def test_create_sets_what_the_server_owns_and_wipes_what_the_client_sent()
             "Invalid",
             'ConfigMap "a" is invalid: metadata.finalizers[0]: Invalid',
         ),
-        ([], 400, "BadRequest", "the body of the request is no object"),
+        ([], 400, "BadRequest", "the body of the request must be an object"),
         (b"{", 400, "BadRequest", "couldn't get version/kind; json parse error"),
     ],
 )

@@ -18,8 +18,9 @@ from deltaloop.api.kubernetes_version import KUBERNETES
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver import ApiServer, ServerOptions
 from deltaloop.client import connect
-from deltaloop.errors import ServerStartError
+from deltaloop.errors import InvalidArgumentError, ServerStartError
 from tests.apiserver.serving import CONFIG_MAPS, CRDS, Caller, Serving, config_map, serving
+from tests.having import having
 
 
 @pytest.mark.parametrize(
@@ -37,8 +38,9 @@ from tests.apiserver.serving import CONFIG_MAPS, CRDS, Caller, Serving, config_m
     ],
 )
 def test_options_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="ServerOptions"):
+    with pytest.raises(InvalidArgumentError) as caught:
         ServerOptions(**options)
+    assert caught.value.argument.startswith("ServerOptions.")
 
 
 async def test_tls_and_a_token_by_default() -> None:
@@ -102,19 +104,18 @@ async def test_other_hosts_are_turned_away() -> None:
 async def test_a_port_in_use_is_a_clear_error() -> None:
     async with ApiServer(ServerOptions(insecure_http=True)) as first:
         port = int(first.url.rpartition(":")[2])
-        with pytest.raises(ServerStartError, match=f"port {port} of 127.0.0.1 is in use") as caught:
+        with pytest.raises(ServerStartError, check=having(port=port)):
             await ApiServer(ServerOptions(insecure_http=True, port=port)).__aenter__()
-        assert caught.value.port == port
 
 
 async def test_a_server_runs_once_and_has_no_address_before() -> None:
     server = ApiServer(ServerOptions(insecure_http=True))
-    with pytest.raises(RuntimeError, match="no address"):
+    with pytest.raises(RuntimeError):
         _ = server.url
     assert "not running" in repr(server)
     async with server:
         assert "http://127.0.0.1:" in repr(server)
-    with pytest.raises(RuntimeError, match="runs once"):
+    with pytest.raises(RuntimeError):
         await server.__aenter__()
 
 
@@ -270,7 +271,7 @@ _MERGE = {"Content-Type": "application/merge-patch+json"}
 
 
 def _requests(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
-    return [vars(record) for record in caplog.records if record.msg == "answered a request"]
+    return [vars(record) for record in caplog.records if record.msg == "served request"]
 
 
 async def test_each_request_leaves_a_line_for_debugging(caplog: pytest.LogCaptureFixture) -> None:
@@ -352,5 +353,5 @@ async def test_a_server_begins_with_the_first_objects_of_another_one() -> None:
     assert uids[0] == uids[1] != uids[2]
     entered = ApiServer(options)
     async with entered:
-        with pytest.raises(RuntimeError, match="was entered"):
+        with pytest.raises(RuntimeError):
             entered.first_objects()

@@ -495,7 +495,7 @@ async def test_what_fails_while_news_are_told_fails_the_one_stream(
         async with asyncio.timeout(1):
             with pytest.raises(aiohttp.ClientError):
                 await broken.response.content.read()
-    assert "a request failed inside the server" in caplog.text
+    assert "request failed with an internal error" in caplog.text
     assert "no Table today" in caplog.text
 
 

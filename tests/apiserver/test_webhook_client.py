@@ -27,7 +27,9 @@ from deltaloop.apiserver.core.webhook_calls import Endpoint, WebhookCall, Webhoo
 from deltaloop.apiserver.core.wire.incoming import FREE, Incoming
 from deltaloop.apiserver.tls import CertificateAuthority
 from deltaloop.apiserver.webhook_client import WebhookClient
+from deltaloop.errors import InvalidArgumentError
 from tests.apiserver.serving import loop_clock
+from tests.having import having
 
 SERVICE = {"namespace": "ns", "name": "hook", "path": "/p", "port": 443}
 
@@ -150,17 +152,14 @@ async def test_redirects_are_not_followed_and_answers_are_bounded(
 @pytest.mark.parametrize(
     ("client", "words"),
     [
-        ({"service": SERVICE}, "service ns/hook has no address here: give it one in ServerOptions.webhook_services"),
+        ({"service": SERVICE}, "service ns/hook has no address. Add it to ServerOptions.webhook_services."),
         (
             {"url": "https://example.com/p"},
-            "this server calls webhooks on its own machine only, and example.com is not in ServerOptions.webhook_hosts",
+            "the host of a webhook must be this machine, got example.com. Add it to ServerOptions.webhook_hosts",
         ),
         (
             {"url": "https://169.254.169.254/"},
-            (
-                "this server calls webhooks on its own machine only, and 169.254.169.254 is not in "
-                "ServerOptions.webhook_hosts"
-            ),
+            ("the host of a webhook must be this machine, got 169.254.169.254. Add it to ServerOptions.webhook_hosts"),
         ),
         (
             {"url": "https://localhost:1/p", "caBundle": base64.b64encode(b"planted-value").decode()},
@@ -191,7 +190,7 @@ async def test_hosts_that_the_options_name_may_be_called() -> None:
     [{"hook": "127.0.0.1:1"}, {"ns/hook": "127.0.0.1"}, {"ns/hook": "https://127.0.0.1:1"}, {"ns/hook": "u@h:1"}],
 )
 def test_a_map_that_says_nothing_is_refused(services: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match="webhook_services"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="ServerOptions.webhook_services")):
         ServerOptions(webhook_services=services, wall_clock=loop_clock)
     ServerOptions(webhook_services={"ns/hook:8443": "[::1]:9"})
 

@@ -28,7 +28,7 @@ def test_it_prints_a_type_or_what_is_wrong(capsys: pytest.CaptureFixture[str]) -
         "ERROR: <input>:1:3: found no matching overload for '_+_' applied to '(int, string)'\n | 1 + 'a'\n | ..^\n"
     )
     assert run("check", "n", "--variable", "n:integer") == 2
-    assert "'integer' is none of any, bool" in capsys.readouterr().err
+    assert "type must be one of any, bool" in capsys.readouterr().err
 
 
 def test_it_prints_a_value_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,7 +87,7 @@ def test_a_type_is_written_as_it_is_printed(capsys: pytest.CaptureFixture[str]) 
     ):
         assert run("check", "n", "--variable", f"n:{wrong}") == 2
         said = " ".join(capsys.readouterr().err.replace("│", " ").split())
-        assert f"'{told}' is none of any, bool" in said
+        assert f"got {told!r}" in said
         assert "list(TYPE), map(TYPE, TYPE)" in said
 
 
@@ -97,13 +97,13 @@ def test_an_error_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("eval", "[1, 2, 3].map(x, x + 1)", "--budget", "42") == 2
     assert capsys.readouterr().err == "error: operation cancelled: actual cost limit exceeded\n"
     assert run("eval", "1", "--variable", "self") == 2
-    assert "'self' is not NAME=VALUE" in capsys.readouterr().err
+    assert "must be NAME=VALUE, got 'self'" in capsys.readouterr().err
     assert run("eval", "1", "--variable", "self=@/no/such/file") == 2
     assert "/no/such/file cannot be read: No such file or directory" in capsys.readouterr().err
     assert run("eval", "1", "--variable", "'a'=1") == 2
-    assert "is not NAME=VALUE" in capsys.readouterr().err
+    assert "must be NAME=VALUE" in capsys.readouterr().err
     assert run("check", "self", "--variable", "self=1") == 2
-    assert "'self=1' is not NAME[:TYPE]" in capsys.readouterr().err
+    assert "must be NAME[:TYPE], got 'self=1'" in capsys.readouterr().err
 
 
 def test_a_value_may_come_from_standard_input(
@@ -124,7 +124,7 @@ def test_kubernetes_functions_are_there_by_version(capsys: pytest.CaptureFixture
     assert run("check", "names.all(n, n != '')", "--variable", "names", "--cost") == 0
     assert capsys.readouterr().out.splitlines() == ["bool", "cost: 2 to any"]
     assert run("check", "1", "--kubernetes", "new") == 2
-    assert "'new' is no version, such as 1.33" in capsys.readouterr().err
+    assert "--kubernetes must be like 1.33, got 'new'" in capsys.readouterr().err
 
 
 def test_a_version_that_nobody_knows_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,4 +138,4 @@ def test_a_version_that_nobody_knows_is_refused(capsys: pytest.CaptureFixture[st
             printed = capsys.readouterr()
             assert printed.out == ""
             said = " ".join(printed.err.replace("│", " ").split())
-            assert f"{unknown} is no version of Kubernetes that is known here: 1.23 to {MINOR} are" in said
+            assert f"--kubernetes must be 1.23 to {MINOR}, got {unknown}" in said

@@ -52,7 +52,7 @@ async def test_a_step_that_does_not_happen_is_named() -> None:
     begun = asyncio.get_running_loop().time()
     summary = await run_demo(DemoOptions(log_level="NO-SUCH-LEVEL"), Json(written.append))
     assert not summary.ok
-    assert re.search(r"replica-[12] ended by itself with exit code 1; its last line: ValueError", summary.failed)
+    assert re.search(r"replica-[12] ended unexpectedly with exit code 1; last log message: ValueError", summary.failed)
     assert json.loads(written[0])["steps"][0]["ok"] is False
     assert asyncio.get_running_loop().time() - begun < 12
 
@@ -63,7 +63,7 @@ async def test_a_step_that_does_not_happen_is_named() -> None:
 async def test_a_story_that_takes_too_long_is_ended_and_says_where() -> None:
     summary = await run_demo(DemoOptions(time_limit=0.05), Json(lambda _: None))
     assert not summary.ok
-    assert summary.failed.startswith("the story took longer than 0.05 seconds and stopped in: one replica leads")
+    assert summary.failed.startswith("the demo exceeded its timeout of 0.05 s in the step 'one replica leads")
 
 
 @pytest.mark.nightly
@@ -100,7 +100,7 @@ class Until(io.StringIO):
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.real_time
-@pytest.mark.parametrize("shown", by_day(["leads: its workers run", "create Foo", "SIGTERM to"], ["create Foo"]))
+@pytest.mark.parametrize("shown", by_day(["leads and runs its workers", "create Foo", "SIGTERM to"], ["create Foo"]))
 async def test_a_cancellation_at_any_moment_ends_the_replicas(shown: str) -> None:
     before = children_of(os.getpid())
     task = asyncio.current_task()

@@ -164,8 +164,8 @@ def test_a_kind_without_a_definition_is_told(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "berries.py").write_text(f"import deltaloop as dl\n\n{decorated}")
     done = run("package", "berries.py", "--image", "example.com/berries@sha256:1234")
     sys.modules.pop("berries", None)
-    assert "no class makes the definition of example.com/v1/Berry" in done.stderr
-    assert "the plural of example.com/v1/Berry was guessed" in done.stderr
+    assert "the module has no class for example.com/v1/Berry" in done.stderr
+    assert "the plural of example.com/v1/Berry is a guess" in done.stderr
     deployment = of_kind([*read_yaml_documents(done.stdout)], "Deployment")
     assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "example.com/berries@sha256:1234"
 
@@ -267,7 +267,7 @@ def test_check_says_what_differs_and_what_breaks_stored_objects(module: Path, wh
     command = ("package", "paints.py", *where)
     missing = run(*command, "--check")
     assert missing.exit_code == 1
-    assert "is not there" in missing.stderr
+    assert "does not exist" in missing.stderr
     assert run(*command).exit_code == 0
     assert (same := run(*command, "--check")).exit_code == 0
     assert not same.output
@@ -277,7 +277,10 @@ def test_check_says_what_differs_and_what_breaks_stored_objects(module: Path, wh
     other = run(*command, "--check")
     assert other.exit_code == 1
     lines = [line.strip() for line in other.stderr.splitlines()]
-    assert "paints.example.com: stored objects break: v1: spec.colour: range narrowed: maxLength was 20, is 10" in lines
+    assert (
+        "paints.example.com: the change breaks stored objects: v1: spec.colour: range narrowed: maxLength was 20, is 10"
+        in lines
+    )
     assert "+      - secrets" in lines
     assert any(re.fullmatch(r"-\s+maxLength: 20", line) for line in lines)
     assert run(*command).exit_code == 0
@@ -291,11 +294,11 @@ def test_check_says_what_differs_and_what_breaks_stored_objects(module: Path, wh
         ("--version 1.2", "--version .* got '1.2'"),
         ("--name 7up", "--name .*'7up'"),
         ("--install-namespace A", "--install-namespace .* got 'A'"),
-        ("--helm chart --image a@sha256:1", "leave the digest out"),
+        ("--helm chart --image a@sha256:1", "must not have a digest"),
         ("--image {{a}}", "--image must be the name of an image"),
         ("--crd missing.yaml", "missing.yaml cannot be read"),
         ("--crd paints.py", "paints.py is not valid YAML"),
-        ("--crd empty.yaml", "empty.yaml has no CustomResourceDefinition"),
+        ("--crd empty.yaml", "CustomResourceDefinitions, got empty.yaml"),
     ],
 )
 def test_what_cannot_be_used_is_refused(module: Path, flags: str, words: str) -> None:

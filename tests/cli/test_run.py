@@ -30,6 +30,7 @@ from deltaloop.runtime.program.options import HEADINGS
 from deltaloop.version import VERSION
 from tests import warm
 from tests.cli.commands import command_of
+from tests.having import having
 
 COMMAND = [sys.executable, str(Path(sys.executable).with_name("deltaloop"))]
 
@@ -110,23 +111,22 @@ def test_modules_files_and_objects_are_found(module: str, target: str, names: li
 
 
 @pytest.mark.parametrize(
-    ("target", "message"),
+    ("target", "subject"),
     [
-        ("no_such_module", "there is no module 'no_such_module' here or among what is installed"),
-        ("some_operator.inner", "there is no module 'some_operator.inner'"),
-        ("no_such.py", "there is no file 'no_such.py'"),
-        ("broken_operator", "needs 'a_module_that_is_not_there', which is not installed"),
-        ("empty_operator", "has no controller; decorate a function with @dl.controller"),
-        ("some_operator:fooz", "has no 'fooz'; controllers there: foos, maps"),
-        ("some_operator:number", "it is a int, not a controller"),
-        ("some_operator:", "write MODULE or MODULE:OBJECT"),
-        (":foos", "write MODULE or MODULE:OBJECT"),
+        ("no_such_module", "no_such_module"),
+        ("some_operator.inner", "some_operator.inner"),
+        ("no_such.py", "no_such.py"),
+        ("broken_operator", "a_module_that_is_not_there"),
+        ("empty_operator", "empty_operator"),
+        ("some_operator:fooz", "fooz"),
+        ("some_operator:number", "int"),
+        ("some_operator:", ""),
+        (":foos", ""),
     ],
 )
-def test_what_cannot_be_used_is_named(module: str, target: str, message: str) -> None:
-    with pytest.raises(LoadError, match=message.replace("(", r"\(")) as caught:
+def test_error_names_the_module_or_object_that_cannot_be_used(module: str, target: str, subject: str) -> None:
+    with pytest.raises(LoadError, check=having(target=target, subject=subject)):
         load_controllers(target)
-    assert caught.value.target == target
 
 
 def _leads_to(name: str) -> Path:
@@ -163,7 +163,7 @@ def test_nothing_is_looked_for_where_the_program_is_not(
 def test_rbac_prints_what_is_watched_and_written(module: str) -> None:
     answer = CliRunner().invoke(app, ["generate", "rbac", module, "--leader-election-namespace", "ops", "-n", "prod"])
     assert answer.exit_code == 0, answer.output
-    assert answer.output.startswith("# The plural of samples.deltaloop.dev/v1alpha1/Foo was guessed;")
+    assert answer.output.startswith("# The plural of samples.deltaloop.dev/v1alpha1/Foo is a guess.")
     lease, role = (dict(document) for document in read_yaml_documents(answer.output))
     assert (lease["kind"], lease["metadata"]) == ("Role", {"name": "configmap-foos", "namespace": "ops"})
     assert lease["rules"] == [

@@ -26,6 +26,7 @@ from deltaloop.schemas.decoding import decode_by_schema, schema_errors
 from deltaloop.schemas.quantity import MalformedQuantityError, canonical_quantity
 from deltaloop.schemas.schema_compiler import schema_from_json
 from deltaloop.schemas.schema_rules import schema_errors as definition_errors
+from tests.having import having
 
 
 class Size(enum.Enum):
@@ -249,29 +250,29 @@ class OtherTagged(Struct, tag=True):
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"),
+    ("kind", "place"),
     [
-        (Deep, r"Recursive.inner: Recursive is inside itself"),
-        (list[Wrong], r"Wrong.number: .*complex"),
-        (list[Unknown], r"annotation names 'Missing', .* define it above"),
-        (complex, r"Whole.x: the type complex has no structural schema"),
-        (dt.timedelta, r"Whole.x: .*1h30m"),
-        (tuple[int, str], r"Whole.x: .*items of a list have one type"),
-        (Tagged | OtherTagged, r"Whole.x: the union .* use a class with an optional field"),
-        (str | list[str], r"Whole.x: the union str \| list has no structural schema"),
-        (dict[int, str], r"Whole.x: keys of objects are texts"),
-        (Literal[1, "a"], r"Whole.x: .*not all texts"),
-        (Tagged, r"Tagged: array_like and tag"),
+        (Deep, "Recursive.inner"),
+        (list[Wrong], "Wrong.number"),
+        (list[Unknown], "Whole"),
+        (complex, "Whole.x"),
+        (dt.timedelta, "Whole.x"),
+        (tuple[int, str], "Whole.x"),
+        (Tagged | OtherTagged, "Whole.x"),
+        (str | list[str], "Whole.x"),
+        (dict[int, str], "Whole.x"),
+        (Literal[1, "a"], "Whole.x"),
+        (Tagged, "Tagged"),
     ],
     ids=str,
 )
-def test_what_has_no_schema_is_refused_with_class_and_field(kind: Any, words: str) -> None:
-    with pytest.raises(InvalidKindError, match=words):
+def test_type_without_a_schema_is_rejected_with_class_and_field(kind: Any, place: str) -> None:
+    with pytest.raises(InvalidKindError, check=having(argument=place)):
         schema_of(kind)
 
 
 def test_only_a_class_with_fields_is_an_object() -> None:
-    with pytest.raises(InvalidKindError, match=r"int: .*make it a msgspec\.Struct or a dataclass"):
+    with pytest.raises(InvalidKindError, check=having(argument="int")):
         class_schema(int)
 
 

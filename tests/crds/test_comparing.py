@@ -124,15 +124,15 @@ def test_names_scope_and_versions() -> None:
     assert breaking_changes(before, crd(one("v1", TEXT, storage=True))) == []
     stored = {**before, "status": {"storedVersions": ["v1", "v2"]}}
     [gone] = breaking_changes(stored, crd(one("v1", TEXT, storage=True)))
-    assert str(gone).startswith("spec.versions[v2]: version removed: objects are stored in it: keep it")
+    assert str(gone).startswith("spec.versions[v2]: version removed: objects are stored in this version. Keep it")
 
 
 def test_a_new_version_is_compared_with_the_stored_one_unless_a_webhook_converts() -> None:
     before = crd(one("v1", TEXT, storage=True))
     after = crd(one("v1", TEXT, storage=True), one("v2", NUMBER))
     [change] = breaking_changes(before, after)
-    assert change == BreakingChange("x", R.TYPE_CHANGED, "string is integer", "v2")
-    assert str(change) == "v2: x: type changed: string is integer"
+    assert change == BreakingChange("x", R.TYPE_CHANGED, "was string, is integer", "v2")
+    assert str(change) == "v2: x: type changed: was string, is integer"
     after["spec"]["conversion"] = {"strategy": "Webhook"}
     assert breaking_changes(before, after) == []
 

@@ -27,6 +27,7 @@ from deltaloop.crds import (
 )
 from deltaloop.crds.declaring import is_kind, plural_of
 from deltaloop.errors import InvalidArgumentError, InvalidKindError
+from tests.having import having
 
 
 @class_rules("self.least <= self.most", ValidationRule("self.most < 100", message="too many", field_path=".most"))
@@ -134,7 +135,7 @@ def test_a_class_below_a_kind_is_none_itself() -> None:
         pass
 
     assert not is_kind(Other)
-    with pytest.raises(InvalidArgumentError, match=r"class Other is no kind; decorate it with @custom_resource"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="Other")):
         generate_crd(Other)
 
 
@@ -166,64 +167,64 @@ def made(
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("make", "argument"),
     [
-        (lambda: made(group="example"), r"Thing: its group 'example' is no domain name with a dot"),
+        (lambda: made(group="example"), "group"),
         (
             lambda: made(group="things.k8s.io", annotations={"api-approved.kubernetes.io": ""}),
-            r"Thing: its group 'things.k8s.io' is one of Kubernetes' own: .*annotations=\{'api-approved",
+            "group",
         ),
-        (lambda: made(group="k8s.io"), r"Thing: its group 'k8s.io' is one of Kubernetes' own"),
-        (lambda: made(version="1"), r"Thing: its version '1' is no name that a server takes; .*'v1'"),
-        (lambda: made(plural="Things"), r"Thing: its plural 'Things' is no name"),
-        (lambda: made(short_names=["A_b"]), r"Thing: its short name 'A_b' is no name"),
-        (lambda: made(short_names="db"), r"Thing: short_names and categories are lists"),
+        (lambda: made(group="k8s.io"), "group"),
+        (lambda: made(version="1"), "version"),
+        (lambda: made(plural="Things"), "plural"),
+        (lambda: made(short_names=["A_b"]), "short_names"),
+        (lambda: made(short_names="db"), "short_names"),
         (
             lambda: made(("n", Annotated[int, field_rules("self > 'a'")])),
-            r"ThingSpec\.n: the rule \"self > 'a'\" is wrong: compilation failed: .*no matching overload",
+            "ThingSpec.n",
         ),
-        (lambda: made(("n", int), rules=("self.m > 1",)), r"ThingSpec: the rule 'self.m > 1' .*undefined field 'm'"),
-        (lambda: made(("n", int), rules=("self.n",)), r"ThingSpec: the rule 'self.n' is wrong: .*bool"),
+        (lambda: made(("n", int), rules=("self.m > 1",)), "ThingSpec"),
+        (lambda: made(("n", int), rules=("self.n",)), "ThingSpec"),
         (
             lambda: made(("n", Annotated[list[str], field_rules("self.all(x, self.exists_one(y, x == y))")])),
-            r"ThingSpec\.n: the rule .* exceeds budget .* maxItems",
+            "ThingSpec.n",
         ),
         (
             lambda: made(("n", Annotated[int, field_rules(ValidationRule("self > 1", message_expression="1"))])),
-            r"ThingSpec\.n: the rule '1' is wrong: messageExpression must evaluate to a string",
+            "ThingSpec.n",
         ),
         (
             lambda: made(("n", Annotated[int, Meta(ge=1)], 0)),
-            r"ThingSpec\.n: its default is not valid: Invalid value: 0: .*greater than or equal",
+            "ThingSpec.n",
         ),
-        (lambda: made(("n", Annotated[str, Meta(pattern="(?=a)")])), r"ThingSpec\.n: .*\(\?="),
-        (lambda: made(("n", Annotated[list[TypedReference], list_map_keys("nobody")])), r"ThingSpec\.n: .*nobody"),
-        (lambda: made(("n", Annotated[str, atomic()])), r"ThingSpec\.n: "),
+        (lambda: made(("n", Annotated[str, Meta(pattern="(?=a)")])), "ThingSpec.n"),
+        (lambda: made(("n", Annotated[list[TypedReference], list_map_keys("nobody")])), "ThingSpec.n"),
+        (lambda: made(("n", Annotated[str, atomic()])), "ThingSpec.n"),
         (
             lambda: made(printer_columns=[PrinterColumn("A", ".spec.a")]),
-            r"Thing: printer column 'A' shows .spec.a, which",
+            "printer column 'A'",
         ),
-        (lambda: made(printer_columns=[PrinterColumn("", ".spec")]), r"Thing: printer column '': Required value"),
-        (lambda: made(printer_columns=[PrinterColumn("A", "spec")]), r"Thing: printer column 'A': .*simple json path"),
-        (lambda: made(scale=ScaleSubresource()), r"Thing: the scale subresource shows .spec.replicas"),
+        (lambda: made(printer_columns=[PrinterColumn("", ".spec")]), "printer column ''"),
+        (lambda: made(printer_columns=[PrinterColumn("A", "spec")]), "printer column 'A'"),
+        (lambda: made(scale=ScaleSubresource()), "the scale subresource"),
         (
             lambda: made(("n", int), others=[("status", State, None)], scale=ScaleSubresource(".spec.n", ".spec.n")),
-            r"Thing: the scale subresource: .*under .status",
+            "the scale subresource",
         ),
-        (lambda: made(selectable_fields=[".spec.a"]), r"Thing: selectable_fields: .*"),
-        (lambda: made(others=[("status", State)]), r"Thing\.status: objects are created without a status"),
+        (lambda: made(selectable_fields=[".spec.a"]), "selectable_fields"),
+        (lambda: made(others=[("status", State)]), "Thing.status"),
     ],
 )
-def test_what_a_server_would_refuse_is_refused_at_once(make: Any, words: str) -> None:
-    with pytest.raises(InvalidKindError, match=words):
+def test_kind_that_a_server_would_reject_is_rejected_when_it_is_declared(make: Any, argument: str) -> None:
+    with pytest.raises(InvalidKindError, check=having(argument=argument)):
         make()
 
 
 def test_more_than_one_thing_wrong_is_counted() -> None:
     wrong = Annotated[int, field_rules("nobody")]
-    with pytest.raises(InvalidKindError, match=r"\(and 1 more\)") as caught:
+    with pytest.raises(InvalidKindError, check=having(cls="ThingSpec", field="n")) as caught:
         made(("n", wrong), ("m", wrong))
-    assert (caught.value.cls, caught.value.field) == ("ThingSpec", "n")
+    assert "and 1 more" in str(caught.value)
 
 
 def test_a_group_of_kubernetes_itself_says_who_approved_it() -> None:
@@ -235,15 +236,15 @@ def test_a_group_of_kubernetes_itself_says_who_approved_it() -> None:
     assert [str(error) for error in validate_crd({**crd, "status": {"storedVersions": ["v1"]}})] == []
 
 
-def test_what_is_no_keyword_column_or_rule_is_refused() -> None:
+def test_invalid_keywords_columns_and_rules_are_rejected() -> None:
     unknown: dict[str, Any] = {"colums": []}
-    with pytest.raises(InvalidArgumentError, match=r"knows no 'colums'; .*printer_columns"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="keyword of custom_resource()")):
         made(**unknown)
     columns: Any = [".spec.a"]
-    with pytest.raises(InvalidKindError, match=r"'\.spec\.a' is no printer column: use PrinterColumn"):
+    with pytest.raises(InvalidKindError, check=having(argument="printer_columns")):
         made(printer_columns=columns)
     rule: Any = 3
-    with pytest.raises(InvalidArgumentError, match="3 is no rule"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="rules")):
         field_rules(rule)
 
 

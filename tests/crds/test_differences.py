@@ -21,24 +21,24 @@ def version(name: str, **fields: Any) -> dict[str, Any]:
     ("written", "made", "told"),
     [
         ({"a": 1}, {"a": 1}, []),
-        ({"a": 1}, {"a": 2}, ["spec.a: 1 is there; it is 2"]),
-        ({"a": 1}, {"a": True}, ["spec.a: 1 is there; it is True"]),
-        ({"a": 1}, {}, ["spec.a: 1 is there; no class says it"]),
-        ({}, {"a": {"b": 1}}, ["spec.a: missing; it is an object"]),
-        ({"a": [1]}, {"a": [2]}, ["spec.a: [1] is there; it is [2]"]),
-        ({"a": "x" * 99}, {"a": ""}, [f"spec.a: '{'x' * 59}... is there; it is ''"]),
+        ({"a": 1}, {"a": 2}, ["spec.a: 1 in the file, 2 in the class"]),
+        ({"a": 1}, {"a": True}, ["spec.a: 1 in the file, True in the class"]),
+        ({"a": 1}, {}, ["spec.a: 1 in the file, missing in the class"]),
+        ({}, {"a": {"b": 1}}, ["spec.a: missing in the file, an object in the class"]),
+        ({"a": [1]}, {"a": [2]}, ["spec.a: [1] in the file, [2] in the class"]),
+        ({"a": "x" * 99}, {"a": ""}, [f"spec.a: '{'x' * 59}... in the file, '' in the class"]),
         ({"versions": [version("v1")]}, {"versions": [version("v2")]}, [
-            "spec.versions[v1]: is there; no class says it",
-            "spec.versions[v2]: missing",
+            "spec.versions[v1]: missing in the class",
+            "spec.versions[v2]: missing in the file",
         ]),
         ({"versions": [version("v1", a=1)]}, {"versions": [version("v1")]}, [
-            "spec.versions[v1].a: 1 is there; no class says it",
+            "spec.versions[v1].a: 1 in the file, missing in the class",
         ]),
         ({"versions": [version("a"), version("b")]}, {"versions": [version("b"), version("a")]}, [
-            "spec.versions: the order is another one",
+            "spec.versions: different order",
         ]),
         ({"conversion": {"strategy": "None"}, "preserveUnknownFields": False}, {}, []),
-        ({"preserveUnknownFields": True}, {}, ["spec.preserveUnknownFields: True is there; no class says it"]),
+        ({"preserveUnknownFields": True}, {}, ["spec.preserveUnknownFields: True in the file, missing in the class"]),
     ],
 )  # fmt: skip
 def test_where_definitions_differ(written: dict[str, Any], made: dict[str, Any], told: list[str]) -> None:
@@ -50,7 +50,7 @@ def test_of_annotations_those_count_that_a_class_says() -> None:
     made = {"metadata": {"name": "a.b", "annotations": {"a": "1", "b": "2"}}, "spec": {}}
     written = {"metadata": {"name": "a.b", "annotations": {"b": "3", "other": "4"}}, "spec": {}}
     assert differences(written, made) == [
-        "metadata.annotations.b: '3' is there; it is '2'",
-        "metadata.annotations.a: missing; it is '1'",
+        "metadata.annotations.b: '3' in the file, '2' in the class",
+        "metadata.annotations.a: missing in the file, '1' in the class",
     ]
     assert differences({**made, "metadata": {"annotations": {"a": "1", "b": "2", "other": "4"}}}, made) == []

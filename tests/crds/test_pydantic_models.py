@@ -13,6 +13,7 @@ from deltaloop.api.json_writing import plain_fields
 from deltaloop.api.set_fields import set_fields, with_defaults
 from deltaloop.crds import Conditions, Quantity, class_rules, custom_resource, generate_crd, list_map_keys
 from deltaloop.errors import InvalidKindError, MalformedObjectError
+from tests.having import having
 
 pydantic = pytest.importorskip("pydantic", reason="pydantic, which the extra `pydantic` brings, is missing")
 
@@ -134,8 +135,11 @@ async def test_it_is_written_read_and_edited(deltaloop_client: dl.Client) -> Non
     assert read.status == Status(ready_replicas=1)
     assert read.metadata.generation == 2
     wrong = Spec.model_construct(replicas=99)
-    with pytest.raises(dl.errors.InvalidError, match="replicas"):
+    with pytest.raises(dl.errors.InvalidError) as caught:
         await client.create(Model, Model.model_construct(metadata=dl.ObjectMeta(name="b"), spec=wrong))
+    details = caught.value.status.details
+    assert details is not None
+    assert [cause.field for cause in details.causes] == ["spec.replicas"]
 
 
 def read(**spec: Any) -> Model:
@@ -144,16 +148,15 @@ def read(**spec: Any) -> Model:
 
 
 def test_what_does_not_fit_is_told_by_its_place_without_its_value() -> None:
-    with pytest.raises(MalformedObjectError, match=r"does not fit Model: .*less than or equal to 9") as caught:
+    with pytest.raises(MalformedObjectError, check=having(path="spec.replicas")):
         read(replicas=10)
-    assert caught.value.path == "spec.replicas"
     for spec, place in (({"tags": ["s3"]}, "spec.tags"), ({"replicas": "s3"}, "spec.replicas")):
         with pytest.raises(MalformedObjectError) as caught:
             read(**spec)
         assert caught.value.path == place
         assert "s3" not in str(caught.value)
     holder = msgspec.defstruct("Holder", [("spec", Spec)])
-    with pytest.raises(MalformedObjectError, match="greater than 0"):
+    with pytest.raises(MalformedObjectError, check=lambda error: "greater than 0" in str(error)):
         dl.Resource.from_json(b'{"metadata":{"name":"a"},"spec":{"weight":0}}').decode(holder)
 
 
@@ -166,7 +169,7 @@ def test_classes_that_are_no_models_are_read_as_before() -> None:
 
     pod = dl.Resource.from_dict({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}})
     assert pod.decode(Loose).metadata == {"name": "a"}
-    with pytest.raises(dl.errors.MalformedObjectError, match="Expected `complex`, got `dict`"):
+    with pytest.raises(MalformedObjectError, check=having(path="metadata")):
         pod.decode(Odd)
 
 
@@ -188,17 +191,17 @@ class Names(RootModel[list[str]]):
 
 
 @pytest.mark.parametrize(
-    ("kind", "field", "words"),
+    ("kind", "field", "place"),
     [
-        (Names, ..., r"Names: it has a value in the place of fields"),
-        (str, Field(alias="a", validation_alias="b"), r"Thing\.x: it is read as 'b', and written as 'a'"),
-        (list[bytes], ..., r"Thing\.x: pydantic writes bytes as text"),
-        (int, Field(ge=1, default=0), r"Thing\.x: its default is not valid: Invalid value: 0"),
-        (pydantic.SecretStr, ..., r"Thing\.x: the type SecretStr has no structural schema"),
-        (int | list[str], ..., r"Thing\.x: the union int \| list has no structural schema"),
+        (Names, ..., "Names"),
+        (str, Field(alias="a", validation_alias="b"), "Thing.x"),
+        (list[bytes], ..., "Thing.x"),
+        (int, Field(ge=1, default=0), "Thing.x"),
+        (pydantic.SecretStr, ..., "Thing.x"),
+        (int | list[str], ..., "Thing.x"),
     ],
 )
-def test_what_no_schema_can_say_is_refused_with_class_and_field(kind: Any, field: Any, words: str) -> None:
+def test_field_without_a_schema_is_rejected_with_class_and_field(kind: Any, field: Any, place: str) -> None:
     made: Any = pydantic.create_model("Thing", x=(kind, field), __base__=BaseModel)
-    with pytest.raises(InvalidKindError, match=words):
+    with pytest.raises(InvalidKindError, check=having(argument=place)):
         custom_resource(group="example.com", version="v1")(made)

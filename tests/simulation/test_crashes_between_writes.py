@@ -56,7 +56,7 @@ def test_a_crash_between_two_changes_of_others_is_found() -> None:
     """Nothing is written while the guest is there: before and after the writes around it, a crash does no harm."""
     report = Simulation(a_guest_comes_and_goes, SimulationOptions(faults=CRASHES, combinations=False)).explore()
     assert [failure.replay for failure in report.failures] == ["crash-later:create:configmaps:1:1"]
-    assert "right after change number 1 that others make after the 1st create of configmaps" in str(report)
+    assert "at change number 1 of other clients after the 1st create of configmaps" in str(report)
     assert report.runs == 3 + 2 * 3 + 2
     assert not report.unused_faults
 

@@ -74,7 +74,7 @@ def test_what_is_left_over_of_a_second_life_is_found_in_a_scenario_that_was_made
     report = simulation_of(mended=False).explore()
     (failure,) = report.failures
     assert [(problem.oracle, str(problem)) for problem in failure.problems] == [
-        (Oracle.END_STATE, "v1/PersistentVolumeClaim default/sample-<2> is there, and should not be")
+        (Oracle.END_STATE, "v1/PersistentVolumeClaim default/sample-<2> exists, but must not exist")
     ]
     assert {name.occurrence for name in report.writes} == {1, 2}, "the sample is made twice"
     told = str(failure)

@@ -165,7 +165,7 @@ def test_they_are_tried_where_webhooks_are_served_and_nowhere_else() -> None:
     assert served.complete
     assert {kind for kinds in served.coverage.values() for kind in kinds} == {*options.faults}
     assert {failure.replay.partition(":")[0] for failure in served.failures} == {"webhook-unavailable"}, "one finding"
-    assert "nobody answers webhooks for half a minute from the 1st create of configmaps on" in str(served)
+    assert "webhooks are unavailable for 30 s, starting with the 1st create of configmaps" in str(served)
     alone = Simulation(scenario_of(tries_until_it_is_done), options).explore()
     assert alone.complete
     assert {kind for kinds in alone.coverage.values() for kind in kinds} == {FaultKind.SERVER_ERROR}

@@ -87,14 +87,14 @@ def test_tests_that_name_the_world_are_run_under_faults_and_what_is_wrong_with_t
     result.stdout.fnmatch_lines(
         [
             "*the program crashes before the 2nd create of configmaps:*",
-            "*password was deleted and made again*",
+            "*password was deleted and recreated*",
             "*again: 'crash-before:create:configmaps:2'*",
             "*in one line: pytest '*::test_all_is_kept' --deltaloop-replay=FAULTS*",
-            "*without any fault, with seed 0: the scenario raised AssertionError: counted wrongly*",
+            "*without faults, with seed 0: the scenario raised AssertionError: counted wrongly*",
         ]
     )
     result.stdout.fnmatch_lines(["*mark.simulate of *::test_option: *'run'*"])
-    assert result.stdout.str().count("deltaloop_world is for async tests that name it themselves") >= 2
+    assert result.stdout.str().count("deltaloop_world must be a parameter of an async test") >= 2
     again = run(pytester, "test_right.py", "--deltaloop-replay=crash-before:create:configmaps:2")
     again.assert_outcomes(failed=1, passed=2)  # the other one has no such write
     assert "pytest_pyfunc_call" not in again.stdout.str(), "a failure is a story, and no traceback of ours"

@@ -107,8 +107,8 @@ def test_a_program_that_forgets_what_it_was_doing_is_found_and_told_of() -> None
     assert report.runs == 3 + crashes + restarts
     assert not report.unused_faults
     told = str(report)
-    assert 'v1/ConfigMap default/volume: data.size is "1", and should be "2"' in told
-    assert "update configmaps default/volume -> no answer   <- the program crashes before the 1st update" in told
+    assert 'v1/ConfigMap default/volume: data.size must be "2", got "1"' in told
+    assert "update configmaps default/volume -> no response   <- the program crashes before the 1st update" in told
 
 
 @pytest.mark.nightly
@@ -117,7 +117,7 @@ def test_a_program_that_looks_at_what_there_is_has_nothing_to_be_told() -> None:
     kinds = (*crashes, FaultKind.LOST_RESPONSE, FaultKind.CONFLICT, FaultKind.MISSED_EVENTS)
     report = Simulation(grows(keeps_its_volume), SimulationOptions(combinations=False, faults=kinds)).explore()
     assert not report.failures
-    assert str(report) == "28 runs over 5 writes: nothing is wrong"
+    assert str(report) == "28 runs over 5 writes: no failures"
 
 
 async def repairs(request: dl.Request, ctx: dl.Context) -> None:
@@ -162,9 +162,9 @@ def test_a_fault_also_strikes_what_only_the_recovery_from_another_one_writes() -
 
 @pytest.mark.nightly
 async def test_it_is_one_line_in_a_test_on_a_loop() -> None:
-    with pytest.raises(SimulationFailedError, match="crash-before:update:configmaps:1") as caught:
+    with pytest.raises(SimulationFailedError) as caught:
         await simulate(grows(loses_a_volume), SimulationOptions(runs=12))
-    assert caught.value.report.failures
+    assert "crash-before:update:configmaps:1" in [each.replay for each in caught.value.report.failures]
     assert (await simulate(grows(keeps_its_volume), SimulationOptions(runs=12))).runs == 12
 
 
@@ -388,7 +388,7 @@ def test_a_program_that_trusts_the_order_of_its_tasks_is_found() -> None:
     report = Simulation(scenario, SimulationOptions(combinations=False, faults=(*OrderKind,))).explore()
     assert report.failures
     assert any(failure.replay.startswith("order:") for failure in report.failures)
-    assert "tasks take their steps in" in str(report)
+    assert "tasks run in" in str(report)
 
 
 def test_what_is_always_true_is_looked_at_after_every_write() -> None:
@@ -476,7 +476,7 @@ def test_a_program_that_comes_back_into_the_past_deletes_what_is_new() -> None:
     (failure,) = report.failures
     assert failure.replay == "stale:create:configmaps:2:5"
     assert [problem.oracle for problem in failure.problems] == [Oracle.RECREATED]
-    assert "configmaps default/volume was deleted and made again" in str(failure)
+    assert "configmaps default/volume was deleted and recreated" in str(failure)
     wrong = next(write for write in failure.run.writes if write.reason is not None and write.reason.unseen)
     assert (wrong.verb, wrong.key) == ("delete", "default/volume")
     assert wrong.reason is not None
@@ -542,14 +542,17 @@ async def writes_at_once(_: dl.Request, ctx: dl.Context) -> None:
     await put(ctx, "broker", number=str(random.random()))
 
 
-def test_a_loop_in_which_no_time_passes_is_found() -> None:
-    with pytest.raises(BrokenReferenceError, match=r"the programs do not come to rest: .*broker"):
+def test_busy_loop_in_virtual_time_is_detected() -> None:
+    with pytest.raises(BrokenReferenceError) as caught:
         Simulation(grows(writes_at_once)).explore()
+    assert caught.value.problem.oracle is Oracle.SETTLES
+    assert "broker" in str(caught.value.problem)
 
 
-def test_a_scenario_that_is_wrong_without_any_fault_is_said_to_be() -> None:
-    with pytest.raises(BrokenReferenceError, match="without any fault, with seed 0: the programs do not come to rest"):
+def test_scenario_that_fails_without_faults_is_reported() -> None:
+    with pytest.raises(BrokenReferenceError) as caught:
         Simulation(grows(never_ends)).explore()
+    assert caught.value.problem.oracle is Oracle.SETTLES
 
 
 SECRET = dl.kinds.SECRET
@@ -580,7 +583,7 @@ def test_nothing_secret_is_in_a_report() -> None:
     told = f"{report} {report!r} {simulation.reference} {[failure.run.end for failure in report.failures]}"
     problems = [problem for failure in report.failures for problem in failure.problems]
     assert {problem.oracle for problem in problems} == {Oracle.SCENARIO, Oracle.END_STATE}
-    assert "v1/ConfigMap default/noted: data.PASSWORD is another one than it should be" in told
+    assert "v1/ConfigMap default/noted: data.PASSWORD has a different redacted value" in told
     assert "planted" not in told
     assert "cGxhbnRlZ" not in told
 
@@ -663,7 +666,7 @@ def test_other_processes_come_to_the_same() -> None:
 def test_a_budget_is_kept() -> None:
     report = Simulation(grows(keeps_its_volume), SimulationOptions(runs=5)).explore()
     assert (report.runs, report.complete) == (5, False)
-    assert "not all of them" in str(report)
+    assert "not all tried" in str(report)
     assert Simulation(grows(keeps_its_volume), SimulationOptions(seconds=0.0)).explore().runs == 3
 
 
@@ -719,7 +722,7 @@ def test_who_goes_on_writing_after_another_one_has_taken_the_lease_is_told_of() 
     failure = Simulation(two_leaders(looks_again=False)).replay(schedule)
     assert failure is not None
     assert [problem.oracle for problem in failure.problems] == [Oracle.LEADERSHIP]
-    assert "replica-1 has lost the lease default/leader, and yet: patch configmaps default/broker" in str(failure)
+    assert "replica-1 wrote after it lost the lease default/leader: patch configmaps default/broker" in str(failure)
     assert Simulation(two_leaders(looks_again=True)).replay(schedule) is None
 
 
@@ -773,7 +776,7 @@ def test_who_says_ready_before_its_child_is_is_told_of() -> None:
     failure = Simulation(says_ready(waits=False)).replay(schedule)
     assert failure is not None
     assert [problem.oracle for problem in failure.problems] == [Oracle.READY]
-    assert "apps/v1/Deployment default/a says Ready while v1/Pod default/a is" in str(failure)
+    assert "apps/v1/Deployment default/a reports Ready while v1/Pod default/a is" in str(failure)
     assert Simulation(says_ready(waits=True)).replay(schedule) is None
 
 

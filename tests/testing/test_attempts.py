@@ -10,13 +10,14 @@ import pytest
 
 from deltaloop.errors import EventuallyError
 from deltaloop.testing import eventually, eventually_blocking
+from tests.having import having
 
 
 async def test_in_virtual_time_it_ends_at_exactly_its_time() -> None:
     clock = asyncio.get_running_loop().time
     assert await eventually(lambda: clock() >= 1800 and "there", within=3600, every=60) == "there"
     assert clock() == 1800
-    with pytest.raises(EventuallyError, match=r"^the lease did not become true within 90 s \(3 tries\)"):
+    with pytest.raises(EventuallyError, match=r"^the lease ", check=having(within=90, attempts=3)):
         await eventually(lambda: False, within=90, every=60, what="the lease")
     assert clock() == 1890
 
@@ -46,7 +47,7 @@ async def test_a_check_that_does_not_return_is_cancelled_at_the_end() -> None:
         finally:
             ended.append(clock())
 
-    with pytest.raises(EventuallyError, match=r"\(1 try\): the last try has not returned$"):
+    with pytest.raises(EventuallyError, check=having(attempts=1)):
         await eventually(check, within=5)
     assert ended == [5.0]
 
@@ -56,7 +57,7 @@ async def test_a_time_limit_within_the_check_is_its_own_failure() -> None:
         async with asyncio.timeout(0.5):
             await asyncio.sleep(3600)
 
-    with pytest.raises(EventuallyError, match="the last try raised TimeoutError") as caught:
+    with pytest.raises(EventuallyError) as caught:
         await eventually(check, within=2.5, every=1)
     assert isinstance(caught.value.__cause__, TimeoutError)
 
@@ -88,10 +89,10 @@ def test_plain_tests_wait_in_their_thread() -> None:
     def fail() -> bool:
         raise LookupError("x")
 
-    with pytest.raises(EventuallyError, match=r"the map did not become true within 0\.02 s .* LookupError: x"):
+    with pytest.raises(EventuallyError, match=r"^the map .* LookupError: x", check=having(within=0.02)):
         eventually_blocking(fail, within=0.02, every=0.01, what="the map")
 
 
 async def test_the_blocking_one_refuses_to_stop_a_loop() -> None:
-    with pytest.raises(RuntimeError, match=r"await eventually\(...\) here"):
+    with pytest.raises(RuntimeError):
         eventually_blocking(lambda: True)

@@ -14,9 +14,11 @@ from pathlib import Path
 import pytest
 
 from deltaloop.api.kubernetes_version import KUBERNETES
+from deltaloop.errors import InvalidArgumentError
 from deltaloop.testing.servers import control_plane
 from deltaloop.testing.servers.control_plane import ControlPlane, ControlPlaneAssets, ControlPlaneError, find_assets
 from deltaloop.testing.servers.core.control_plane import DEFAULT_FOLDER
+from tests.having import having
 
 
 def _program(path: Path, text: str = "#!/bin/sh\necho out of order; exit 3\n") -> Path:
@@ -36,7 +38,7 @@ def test_assets_are_found_where_the_environment_says(tmp_path: Path) -> None:
 
 
 def test_a_place_that_is_named_and_empty_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ControlPlaneError, match="is not there or cannot be run"):
+    with pytest.raises(ControlPlaneError, match=str(tmp_path)):
         find_assets({"KUBEBUILDER_ASSETS": str(tmp_path)})
 
 
@@ -45,7 +47,7 @@ def test_where_nothing_was_built_and_nothing_is_named_there_is_none(tmp_path: Pa
         pytest.skip(f"{DEFAULT_FOLDER} has binaries")
     assert find_assets({"XDG_CACHE_HOME": str(tmp_path)}) is None
     _program(tmp_path / "etcd")
-    with pytest.raises(ControlPlaneError, match="the environment names it as kube-apiserver"):
+    with pytest.raises(ControlPlaneError, match="kube-apiserver"):
         find_assets({"XDG_CACHE_HOME": str(tmp_path), "TEST_ASSET_KUBE_APISERVER": str(tmp_path / "none")})
 
 
@@ -64,10 +66,10 @@ def test_in_the_cache_the_version_of_the_embedded_server_comes_first(tmp_path: P
 def test_a_process_that_ends_is_reported_with_what_it_said(tmp_path: Path) -> None:
     assets = ControlPlaneAssets(kube_apiserver=_program(tmp_path / "kube-apiserver"), etcd=_program(tmp_path / "etcd"))
     plane = ControlPlane(assets, start_timeout=8)
-    with pytest.raises(ControlPlaneError, match=r"ended with code 3; etcd said last: out of order"), plane:
+    with pytest.raises(ControlPlaneError, check=having(exit_code=3)), plane:
         pass
     assert plane.process_ids == ()
-    with pytest.raises(RuntimeError, match="has no address"):
+    with pytest.raises(RuntimeError):
         _ = plane.url
 
 
@@ -88,16 +90,16 @@ def test_it_is_tried_again_if_a_port_is_taken(
         if taken:
             port = holder.getsockname()[1]
             monkeypatch.setattr(control_plane, "_free_ports", partial(_all_the_same, port))
-        with pytest.raises(ControlPlaneError, match="ended with code 3"), ControlPlane(assets, start_timeout=8):
+        with pytest.raises(ControlPlaneError, check=having(exit_code=3)), ControlPlane(assets, start_timeout=8):
             pass
     assert len(count.read_text().splitlines()) == attempts
 
 
 def test_what_cannot_be_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no program that can be run"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="ControlPlaneAssets")):
         ControlPlaneAssets(kube_apiserver=tmp_path / "none", etcd=tmp_path / "none")
     assets = ControlPlaneAssets(kube_apiserver=_program(tmp_path / "a"), etcd=_program(tmp_path / "b"))
-    with pytest.raises(ValueError, match="start_timeout"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="start_timeout")):
         ControlPlane(assets, start_timeout=0)
 
 

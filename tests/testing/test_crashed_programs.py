@@ -136,7 +136,7 @@ def accept(_: dl.Resource) -> None: ...
 
 @pytest.mark.parametrize("given", [accept, [accept.function], [reconcile]], ids=["one", "function", "controller"])
 async def test_webhooks_must_be_a_list_of_webhooks(given: Any, deltaloop_harness: Harness) -> None:
-    with pytest.raises(InvalidArgumentError, match="webhooks must be"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="webhooks")):
         await deltaloop_harness.start(webhooks=given)
 
 
@@ -146,7 +146,7 @@ async def test_webhooks_must_be_a_list_of_webhooks(given: Any, deltaloop_harness
 async def test_what_is_started_must_be_controllers(given: Any, deltaloop_harness: Harness) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="arguments of start()")):
         await deltaloop_harness.start(given)
-    with pytest.raises(InvalidArgumentError, match=r"run\(\) takes"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="function")):
         await deltaloop_harness.run([reconcile])  # type: ignore[arg-type]
     assert deltaloop_harness.replicas == []
 

@@ -67,7 +67,7 @@ def test_a_server_of_its_own_in_virtual_time_and_in_real_time(pytester: pytest.P
     result = run(pytester)
     result.assert_outcomes(passed=2, failed=2)
     result.stdout.fnmatch_lines(["*assert 1 == 2*"])
-    result.stdout.fnmatch_lines(["*the test left 1 task(s) running: <coroutine object sleep at *"])
+    result.stdout.fnmatch_lines(["*the test ended with 1 running task(s): <coroutine object sleep at *"])
     result.stdout.no_fnmatch_line("*During handling*")
 
 
@@ -107,8 +107,8 @@ def test_plain_tests_have_a_server_in_a_thread_a_kubeconfig_and_a_blocking_clien
     result.assert_outcomes(passed=2, errors=3)
     result.stdout.fnmatch_lines(
         [
-            "deltaloop_client is for async tests that deltaloop's plugin runs; here: use deltaloop_blocking_client*",
-            "*deltaloop_blocking_client would stop the loop of an async test; use deltaloop_client*",
+            "deltaloop_client is for async tests that deltaloop's plugin runs. Use deltaloop_blocking_client*",
+            "*deltaloop_blocking_client would block the loop of an async test. Use deltaloop_client*",
             "deltaloop_relay is for async tests*",
         ]
     )
@@ -123,7 +123,7 @@ def test_an_async_test_that_nobody_has_taken_is_told_how_to_be_run(pytester: pyt
     )
     result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(['*here: put deltaloop_async_tests = "virtual" into pytest\'s configuration, or mark*'])
+    result.stdout.fnmatch_lines(['*Set deltaloop_async_tests = "virtual" in pytest\'s configuration, or mark*'])
 
 
 def test_the_relay_fails_on_demand_in_virtual_time(pytester: pytest.Pytester) -> None:
@@ -179,7 +179,7 @@ def test_one_server_for_all_with_a_namespace_for_each(pytester: pytest.Pytester)
     )
     result = run(pytester)
     result.assert_outcomes(passed=4, skipped=1)
-    result.stdout.fnmatch_lines(["SKIPPED*needs virtual time, and its server is not on its loop*"])
+    result.stdout.fnmatch_lines(["SKIPPED*requires virtual time, but the server is shared or real*"])
 
 
 def test_the_same_fixtures_on_another_cluster_by_an_option(pytester: pytest.Pytester, tmp_path: Path) -> None:
@@ -216,8 +216,8 @@ def test_the_same_fixtures_on_another_cluster_by_an_option(pytester: pytest.Pyte
         result.stdout.fnmatch_lines(
             [
                 f"deltaloop: on the cluster of {file}, context deltaloop",
-                "SKIPPED*deltaloop_server is the embedded server, and these tests run on a real cluster*",
-                "SKIPPED*deltaloop_shared_server is the embedded server*",
+                "SKIPPED*deltaloop_server requires the embedded server, but the tests run on a cluster*",
+                "SKIPPED*deltaloop_shared_server requires the embedded server*",
             ]
         )
         for namespace in outside.list(kinds.NAMESPACE).items:
@@ -228,17 +228,17 @@ def test_the_same_fixtures_on_another_cluster_by_an_option(pytester: pytest.Pyte
 def test_options_that_mean_nothing_are_refused(pytester: pytest.Pytester) -> None:
     write(pytester, "def test_it(): pass\n")
     result = run(pytester, "--deltaloop-context", "x")
-    result.stderr.fnmatch_lines(["*--deltaloop-context needs --deltaloop-kubeconfig*"])
+    result.stderr.fnmatch_lines(["*--deltaloop-context requires --deltaloop-kubeconfig*"])
     write(pytester, "def test_it(): pass\n", ini='deltaloop_server_scope = "module"')
-    run(pytester).stderr.fnmatch_lines(["*deltaloop_server_scope is 'module'; 'function' or 'session' is needed*"])
+    run(pytester).stderr.fnmatch_lines(["*deltaloop_server_scope must be 'function' or 'session', got 'module'*"])
     write(pytester, "def test_it(): pass\n", ini='deltaloop_network = "none"')
-    run(pytester).stderr.fnmatch_lines(["*deltaloop_network is 'none'; 'memory' or '' is needed*"])
+    run(pytester).stderr.fnmatch_lines(["*deltaloop_network must be 'memory' or '', got 'none'*"])
     write(pytester, "def test_it(deltaloop_cluster): pass\n")
     result = run(pytester, "--deltaloop-kubeconfig", "/elsewhere")
-    result.stderr.fnmatch_lines(["*write --deltaloop-kubeconfig=/elsewhere, in one word*"])
+    result.stderr.fnmatch_lines(["*use --deltaloop-kubeconfig=/elsewhere*"])
     result = run(pytester, "--deltaloop-kubeconfig", "missing")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*missing: No such file or directory*"])
+    result.stdout.fnmatch_lines(["*missing*No such file or directory*"])
 
 
 def test_what_fails_while_fixtures_are_made_leaves_nothing(pytester: pytest.Pytester) -> None:

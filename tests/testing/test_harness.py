@@ -187,7 +187,7 @@ async def test_files_are_installed_and_their_kinds_are_served(deltaloop_harness:
 
 
 async def test_a_path_without_objects_is_refused(deltaloop_harness: Harness) -> None:
-    with pytest.raises(dl.errors.InvalidArgumentError, match=r"install\('nothing/\*'\)"):
+    with pytest.raises(dl.errors.InvalidArgumentError, check=having(argument="paths")):
         await deltaloop_harness.install("nothing/*")
 
 
@@ -201,8 +201,9 @@ async def test_a_parted_replica_does_what_it_has_to_once_the_network_heals(
         await ask(harness.client)
         await harness.advance(20)
         assert harness.writes == []
-        with pytest.raises(NotSettledError, match="replica-1 is disconnected"):
+        with pytest.raises(NotSettledError) as caught:
             await harness.settled(timeout=5)
+        assert any("replica-1 is disconnected" in text for text in caught.value.left)
     await harness.settled(timeout=300)
     assert await answer(harness.client) == "a"
 
@@ -216,7 +217,7 @@ async def test_the_leader_is_killed_and_the_other_replica_takes_over(deltaloop_h
     assert not second.leads
     await first.crash()
     await ask(harness.client)
-    with pytest.raises(NotSettledError, match="nobody works: replica-2 stands by"):
+    with pytest.raises(NotSettledError, check=having(left=("no program is working: replica-2 is a standby",))):
         await harness.settled(timeout=5)  # its lease has not run out
     await harness.settled()
     assert harness.leader is second
@@ -271,14 +272,14 @@ async def test_who_stands_still_is_waited_for_unless_another_one_does_the_same(d
     first = await harness.start(login)
     await harness.start(other)
     first.pause()
-    with pytest.raises(NotSettledError, match="replica-1 stands still, and nobody stands in for it"):
+    with pytest.raises(NotSettledError) as caught:
         await harness.settled(5)
+    assert "replica-1 is paused, and no other replica takes over" in caught.value.left
     with first.partition():
         first.resume()
-        with pytest.raises(
-            NotSettledError, match="replica-1 is disconnected from the server, and nobody stands in for it"
-        ):
+        with pytest.raises(NotSettledError) as caught:
             await harness.settled(5)
+        assert "replica-1 is disconnected from the server, and no other replica takes over" in caught.value.left
     await harness.settled()
 
 
@@ -321,9 +322,9 @@ async def test_a_fault_strikes_programs_and_not_the_test(deltaloop_harness: Harn
     await harness.start(login)
     harness.faults.add(Fault(do="refuse", code=403, resources=("secrets",), verbs=("create",)))
     await ask(harness.client)
-    with pytest.raises(NotSettledError, match=r"login tries .*/a again in .* s, after \w+Error: see the log") as raised:
+    with pytest.raises(NotSettledError, match=r"login retries .*/a in .* s after \w+Error") as raised:
         await harness.settled(timeout=2)
-    assert "meanwhile written" in str(raised.value)
+    assert "during the wait" in str(raised.value)
     await harness.client.create(SECRET, {"metadata": {"name": "a"}})
     harness.faults.clear()
     await harness.settled()
@@ -343,7 +344,7 @@ async def test_a_hot_loop_is_named(deltaloop_harness: Harness) -> None:
         await harness.settled()
     key = f"{harness.client.namespace}/a"
     message = str(raised.value)
-    assert f"most often seen at work: {key}" in message
+    assert f"most often for {key}" in message
     assert f"times: patch configmaps {key}" in message
     await harness.crash()
 
@@ -360,8 +361,8 @@ async def test_a_loop_in_which_no_time_passes_stops_its_program_so_that_the_test
         with pytest.raises(NotSettledError) as raised:
             await harness.advance(60.0)
         key = f"{harness.client.namespace}/a"
-        assert raised.value.left == (f"replica-1: patch configmaps {key} was sent 200 times while no time passed",)
-        with pytest.raises(NotSettledError, match="200 times while no time passed"):
+        assert raised.value.left == (f"replica-1 sent patch configmaps {key} 200 times at the same virtual time",)
+        with pytest.raises(NotSettledError, match="200 times"):
             await harness.settled()
         await harness.crash()
 
@@ -417,8 +418,8 @@ async def test_a_crash_that_does_harm_is_told_with_its_place() -> None:
     with pytest.raises(AssertionError) as raised:
         await crash_at_every_write(scenario)
     assert raised.value.__notes__[-1].startswith(
-        "The program had crashed at write 1 of 2, after the server had carried it out: create secrets default/made-. "
-        "Alone: harness.crash_at_write(1, CrashMoment.AFTER)"
+        "The program crashed at write 1 of 2, after the server had completed it: create secrets default/made-. "
+        "Repeat it alone: harness.crash_at_write(1, CrashMoment.AFTER)"
     )
 
 
@@ -448,7 +449,7 @@ async def test_it_runs_on_the_real_clock_and_refuses_what_it_cannot_do_there(del
     await harness.restart()
     await harness.settled()
     assert len(harness.writes) == 3
-    with pytest.raises(dl.errors.InvalidArgumentError, match="needs virtual time"):
+    with pytest.raises(dl.errors.InvalidArgumentError, check=having(argument="advance()")):
         await harness.advance(1)
 
 
@@ -506,7 +507,7 @@ async def test_any_program_may_run_crash_and_end(deltaloop_harness: Harness) -> 
     await harness.settled(600)
     assert [write.key.rpartition("/")[2] for write in harness.writes] == ["start-", "later-"]
     assert asyncio.get_running_loop().time() >= 30 + 60, "it has been quiet for a minute"
-    with pytest.raises(dl.DeltaloopError, match=r"started by run\(\), so that it has no manager"):
+    with pytest.raises(dl.errors.InvalidArgumentError):
         _ = replica.manager
     harness.crash_at_write(3)
     await replica.restart(crash=True)
@@ -537,7 +538,7 @@ async def test_a_program_that_always_ends_is_named_with_its_error(deltaloop_harn
         raise LookupError("nothing there")
 
     await deltaloop_harness.run(ends)
-    with pytest.raises(NotSettledError, match="replica-1 starts again, after LookupError"):
+    with pytest.raises(NotSettledError, check=having(left=("replica-1 starts again after LookupError",))):
         await deltaloop_harness.settled(30)
 
 

@@ -104,7 +104,7 @@ def test_tasks_of_the_body_are_found_and_those_of_fixtures_are_not_meant(seen: l
     async def body() -> None:
         kept.append(asyncio.create_task(forgotten()))
 
-    with pytest.raises(LeftoverTasksError, match=r"left 1 task\(s\) running: <coroutine object .*forgotten"):
+    with pytest.raises(LeftoverTasksError, match=r"<coroutine object .*forgotten"):
         loop.run_test(body)
     loop.close()
     assert kept[0].cancelled()

@@ -63,14 +63,14 @@ def test_the_machines_ports_are_neither_taken_nor_reached() -> None:
     async def main() -> None:
         with socket.create_server(("127.0.0.1", 0)) as real:
             port = real.getsockname()[1]
-            with pytest.raises(ConnectionRefusedError, match=f"{port} of the network in memory"):
+            with pytest.raises(ConnectionRefusedError, match=f"{port} "):
                 await asyncio.open_connection("127.0.0.1", port)
             async with await asyncio.start_server(echo, "127.0.0.1", port):
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)
                 writer.write_eof()
                 assert await reader.read() == b"end"
                 writer.close()
-                with pytest.raises(OSError, match="of the network in memory") as caught:
+                with pytest.raises(OSError) as caught:
                     await asyncio.start_server(echo, "localhost", port)
                 assert caught.value.errno == errno.EADDRINUSE
             with pytest.raises(ConnectionRefusedError):
@@ -180,7 +180,7 @@ def test_writing_to_who_is_gone_is_told() -> None:
             await asyncio.sleep(1)
             transport.write(b"?")
             assert isinstance(await lost, ConnectionResetError)
-            with pytest.raises(ValueError, match="must be at least low"):
+            with pytest.raises(ValueError, match="high"):
                 transport.set_write_buffer_limits(high=1, low=2)
 
     in_memory(main())

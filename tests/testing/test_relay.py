@@ -274,7 +274,7 @@ async def test_tls_passes_through_untouched() -> None:
 def test_addresses() -> None:
     assert Relay("https://127.0.0.1:6443/prefix").url == "https://127.0.0.1:0/prefix"
     assert Relay("example.org:80").url == "tcp://127.0.0.1:0"
-    with pytest.raises(ValueError, match="no host or no port"):
+    with pytest.raises(ValueError, match=r"example\.org"):
         Relay("example.org")
 
 

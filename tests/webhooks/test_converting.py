@@ -12,6 +12,7 @@ import deltaloop as dl
 from deltaloop.errors import InvalidArgumentError, InvalidReviewResultError
 from deltaloop.webhooks import KindConversion, WebhookSet
 from deltaloop.webhooks.converting import answer_conversion
+from tests.having import having
 from tests.webhooks.kinds import ALL, Database, OldDatabase, Spec, conversion, database, response, sent, to_new, to_old
 
 TYPED = KindConversion([to_new, to_old])
@@ -92,10 +93,10 @@ def test_what_is_given_is_not_changed() -> None:
 @pytest.mark.parametrize(
     ("kind", "version", "obj", "why", "outcome"),
     [
-        (FIELDS, "example.com/v9", database(), "'v9' is not converted here", "invalid"),
+        (FIELDS, "example.com/v9", database(), "got 'v9'", "invalid"),
         (FIELDS, "other.com/v1", database(), "versions of example.com", "invalid"),
-        (FIELDS, "example.com/v1", {**database(), "kind": "Backup"}, "converts databases.example.com only", "invalid"),
-        (FIELDS, "example.com/v1", {}, "converts databases.example.com only", "invalid"),
+        (FIELDS, "example.com/v1", {**database(), "kind": "Backup"}, "converts only databases.example.com", "invalid"),
+        (FIELDS, "example.com/v1", {}, "converts only databases.example.com", "invalid"),
         (FIELDS, "example.com/v1beta1", {**database(), "spec": None}, "failed: AttributeError", "failed"),
         (TYPED, "example.com/v1beta1", database(replicas="three"), "does not fit Database", "invalid"),
         (TYPED, "example.com/v1beta1", {**database(), "metadata": None}, "no metadata", "invalid"),
@@ -144,7 +145,7 @@ def test_an_absent_required_field_does_not_fail_a_list() -> None:
     made = {each["metadata"]["name"]: each["spec"] for each in found["convertedObjects"]}
     assert (made["a6"], made["b"]["replicas"]) == ({"replicas": 6, "image": "postgres:18"}, 0)
     assert made["c"] == {"replicas": 2, "image": "postgres:"}
-    assert answer.mismatch == ("shop/b", "spec.size", "the required field is absent", 2)
+    assert answer.mismatch == ("shop/b", "spec.size", "the required field is missing", 2)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +194,7 @@ def test_what_is_no_review_is_refused_in_good_form(body: bytes, has_uid: bool) -
 
 
 def test_what_leads_one_way_only_is_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match="and not back"):
+    with pytest.raises(InvalidArgumentError, check=having(webhook="databases.example.com")):
         WebhookSet([to_new])
 
 
@@ -201,7 +202,7 @@ def test_the_version_of_the_class_is_among_those_that_are_converted() -> None:
     def same(_: dict[str, Any]) -> None: ...
 
     ways = [dl.convert(Database, "v1beta1", "v2")(same), dl.convert(Database, "v2", "v1beta1")(same)]
-    with pytest.raises(InvalidArgumentError, match="nothing is converted from or to v1, the version of its class"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="v1")):
         WebhookSet(ways)
 
 
@@ -212,7 +213,7 @@ def test_what_a_function_gives_wrongly_is_told_with_its_name_and_place() -> None
 
     kind = KindConversion([gives_the_same, to_new])
     answer = answer_conversion(kind, sent(conversion("example.com/v1beta1", database(replicas=1))))
-    assert "failed: gives_the_same gave a Database, and not a OldDatabase" in response(answer)["result"]["message"]
+    assert "failed: gives_the_same must return a OldDatabase" in response(answer)["result"]["message"]
     assert isinstance(answer.error, InvalidReviewResultError)
     assert "in test_what_a_function_gives_wrongly" in answer.error.where
 

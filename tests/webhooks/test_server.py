@@ -20,6 +20,7 @@ from deltaloop.errors import InvalidArgumentError, WebhookServerError
 from deltaloop.webhooks import StaticCertificate, WebhookServer, WebhookServerOptions, WebhookSet
 from deltaloop.webhooks.core.time_limit import time_limit
 from deltaloop.webhooks.declaring import Webhook
+from tests.having import having
 from tests.webhooks.kinds import ALL, Database, check, conversion, database, response, review
 from tests.webhooks.serving import LOCAL, Counted, credentials, serving
 
@@ -126,7 +127,7 @@ async def test_what_a_function_does_wrong_is_told_with_the_place_where_it_is_def
     async with serving([dl.validate(Database)(gives_text)]) as caller:
         await caller.ask("/validate/gives-text.databases.example.com", review(database()))
     [record] = [each for each in caplog.records if each.levelno >= logging.ERROR]
-    assert vars(record)["reason"] == "its function gave a str; it returns or yields dl.FieldError(path, message)"
+    assert vars(record)["reason"] == "its function must return or yield dl.FieldError(path, message), got str"
     assert (
         f"test_server.py:{gives_text.__code__.co_firstlineno} in {gives_text.__qualname__}" in vars(record)["where"][0]
     )
@@ -144,7 +145,7 @@ async def test_while_debugging_a_failure_has_its_text_and_once_a_minute_its_trac
         with caplog.at_level(logging.DEBUG, "deltaloop.webhooks"):
             for _ in range(3):
                 await caller.ask(f"/validate/{wrong.name}", review(database()))
-    told = [each for each in caplog.records if each.getMessage() == "a webhook's function has failed so"]
+    told = [each for each in caplog.records if each.getMessage() == "webhook function failed with"]
     assert [(each.levelno, bool(each.exc_info)) for each in told] == [(10, True), (10, False), (10, False)]
     assert all("what it was about" in str(vars(each)["raised"]) for each in told)
 
@@ -153,15 +154,15 @@ async def test_it_is_ready_once_it_answers_itself() -> None:
     _, good = credentials()
     empty = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server = WebhookServer(WebhookSet(ALL), StaticCertificate(empty), options=LOCAL)
-    assert server.not_ready() == "webhooks are not served"
+    assert server.not_ready() == "webhook server is disabled"
     async with server:
         await asyncio.sleep(5)
-        assert server.not_ready() == "the server has not answered itself yet"
+        assert server.not_ready() == "the server has not passed its self-check yet"
     server = WebhookServer(WebhookSet(ALL), StaticCertificate(good), options=LOCAL)
     async with server:
         await asyncio.sleep(2)
         assert server.not_ready() == ""
-    assert server.not_ready() == "webhooks are not served"
+    assert server.not_ready() == "webhook server is disabled"
 
 
 async def test_metrics_are_told_when_what_is_served_expires() -> None:
@@ -212,7 +213,7 @@ async def test_what_is_being_asked_when_it_stops_is_answered() -> None:
 async def test_an_address_in_use_is_told() -> None:
     async with serving([check]) as caller:
         options = WebhookServerOptions(host="127.0.0.1", port=caller.server.port)
-        with pytest.raises(WebhookServerError, match="is in use"):
+        with pytest.raises(WebhookServerError, check=having(port=caller.server.port)):
             async with serving([check], options):
                 pass
 
@@ -268,10 +269,10 @@ async def test_client_authorities_that_cannot_be_read_are_named(tmp_path: Path) 
     for name in ("missing.pem", "broken.pem"):
         context = CertificateAuthority.make().server_context(host="127.0.0.1")
         options = LOCAL.replace(client_ca=tmp_path / name)
-        with pytest.raises(WebhookServerError, match=f"cannot read client authorities from .*{name}"):
+        with pytest.raises(WebhookServerError, match=name):
             await WebhookServer(WebhookSet(ALL), StaticCertificate(context), options=options).__aenter__()
 
 
 def test_the_bound_of_all_reviews_is_not_below_that_of_one() -> None:
-    with pytest.raises(InvalidArgumentError, match="max_bytes_in_flight must be at least"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="WebhookServerOptions.max_bytes_in_flight")):
         WebhookServerOptions(max_bytes_in_flight=1024)

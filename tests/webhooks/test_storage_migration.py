@@ -26,6 +26,7 @@ from deltaloop.webhooks.core.storage_migration import (
 )
 from deltaloop.webhooks.core.storage_migration import stored_versions as read_versions
 from tests.apiserver.serving import widget, widget_crd
+from tests.having import having
 from tests.servers import api_server
 
 CRD = dl.kinds.CUSTOM_RESOURCE_DEFINITION
@@ -174,7 +175,7 @@ async def test_an_object_that_is_refused_is_named_and_the_version_stays() -> Non
         assert "w03 is refused" in ended.failures[0].reason
         assert await stored_versions(client) == ["v1beta1", "v1"]
         assert not await migrate_all(client, [NAME], concurrency=4, show=lines.append)
-        assert lines[-1] == f"{NAME}: 1 could not be written; they may still be stored as v1beta1"
+        assert lines[-1] == f"{NAME}: 1 objects could not be written, and may still be stored as v1beta1"
 
 
 async def test_a_definition_that_stores_another_version_at_the_end_is_left_as_it_is() -> None:
@@ -185,7 +186,7 @@ async def test_a_definition_that_stores_another_version_at_the_end_is_left_as_it
             if so_far.written == 10:
                 changing.append(asyncio.create_task(store(client, "v1beta1")))
 
-        with pytest.raises(StorageVersionChangedError, match="v1beta1"):
+        with pytest.raises(StorageVersionChangedError, check=having(now="v1beta1")):
             await migrate_storage(client, NAME, page_size=10, on_progress=change)
         await asyncio.gather(*changing)
         assert await stored_versions(client) == ["v1beta1", "v1"]
@@ -197,13 +198,13 @@ async def test_the_command_tells_how_far_it_is() -> None:
         assert await migrate_all(client, [NAME], concurrency=4, show=lines.append)
         assert lines == [
             f"{NAME}: {COUNT} written as v1, 0 left",
-            f"{NAME}: all are stored as v1; v1beta1 may leave the definition",
+            f"{NAME}: all objects are stored as v1; you can remove v1beta1 from the definition",
         ]
 
 
 async def test_what_cannot_be_done_is_told() -> None:
     async with world() as (client, _):
-        with pytest.raises(InvalidArgumentError, match="concurrency is 0"):
+        with pytest.raises(InvalidArgumentError, check=having(argument="concurrency")):
             await migrate_storage(client, NAME, concurrency=0)
         with pytest.raises(NotFoundError):
             await migrate_storage(client, "missing.example.com")

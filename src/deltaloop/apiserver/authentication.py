@@ -21,6 +21,7 @@ from functools import partial
 from typing import Final, final
 from urllib.parse import unquote
 
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_values import texts
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.resource import Resource
@@ -60,7 +61,7 @@ class StaticUser:
 
     def __post_init__(self) -> None:
         if not self.name or not self.token:
-            raise ValueError("StaticUser needs a name and a token")
+            raise InvalidArgumentError("must have a name and a token.", argument="StaticUser")
 
 
 def read_token_table(text: str, *, source: str) -> tuple[StaticUser, ...]:
@@ -79,7 +80,7 @@ def read_token_table(text: str, *, source: str) -> tuple[StaticUser, ...]:
             continue
         token, name, uid, groups = (*row, "", "", "")[:4]
         if not token or not name:
-            raise ValueError(f"{source}, line {number}: token,user[,uid[,groups]] is needed")
+            raise InvalidArgumentError("must be token,user[,uid[,groups]].", argument=f"{source}, line {number}")
         listed = tuple(group.strip() for group in groups.split(",") if group.strip())
         users.append(StaticUser(name=name, token=SecretText(token), uid=uid, groups=listed))
     return tuple(users)

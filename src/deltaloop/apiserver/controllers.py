@@ -56,7 +56,7 @@ async def collect_garbage(state: ServerState, signal: ChangeSignal, *, moments: 
                 # For example, an object may violate a rule that was added later. Its next change triggers another
                 # attempt.
                 _log.warning(
-                    "garbage collection was refused",
+                    "garbage collection request rejected",
                     extra={"resource": place.resource, "key": place.key, "reason": reason},
                 )
             if collected.wrote:
@@ -84,7 +84,7 @@ async def elect_holders(state: ServerState, signal: ChangeSignal, *, moments: Mo
                     signal.publish()
             except ApiError as error:
                 # For example, the namespace may be terminating. The next change triggers another attempt.
-                _log.warning("an election was refused", extra={"reason": error.status.message})
+                _log.warning("election request rejected", extra={"reason": error.status.message})
             try:
                 async with asyncio.timeout(wait):
                     await changed.wait()

@@ -65,9 +65,9 @@ def _kept(file: Path, make: Callable[[], bytes], read: Callable[[bytes], T]) -> 
             write_private(file, raw)
         return read(raw)
     except OSError as error:
-        link = "; it is a symbolic link" if file.is_symlink() else ""
+        link = " (a symbolic link)" if file.is_symlink() else ""
         text = f"cannot use {file}: {error.strerror or type(error).__name__}{link}"
         raise DataDirectoryError(text, directory=file.parent) from error
     except ValueError:
-        text = f"{file} cannot be read, or has expired; remove it, and a new one is made"
+        text = f"{file} is not readable or has expired. Remove it, so that the server creates a new file."
         raise DataDirectoryError(text, directory=file.parent) from None

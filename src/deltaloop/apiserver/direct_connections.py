@@ -187,7 +187,7 @@ class _Writer(AbstractStreamWriter):
         await self._connection.room()
 
     def enable_compression(self, encoding: str = "deflate", strategy: int | None = None) -> None:
-        raise NotImplementedError("nothing is packed on the way to the same process")
+        raise NotImplementedError("responses within one process must not be compressed")
 
     def enable_chunking(self) -> None:
         pass

@@ -142,10 +142,8 @@ class Filters:
 
     async def _failed(self, request: web.BaseRequest, error: Exception, record: _Record) -> web.Response:
         record.failed = True
-        _log.error("a request failed inside the server", exc_info=error, extra=_facts(request, record))
-        return await self._refusal(
-            status_errors.internal(f"{type(error).__name__}; the server's log says more"), record
-        )
+        _log.error("request failed with an internal error", exc_info=error, extra=_facts(request, record))
+        return await self._refusal(status_errors.internal(f"{type(error).__name__}, see the log of the server"), record)
 
     async def _refusal(self, error: ApiError, record: _Record) -> web.Response:
         record.refused = error.status
@@ -282,7 +280,7 @@ def _log_request(request: web.BaseRequest, record: _Record, code: int) -> None:
     fault = {"fault": record.fault} if record.fault else {}
     seconds = round(asyncio.get_running_loop().time() - record.arrived_at, 6)
     extra = {**_facts(request, record), "status": code, "seconds": seconds, **why, **fault}
-    _log.log(level, "answered a request", extra=extra)
+    _log.log(level, "served request", extra=extra)
 
 
 def _facts(request: web.BaseRequest, record: _Record) -> dict[str, str]:

@@ -23,6 +23,7 @@ from typing import Final, final
 
 from aiohttp import web
 
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.apiserver.body import read_body, read_fields
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.fault_rules import ON_WATCHES, Fault, FaultBook, Strike
@@ -69,7 +70,7 @@ class Faults:
 
     def add(self, fault: Fault) -> int:
         """Add a fault, and return its number for ``remove``."""
-        _log.info("a fault is on", extra={"do": fault.do, "verbs": fault.verbs, "resources": fault.resources})
+        _log.info("fault is active", extra={"do": fault.do, "verbs": fault.verbs, "resources": fault.resources})
         return self._book.add(fault)
 
     def remove(self, number: int) -> bool:
@@ -94,7 +95,9 @@ class Faults:
             ValueError: If the fault is not for watches (``end``, ``cut``, ``expire``, ``stall``).
         """
         if fault.do not in ON_WATCHES:
-            raise ValueError(f"{fault.do!r} is nothing that an open watch can suffer: {', '.join(sorted(ON_WATCHES))}")
+            raise InvalidArgumentError(
+                f"must be one of {', '.join(sorted(ON_WATCHES))}, got {fault.do!r}.", argument="Fault.do"
+            )
         struck = [item for item in self._watches if fault.matches(item.info, item.user.name)][: fault.count]
         for exchange in struck:
             exchange.trouble.order(fault)
@@ -112,7 +115,7 @@ class Faults:
             ValueError: If the revision is less than 1.
         """
         if revision < 1:
-            raise ValueError(f"revision is {revision}; 1 or more is needed")
+            raise InvalidArgumentError(f"must be >= 1, got {revision}.", argument="revision")
         self._store.renumber(revision=revision)
         self.strike_watches(Fault(do="cut"))
 
@@ -128,7 +131,7 @@ class Faults:
         try:
             self._store.restore_backup(revision)
         except CompactedError as error:
-            raise ValueError(f"revision {revision} cannot be restored: {error}") from None
+            raise InvalidArgumentError(f"must not be compacted, got {revision}: {error}", argument="revision") from None
         self.strike_watches(Fault(do="cut"))
 
     async def restart(self, seconds: float = 0.0) -> None:
@@ -166,7 +169,7 @@ class Faults:
         try:
             return self._verb(request, exchange.segments[1:], fields)
         except (ValueError, TypeError) as error:
-            raise status_errors.bad_request(f"the fault cannot be meant: {error}") from None
+            raise status_errors.bad_request(f"invalid fault: {error}") from None
 
     def _verb(
         self, request: web.BaseRequest, segments: tuple[str, ...], fields: dict[str, object]
@@ -200,7 +203,7 @@ class Faults:
 
     def _restart_soon(self, seconds: float) -> None:
         if not 0 <= seconds < 3600:
-            raise ValueError(f"seconds is {seconds!r}; 0 to 3600 is needed")
+            raise ValueError(f"seconds must be 0 to 3600, got {seconds!r}")
 
         async def soon() -> None:
             # Wait until the response was sent.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from deltaloop._internal.option_types import check_types
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.redaction import SecretText
 from deltaloop.api.times import utc_now
 from deltaloop.apiserver.authentication import StaticUser, is_loopback
@@ -28,18 +29,19 @@ def _check_key(name: str, read: Callable[[bytes], object], key: SecretText) -> N
     try:
         read(key.reveal().encode())
     except ValueError as error:
-        raise ValueError(f"ServerOptions.{name} cannot be used: {error}") from None
+        raise InvalidArgumentError(str(error), argument=f"ServerOptions.{name}") from None
 
 
 def _check_plugins(enabled: frozenset[str], disabled: frozenset[str]) -> None:
     for verb, plugins in (("enable", enabled), ("disable", disabled)):
         if plugins - ADMISSION_PLUGINS:
-            raise ValueError(
-                f"ServerOptions.{verb}_admission_plugins has {sorted(plugins - ADMISSION_PLUGINS)}; known are "
-                f"{sorted(ADMISSION_PLUGINS)}"
+            known, got = sorted(ADMISSION_PLUGINS), sorted(plugins - ADMISSION_PLUGINS)
+            raise InvalidArgumentError(
+                f"must be among {known}, got {got}.", argument=f"ServerOptions.{verb}_admission_plugins"
             )
     if enabled & disabled:
-        raise ValueError(f"ServerOptions enables and disables the admission plugins {sorted(enabled & disabled)}")
+        problem = f"must not contain enabled plugins, got {sorted(enabled & disabled)}."
+        raise InvalidArgumentError(problem, argument="ServerOptions.disable_admission_plugins")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,37 +114,37 @@ class ServerOptions:
     def __post_init__(self) -> None:
         check_types(self)
         if not is_loopback(self.host):
-            raise ValueError(
-                f"ServerOptions.host is {self.host!r}; this server listens on 127.0.0.1, ::1 or localhost only"
-            )
+            problem = f"must be 127.0.0.1, ::1 or localhost, got {self.host!r}."
+            raise InvalidArgumentError(problem, argument="ServerOptions.host")
         if not 0 <= self.port <= 65535:
-            raise ValueError(f"ServerOptions.port is {self.port!r}; 0 to 65535 is needed")
+            raise InvalidArgumentError(f"must be 0 to 65535, got {self.port!r}.", argument="ServerOptions.port")
         unknown = self.controllers - CONTROLLERS
         if unknown:
-            raise ValueError(f"ServerOptions.controllers has {sorted(unknown)}; known are {sorted(CONTROLLERS)}")
+            problem = f"must be among {sorted(CONTROLLERS)}, got {sorted(unknown)}."
+            raise InvalidArgumentError(problem, argument="ServerOptions.controllers")
         _check_plugins(self.enable_admission_plugins, self.disable_admission_plugins)
         if self.token is not None and (self.insecure_http or not self.token):
-            raise ValueError("ServerOptions.token must not be empty, and has no meaning with insecure_http")
+            problem = "must not be empty, and cannot be combined with insecure_http."
+            raise InvalidArgumentError(problem, argument="ServerOptions.token")
         if self.authorization_mode not in AUTHORIZATION_MODES:
             known = " or ".join(AUTHORIZATION_MODES)
-            raise ValueError(f"ServerOptions.authorization_mode is {self.authorization_mode!r}; {known} is needed")
+            problem = f"must be {known}, got {self.authorization_mode!r}."
+            raise InvalidArgumentError(problem, argument="ServerOptions.authorization_mode")
         if self.insecure_http and (self.users or self.authorization_mode != "AlwaysAllow"):
-            raise ValueError(
-                "ServerOptions.users and RBAC have no meaning with insecure_http: nobody says who they are"
-            )
+            problem = "cannot be combined with users or RBAC, because plain HTTP has no authentication."
+            raise InvalidArgumentError(problem, argument="ServerOptions.insecure_http")
         if self.service_account_key is not None:
             _check_key("service_account_key", signing_key, self.service_account_key)
         for place, key in enumerate(self.accepted_service_account_keys):
             _check_key(f"accepted_service_account_keys[{place}]", checking_keys, key)
         for service, address in self.webhook_services.items():
             if not _SERVICE.fullmatch(service) or not _ADDRESS.fullmatch(address):
-                raise ValueError(
-                    f"ServerOptions.webhook_services has {service!r}: {address!r}; "
-                    "'namespace/name' or 'namespace/name:port' and 'host:port' are needed"
-                )
+                problem = f"must map 'namespace/name[:port]' to 'host:port', got {service!r}: {address!r}."
+                raise InvalidArgumentError(problem, argument="ServerOptions.webhook_services")
         if self.fsync and self.data_dir is None:
-            raise ValueError("ServerOptions.fsync needs data_dir")
+            raise InvalidArgumentError("requires data_dir.", argument="ServerOptions.fsync")
         if self.window < 1 or self.window_bytes < 1:
-            raise ValueError("ServerOptions.window and window_bytes must be 1 or more")
+            raise InvalidArgumentError("and window_bytes must be >= 1.", argument="ServerOptions.window")
         if not self.bookmark_interval > 0:
-            raise ValueError(f"ServerOptions.bookmark_interval is {self.bookmark_interval!r}; more than 0 is needed")
+            problem = f"must be > 0, got {self.bookmark_interval!r}."
+            raise InvalidArgumentError(problem, argument="ServerOptions.bookmark_interval")

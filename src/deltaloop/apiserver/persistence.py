@@ -100,23 +100,23 @@ class DataFile:
                     connection.execute(statement)
             elif application != _APPLICATION:
                 raise self._error(
-                    f"{self._directory / FILE_NAME} was not made by this server; choose another directory"
+                    f"{self._directory / FILE_NAME} was not created by this server. Use a different directory."
                 )
             elif version != _FORMAT:
                 raise self._error(
-                    f"{self._directory / FILE_NAME} has format {version}, and {_FORMAT} is read here; use the version "
-                    "of deltaloop that wrote it, or choose another directory"
+                    f"{self._directory / FILE_NAME} must have format {_FORMAT}, got {version}. Use the "
+                    "version of deltaloop that wrote it, or a different directory."
                 )
             connection.execute("COMMIT")
             connection.execute("PRAGMA journal_mode = WAL").fetchone()
             connection.execute(f"PRAGMA synchronous = {'FULL' if self._fsync else 'NORMAL'}")
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                text = f"the data directory {self._directory} is in use by another process; stop it, or choose another"
+                text = f"another process uses the data directory {self._directory}. Stop it, or use another directory."
                 raise self._error(text) from None
             raise self._error(f"cannot use {self._directory / FILE_NAME}: {error}") from error
         except sqlite3.DatabaseError as error:
-            text = f"{self._directory / FILE_NAME} is damaged or was not made by this server: {error}"
+            text = f"{self._directory / FILE_NAME} is damaged, or was not created by this server: {error}"
             raise self._error(text) from error
 
     def load(self, store: RevisionStore) -> None:
@@ -220,7 +220,9 @@ class DataFile:
             self._connection.execute("COMMIT")
             self._written += len(work) - 1
         except sqlite3.Error as error:
-            reason = f"cannot write {self._directory / FILE_NAME}: {error}; the server refuses everything from now on"
+            reason = (
+                f"cannot write {self._directory / FILE_NAME}: {error}. The server rejects all requests from now on."
+            )
             self._failure = self._error(reason)
             raise self._failure from error
 

@@ -21,12 +21,12 @@ def check_directory(directory: Path) -> None:
     found = directory.stat()
     if found.st_uid not in (os.geteuid(), _ROOT):
         raise DataDirectoryError(
-            f"the data directory {directory} belongs to another user; choose one of your own", directory=directory
+            f"the data directory {directory} belongs to another user. Use your own directory.", directory=directory
         )
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise DataDirectoryError(
-            f"others may write into the data directory {directory}, and so choose the server's token; take that right"
-            " away (chmod go-w), or name a folder below it, which is then made for its owner only",
+            f"other users can write to the data directory {directory}, and could replace the token of the server. Run"
+            " chmod go-w, or use a new folder in the directory.",
             directory=directory,
         )
 
@@ -69,10 +69,10 @@ def _check(file: Path, descriptor: int, *, may_be_read: bool = False) -> None:
     forbidden = stat.S_IWGRP | stat.S_IWOTH if may_be_read else stat.S_IRWXG | stat.S_IRWXO
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
-        raise DataDirectoryError(f"{file} is no ordinary file", directory=file.parent)
+        raise DataDirectoryError(f"{file} must be a regular file", directory=file.parent)
     if found.st_uid not in (os.geteuid(), _ROOT) or found.st_mode & forbidden:
         raise DataDirectoryError(
-            f"{file} belongs to another user, or others may open it: what is in it may be theirs; remove it, or, if you"
-            " know where it comes from, make it yours alone (chmod 600)",
+            f"{file} belongs to another user, or other users can open it. Remove it, or, if you trust its content, run"
+            " chmod 600.",
             directory=file.parent,
         )

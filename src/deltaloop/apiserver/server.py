@@ -119,7 +119,7 @@ class ApiServer:
             RuntimeError: If the server is not running.
         """
         if not self._running:
-            raise RuntimeError("the server has no address before it is entered: use `async with server:`")
+            raise RuntimeError("the server has no URL before it runs. Use `async with server:`.")
         scheme = "http" if self._options.insecure_http else "https"
         host = f"[{self._options.host}]" if ":" in self._options.host else self._options.host
         return f"{scheme}://{host}:{self._port}"
@@ -184,7 +184,7 @@ class ApiServer:
         """
         authority = self._credentials.authority if self._credentials is not None else None
         if authority is None:
-            raise RuntimeError("there is no authority: the server does not run, or serves plain HTTP")
+            raise RuntimeError("the server has no CA, because it does not run or serves plain HTTP")
         return authority.issue(user, groups)
 
     def door(self) -> DirectDoor:
@@ -247,7 +247,7 @@ class ApiServer:
             ManifestError: If a manifest is rejected. Earlier manifests stay loaded.
         """
         if not self._running:
-            raise RuntimeError("the server does not run: enter it first")
+            raise RuntimeError("the server does not run. Use `async with server:`.")
         ordered = in_order(manifests)
         try:
             for manifest in ordered:
@@ -278,7 +278,7 @@ class ApiServer:
             MissingExtraError: If TLS requires the extra ``server``.
         """
         if self._entered:
-            raise RuntimeError("a server runs once: make a new ApiServer")
+            raise RuntimeError("a server can run only once. Create a new ApiServer.")
         self._entered = True
         options = self._options
         try:
@@ -302,7 +302,7 @@ class ApiServer:
         self._running = True
         self._signal.publish()
         self._start_controllers()
-        _log.info("the API server listens", extra={"url": self.url})
+        _log.info("API server is listening", extra={"url": self.url})
         return self
 
     async def __aexit__(
@@ -329,7 +329,7 @@ class ApiServer:
                     await connections.close(runner)
             finally:
                 await self._close_file()
-        _log.info("the API server has stopped", extra={"revision": self._store.revision})
+        _log.info("API server stopped", extra={"revision": self._store.revision})
 
     async def _close_file(self) -> None:
         file, self._file = self._file, None
@@ -351,7 +351,7 @@ class ApiServer:
             RuntimeError: If the server was already entered.
         """
         if self._entered:
-            raise RuntimeError("a server that was entered has more than its first objects: use one that was not")
+            raise RuntimeError("first_objects() requires a server that has not run yet")
         self._entered = True
         self._make_first_objects()
         if self._options.port:
@@ -453,7 +453,7 @@ class ApiServer:
     async def _restart(self, seconds: float) -> None:
         runner, self._runner = self._runner, None
         if runner is None:
-            raise RuntimeError("the server does not run, or is restarting already")
+            raise RuntimeError("the server does not run, or is already restarting")
         for connection in runner.server.connections if runner.server is not None else ():
             transport = getattr(connection, "transport", None)
             if transport is not None:
@@ -462,7 +462,7 @@ class ApiServer:
             self._door.cut()
             self._door = None
         await runner.cleanup()
-        _log.info("the API server is away", extra={"seconds": seconds})
+        _log.info("API server is restarting", extra={"seconds": seconds})
         await asyncio.sleep(seconds)
         if self._running:
             await self._listen(self._port)
@@ -509,15 +509,15 @@ def _controllers(options: ServerOptions) -> Iterator[tuple[str, RunController]]:
 def _report_failure(task: asyncio.Task[None]) -> None:
     error = None if task.cancelled() else task.exception()
     if error is not None:
-        _log.error("a controller of the API server has died", exc_info=error, extra={"task": task.get_name()})
+        _log.error("controller of the API server failed", exc_info=error, extra={"task": task.get_name()})
 
 
 def _start_error(error: OSError, options: ServerOptions) -> ServerStartError:
     where = f"{options.host}:{options.port}"
     if error.errno == errno.EADDRINUSE:
-        message = f"port {options.port} of {options.host} is in use; choose another, or 0 for any free one"
+        message = f"port {options.port} of {options.host} is in use. Use a different port, or 0 for a free port."
     elif error.errno == errno.EACCES:
-        message = f"no permission to listen on {where}; ports below 1024 are reserved, choose a higher one"
+        message = f"missing permission to listen on {where}. Ports below 1024 are reserved. Use a higher port."
     else:
         message = f"cannot listen on {where}: {error.strerror or type(error).__name__}"
     return ServerStartError(message, host=options.host, port=options.port)

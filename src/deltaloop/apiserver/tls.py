@@ -73,7 +73,7 @@ class CertificateAuthority:
 
         certificate = x509.load_pem_x509_certificate(pem)
         if certificate.not_valid_after_utc - datetime.now(UTC) < _SKEW:
-            raise ValueError("the certificate of the authority has expired")
+            raise ValueError("the CA certificate has expired")
         return cls(key, certificate)
 
     @property
@@ -141,7 +141,7 @@ def load_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
 
     key = x509_certificates.load_key(pem)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise ValueError("the key is not one of this server")  # noqa: TRY004 - the file is wrong, not the caller
+        raise ValueError("the key must belong to this server")  # noqa: TRY004 - the file is wrong, not the caller
     return key
 
 

@@ -48,7 +48,7 @@ def checking_keys(pem: bytes) -> tuple[CheckingKey, ...]:
     """
     found = tuple(_checking_key(block.group(1), block.group(0)) for block in _BLOCK.finditer(pem))
     if not found:
-        raise ValueError("there is no key in PEM")
+        raise ValueError("must contain a key in PEM format.")
     return found
 
 
@@ -62,12 +62,12 @@ def signing_key(pem: bytes) -> SigningKey:
     try:
         key = serialization.load_pem_private_key(pem, password=None)
     except (ValueError, TypeError):
-        raise ValueError("there is no private key in PEM that can be read without a password") from None
+        raise ValueError("must be a private key in PEM format without a password.") from None
     if isinstance(key, rsa.RSAPrivateKey):
         return _RsaSigner(key)
     if isinstance(key, ec.EllipticCurvePrivateKey):
         return _CurveSigner(key, _CurveKey(key.public_key()))
-    raise ValueError("the private key is neither of RSA nor of a curve of NIST")
+    raise ValueError("must be an RSA key, or a key of a NIST curve.")
 
 
 def _checking_key(kind: bytes, pem: bytes) -> CheckingKey:
@@ -83,12 +83,12 @@ def _checking_key(kind: bytes, pem: bytes) -> CheckingKey:
         certified = kind == b"CERTIFICATE"
         key = x509.load_pem_x509_certificate(pem).public_key() if certified else serialization.load_pem_public_key(pem)
     except (ValueError, TypeError):
-        raise ValueError("a public key or certificate in PEM cannot be read") from None
+        raise ValueError("must be readable public keys or certificates in PEM format.") from None
     if isinstance(key, rsa.RSAPublicKey):
         return _RsaKey(key)
     if isinstance(key, ec.EllipticCurvePublicKey):
         return _CurveKey(key)
-    raise ValueError("a public key is neither of RSA nor of a curve of NIST")
+    raise ValueError("must be an RSA key, or a key of a NIST curve.")
 
 
 @final
@@ -142,7 +142,7 @@ class _CurveKey:
             "secp521r1": ("ES512", 66, hashes.SHA512()),
         }
         if key.curve.name not in known:
-            raise ValueError("a key is of a curve that tokens are not signed with; take P-256, P-384 or P-521")
+            raise ValueError("must be a key of the curve P-256, P-384 or P-521.")
         self.key = key
         self.algorithm, self.half, self.hash = known[key.curve.name]
 

@@ -230,7 +230,7 @@ class _Stream:
         """Return the connection, or raise ConnectionResetError if it is closed. A closed connection would stay full."""
         transport = self._exchange.request.transport
         if transport is None or transport.is_closing():
-            raise ConnectionResetError("the client has gone")
+            raise ConnectionResetError("client disconnected")
         return transport
 
     async def _have_converted(self) -> None:

@@ -92,7 +92,7 @@ class WebhookClient:
             # A ValueError occurs for hosts that are invalid in IDNA or in a URL.
             failed = _failed(error, call.endpoint)
         fields = {"host": call.endpoint.host, "port": call.endpoint.port, "failure": failed.failure}
-        _log.warning("a webhook could not be called", extra=fields)
+        _log.warning("cannot call webhook", extra=fields)
         return Called(uid=uid, failure=failed.failure, detail=failed.detail)
 
     async def _post(self, call: WebhookCall, uid: str) -> Called:
@@ -149,7 +149,7 @@ class WebhookClient:
         if endpoint.service is None:
             if not is_loopback(endpoint.host) and endpoint.host not in self._hosts:
                 detail = (
-                    f"this server calls webhooks on its own machine only, and {endpoint.host} is not in "
+                    f"the host of a webhook must be this machine, got {endpoint.host}. Add it to "
                     "ServerOptions.webhook_hosts"
                 )
                 raise _NotCalledError("not allowed", detail)
@@ -160,7 +160,7 @@ class WebhookClient:
         if address == "":
             raise _NotCalledError("not allowed", f'no endpoints available for service "{endpoint.service[1]}"')
         if address is None:
-            detail = f"service {name} has no address here: give it one in ServerOptions.webhook_services"
+            detail = f"service {name} has no address. Add it to ServerOptions.webhook_services."
             raise _NotCalledError("not allowed", detail)
         return address
 
@@ -202,4 +202,4 @@ def _certificate_fault(error: Exception, endpoint: Endpoint) -> str:
         return "certificate specifies an incompatible key usage"
     if code in _OTHER_NAME:
         return f"certificate is not valid for {endpoint.host}"
-    return str(getattr(error, "verify_message", "")) or "the certificate cannot be checked"
+    return str(getattr(error, "verify_message", "")) or "certificate verification failed"

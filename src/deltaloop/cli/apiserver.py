@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,12 +16,16 @@ import typer
 from deltaloop.api.redaction import SecretText
 from deltaloop.apiserver import ApiServer, Manifest, ServerOptions, StaticUser, read_manifests, read_token_table
 from deltaloop.cli.logging_flags import LogLevelFlag, set_up_logging
-from deltaloop.cli.option_flags import values_of, with_flags_of
+from deltaloop.cli.option_flags import flag_name, values_of, with_flags_of
 from deltaloop.cli.until_signal import run_until_signal
 from deltaloop.runtime.program.kubeconfig_file import check_may_write, remove_kubeconfig, write_kubeconfig
 from deltaloop.runtime.program.private_file import open_to_append
 
 TOKEN_VARIABLE: Final = "DELTALOOP_TOKEN"
+_FLAGS: Final = {
+    "accepted_service_account_keys": "service_account_key_file",
+    "service_account_key": "service_account_signing_key_file",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +77,7 @@ class ApiServerFlags:
 
 @with_flags_of(ApiServerFlags)
 def apiserver(*, log_level: LogLevelFlag = "WARNING", **flags: Any) -> None:
-    """Run the embedded API server until Ctrl-C. By default it keeps objects in memory."""
+    """Run the embedded API server until Ctrl-C. It keeps objects in memory by default."""
     set_up_logging(log_level)
     try:
         given = ApiServerFlags(**values_of(flags))
@@ -102,7 +107,10 @@ def apiserver(*, log_level: LogLevelFlag = "WARNING", **flags: Any) -> None:
             load=given.load,
         )
     except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+        shown = re.sub(
+            r"ServerOptions\.(\w+)(\[\d+\])?", lambda found: flag_name(_FLAGS.get(found[1], found[1])), str(error)
+        )
+        raise typer.BadParameter(shown) from None
     run_until_signal(serve(command, typer.echo), interrupted=0)
 
 
@@ -116,7 +124,7 @@ class ApiServerCommand:
 
     Attributes:
         server: Options of the server.
-        kubeconfig: File for the kubeconfig. None writes none.
+        kubeconfig: File for the kubeconfig. None disables it.
         client_certificate: Whether the kubeconfig contains a client certificate instead of the token.
         load: File or directory with manifests to load at the start.
 
@@ -132,10 +140,10 @@ class ApiServerCommand:
     def __post_init__(self) -> None:
         if self.kubeconfig is None and not self.server.insecure_http and self.server.token is None:
             raise ValueError(
-                "give --write-kubeconfig FILE, or a token: nobody can use the server otherwise (or --insecure-http)"
+                "--write-kubeconfig, a token or --insecure-http is required, so that clients can use the server."
             )
         if self.client_certificate and (self.kubeconfig is None or self.server.insecure_http):
-            raise ValueError("--client-certificate needs --write-kubeconfig, and TLS")
+            raise ValueError("--client-certificate requires --write-kubeconfig, and excludes --insecure-http.")
 
 
 async def serve(command: ApiServerCommand, say: Callable[[str], None]) -> None:
@@ -165,14 +173,14 @@ async def serve(command: ApiServerCommand, say: Callable[[str], None]) -> None:
 def read_token(given: str, file: Path | None) -> SecretText | None:
     """Return the token from the flag, the file or the environment, or None; raises ValueError."""
     if given and file is not None:
-        raise ValueError("--token and --token-file are two tokens; give one")
+        raise ValueError("--token and --token-file cannot be combined. Use one of them.")
     if file is not None:
         try:
             given = file.read_text().strip()
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"--token-file {file} cannot be read: {type(error).__name__}") from None
         if not given:
-            raise ValueError(f"--token-file {file} is empty")
+            raise ValueError(f"--token-file {file} must contain a token, got an empty file.")
     given = given or os.environ.get(TOKEN_VARIABLE, "")
     return SecretText(given) if given else None
 
@@ -207,7 +215,7 @@ def audit_to(target: str) -> Callable[[str], None] | None:
         try:
             descriptor = open_to_append(Path(target))
         except OSError as error:
-            link = "; it is a symbolic link, name the file itself" if Path(target).is_symlink() else ""
+            link = ". Replace the symbolic link by its target." if Path(target).is_symlink() else ""
             raise ValueError(f"--audit {target} cannot be written: {error.strerror}{link}") from None
         stream = os.fdopen(descriptor, "a", buffering=1)
 

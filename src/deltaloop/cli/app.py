@@ -19,7 +19,7 @@ _OF_WORD: Final = {"address": "HOST:PORT", "dir": "FOLDER", "load": "PATH", "man
 
 
 class _Command(TyperCommand):
-    """Command whose help has a section for each heading."""
+    """Command with a help section for each heading."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [re.sub(r"^\{(.*)\}(?=$|\.)", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]

@@ -109,11 +109,11 @@ def _known(version: str) -> tuple[int, int]:
 
     major, _, minor = version.partition(".")
     if not (major.isdecimal() and minor.isdecimal()):
-        raise typer.BadParameter(f"{version!r} is no version, such as 1.33")
+        raise typer.BadParameter(f"--kubernetes must be like 1.33, got {version!r}.")
     newest = tuple(int(part) for part in MINOR.split("."))
     if not _FIRST <= (int(major), int(minor)) <= newest:
         first = ".".join(map(str, _FIRST))
-        raise typer.BadParameter(f"{version} is no version of Kubernetes that is known here: {first} to {MINOR} are")
+        raise typer.BadParameter(f"--kubernetes must be {first} to {MINOR}, got {version}.")
     return int(major), int(minor)
 
 
@@ -122,7 +122,7 @@ def _declared(written: list[str] | tuple[()]) -> dict[str, cel.Type]:
     for each in written:
         name, _, type_name = each.partition(":")
         if not _is_name(name):
-            raise typer.BadParameter(f"{each!r} is not NAME[:TYPE]")
+            raise typer.BadParameter(f"--variable must be NAME[:TYPE], got {each!r}.")
         declared[name] = _type(type_name or "dyn")
     return declared
 
@@ -145,7 +145,7 @@ def _type(written: str) -> cel.Type:
         case _:
             pass
     known = [*sorted(types), "list(TYPE)", "map(TYPE, TYPE)", "optional_type(TYPE)"]
-    raise typer.BadParameter(f"{written!r} is none of {', '.join(known)}")
+    raise typer.BadParameter(f"type must be one of {', '.join(known)}, got {written!r}.")
 
 
 def _kubernetes_types() -> dict[str, cel.Type]:
@@ -177,7 +177,7 @@ def _bound(written: str) -> tuple[str, object]:
 
     name, equals, value = written.partition("=")
     if not equals or not _is_name(name):
-        raise typer.BadParameter(f"{written!r} is not NAME=VALUE")
+        raise typer.BadParameter(f"--variable must be NAME=VALUE, got {written!r}.")
     if not value.startswith("@"):
         return name, read_yaml(value, source=f"--variable {name}")
     source = "standard input" if value == "@-" else value[1:]

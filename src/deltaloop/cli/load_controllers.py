@@ -35,11 +35,17 @@ _DECLARED: Final = (Controller, AdmissionWebhook, ConversionFunction)
 
 @final
 class LoadError(InvalidArgumentError):
-    """A ``module[:object]`` cannot be used. The message contains the reason and a fix."""
+    """A ``module[:object]`` cannot be used. The message contains the reason and a fix.
 
-    def __init__(self, target: str, problem: str) -> None:
+    Attributes:
+        target: Given ``module[:object]``.
+        subject: Module, file or object that is missing or invalid. Empty if the target has the wrong form.
+    """
+
+    def __init__(self, target: str, problem: str, *, subject: str = "") -> None:
         super().__init__(f"{target!r}: {problem}")
         self.target = target
+        self.subject = subject
 
 
 class LoadedModule(NamedTuple):
@@ -64,14 +70,14 @@ def load_declared(target: str) -> LoadedModule:
     """
     name, colon, attribute = target.partition(":")
     if not name or (colon and not attribute):
-        raise LoadError(target, "write MODULE or MODULE:OBJECT, such as my_operator.controllers:reconcile")
+        raise LoadError(target, "must be MODULE or MODULE:OBJECT, for example my_operator.controllers:reconcile.")
     module = import_module(target, name)
     if attribute:
         return _declared_of(target, module, named_object(target, module, attribute))
     found = declared_in(module)
     if not found.controllers and not found.webhooks:
-        problem = f"module {module.__name__} has no controller; decorate a function with @dl.controller"
-        raise LoadError(target, problem)
+        problem = f"module {module.__name__} contains no controllers. Decorate a function with @dl.controller."
+        raise LoadError(target, problem, subject=module.__name__)
     return found
 
 
@@ -88,7 +94,8 @@ def load_program(target: str) -> tuple[ModuleType, tuple[Controller, ...]]:
     """Import a module and return it together with its controllers."""
     found = load_declared(target)
     if not found.controllers:
-        raise LoadError(target, "it has webhooks, and no controller; decorate a function with @dl.controller")
+        problem = f"module {found.module.__name__} contains only webhooks. Decorate a function with @dl.controller."
+        raise LoadError(target, problem, subject=found.module.__name__)
     return found.module, found.controllers
 
 
@@ -103,8 +110,10 @@ def import_module(target: str, name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-            raise LoadError(target, f"there is no module {error.name!r} here or among what is installed") from None
-        raise LoadError(target, f"module {name!r} needs {error.name!r}, which is not installed") from error
+            problem = f"module {error.name!r} does not exist in this folder and is not installed."
+            raise LoadError(target, problem, subject=error.name) from None
+        problem = f"module {name!r} requires {error.name!r}, which is not installed."
+        raise LoadError(target, problem, subject=error.name or "") from error
     except Exception as error:
         raise _not_imported(target, f"module {name!r}", error) from error
 
@@ -115,16 +124,16 @@ def _not_imported(target: str, module: str, error: Exception) -> DeltaloopError:
     if isinstance(error, DeltaloopError):
         error.add_note(f"raised by {module}:{places}")
         return error
-    return LoadError(target, f"{module} cannot be imported: {type(error).__name__}: {error}{places}")
+    return LoadError(target, f"cannot import {module}: {type(error).__name__}: {error}{places}", subject=module)
 
 
 def _import_file(target: str, file: Path) -> ModuleType:
     if not file.is_file():
-        raise LoadError(target, f"there is no file {str(file)!r}")
+        raise LoadError(target, f"file {str(file)!r} does not exist.", subject=str(file))
     _look_in(str(file.resolve().parent))
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None:
-        raise LoadError(target, f"{str(file)!r} is no Python file")
+        raise LoadError(target, f"{str(file)!r} must be a Python file.", subject=str(file))
     module = importlib.util.module_from_spec(spec)
     sys.modules[file.stem] = module
     try:
@@ -160,8 +169,10 @@ def named_object(target: str, module: ModuleType, attribute: str) -> object:
             value = getattr(value, part)
         except AttributeError:
             known = sorted(name for name, found in vars(module).items() if isinstance(found, Controller))
-            there = f"; controllers there: {', '.join(known)}" if known else ""
-            raise LoadError(target, f"module {module.__name__} has no {attribute!r}{there}") from None
+            there = f" Its controllers: {', '.join(known)}." if known else ""
+            raise LoadError(
+                target, f"module {module.__name__} does not contain {attribute!r}.{there}", subject=attribute
+            ) from None
     return value
 
 
@@ -177,7 +188,8 @@ def _declared_of(target: str, module: ModuleType, value: object) -> LoadedModule
     kind = type(cast("Any", value)).__name__
     raise LoadError(
         target,
-        f"it is a {kind}, not a controller or a webhook, a list of them, or a function that makes them",
+        f"must be a controller, a webhook, a list of these, or a function that returns these, got {kind}.",
+        subject=kind,
     )
 
 

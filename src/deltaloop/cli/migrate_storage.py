@@ -43,7 +43,7 @@ def migrate_storage(
     if module:
         names += [each["metadata"]["name"] for each in load_definitions(module)]
     if not names:
-        raise typer.BadParameter("name a definition, or give --from MODULE")
+        raise typer.BadParameter("requires a DEFINITION or --from MODULE.")
     client = make_client(kubeconfig=kubeconfig, context=context, namespace=None)
     if not asyncio.run(migrate_all(client, names, concurrency=concurrency, show=typer.echo)):
         raise typer.Exit(1)
@@ -66,12 +66,11 @@ async def migrate_all(client: Client, names: list[str], *, concurrency: int, sho
                 done = False
                 for failure in ended.failures:
                     show(f"{name}: {failure.key}: {failure.reason}")
-                show(f"{name}: {ended.failed} could not be written; they may still be stored as {others}")
+                show(f"{name}: {ended.failed} objects could not be written, and may still be stored as {others}")
             elif others:
-                show(f"{name}: all are stored as {ended.version}; {others} may leave the definition")
+                show(f"{name}: all objects are stored as {ended.version}; you can remove {others} from the definition")
             else:
-                show(f"{name}: all were stored as {ended.version} already")
+                show(f"{name}: all objects were already stored as {ended.version}")
                 if ended.written:
-                    told = f"managedFields of {ended.written} named versions that are not served"
-                    show(f"{name}: {told}; they name {ended.version} now")
+                    show(f"{name}: updated the versions in managedFields of {ended.written} objects to {ended.version}")
     return done

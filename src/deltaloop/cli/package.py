@@ -61,7 +61,7 @@ def package(
     there = files.written(folder, texts)
     if lines := changes(_below(folder, there), _below(folder, texts), program.definitions):
         typer.echo("\n".join(lines), err=True)
-        typer.echo("the same command without --check updates it", err=True)
+        typer.echo("Run the command without --check to update the files.", err=True)
         raise typer.Exit(1)
 
 

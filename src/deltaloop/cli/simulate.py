@@ -78,10 +78,12 @@ def simulate(
     if output not in ("text", "json", "github"):
         raise typer.BadParameter(f"--output must be text, json or github, got {output!r}")
     if manifests and write_test is not None:
-        raise typer.BadParameter("--write-test needs a scenario that a test can import, and --manifests makes one")
+        raise typer.BadParameter(
+            "--write-test and --manifests cannot be combined, because a test must import the scenario. Use one of them."
+        )
     for file in (html, write_test):
         if file is not None and not file.absolute().parent.is_dir():
-            raise typer.BadParameter(f"{file}: there is no folder {file.parent}")
+            raise typer.BadParameter(f"cannot write {file}: the folder {file.parent} does not exist.")
     with_fixed_hash_seed(os.environ)
     kinds = ALL_KINDS if faults is None else parse_kinds(faults)
     said, schedule = (None, None) if replay is None else parse_replay(replay)
@@ -110,7 +112,7 @@ def load_scenario(target: str, *, may_be_made: bool = True) -> Scenario:
     """
     name, colon, attribute = target.partition(":")
     if not name or (colon and not attribute):
-        raise LoadError(target, "write MODULE or MODULE:SCENARIO, such as test_operator.py:scenario")
+        raise LoadError(target, "must be MODULE or MODULE:SCENARIO, for example test_operator.py:scenario.")
     module = import_module(target, name)
     if not colon and not hasattr(module, _DEFAULT):
         controllers = declared_in(module).controllers
@@ -118,13 +120,14 @@ def load_scenario(target: str, *, may_be_made: bool = True) -> Scenario:
         if may_be_made and controllers and definitions:
             return made_scenario(controllers, definitions)
         if controllers and definitions:
-            problem = f"has no {_DEFAULT!r} that a test could import: write async def {_DEFAULT}(world)"
-            raise LoadError(target, f"module {module.__name__} {problem}")
-        raise LoadError(target, f"module {module.__name__} has no {_DEFAULT!r}{_others(module)}")
+            problem = f"lacks a scenario that a test can import. Add async def {_DEFAULT}(world)."
+            raise LoadError(target, f"module {module.__name__} {problem}", subject=_DEFAULT)
+        problem = f"module {module.__name__} does not contain {_DEFAULT!r}.{_others(module)}"
+        raise LoadError(target, problem, subject=_DEFAULT)
     found = named_object(target, module, attribute or _DEFAULT)
     if not inspect.iscoroutinefunction(found) or len(inspect.signature(found).parameters) != 1:
-        problem = f"{attribute or _DEFAULT} is no scenario, which is: async def {_DEFAULT}(world: Harness) -> None"
-        raise LoadError(target, problem)
+        name = attribute or _DEFAULT
+        raise LoadError(target, f"{name} must be like: async def {_DEFAULT}(world: Harness) -> None.", subject=name)
     return cast("Scenario", found)
 
 
@@ -140,7 +143,7 @@ def scenario_of(target: str, paths: Sequence[Path]) -> Scenario:
 def _others(module: ModuleType) -> str:
     """Suggest other scenarios for an error message."""
     names = [name for name, value in vars(module).items() if inspect.iscoroutinefunction(value)]
-    return f"; write MODULE:SCENARIO, with one of {', '.join(sorted(names))}" if names else ""
+    return f" Use MODULE:SCENARIO with one of {', '.join(sorted(names))}." if names else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,8 +221,8 @@ class Progress:
 
 
 def _text_of(report: SimulationReport) -> str:
-    struck = f"how often each write was struck:\n{coverage_text(report.coverage)}" if report.coverage else ""
-    wrote = f"how many reconciles wrote what:\n{paths_text(report.paths)}" if report.paths else ""
+    struck = f"faults per write:\n{coverage_text(report.coverage)}" if report.coverage else ""
+    wrote = f"writes per reconcile:\n{paths_text(report.paths)}" if report.paths else ""
     return "\n\n".join(filter(None, (str(report), struck, wrote)))
 
 
@@ -234,5 +237,5 @@ def _only(simulation: Simulation, schedule: Schedule) -> tuple[SimulationReport,
         unused_faults=len(run.unused_faults),
         reference=simulation.reference,
     )
-    unused = [f"there was no {write} to strike" for write in run.unused_faults]
-    return report, "\n".join(["nothing is wrong" if failure is None else str(failure), *unused])
+    unused = [f"unused fault: the run had no {write}" for write in run.unused_faults]
+    return report, "\n".join(["no failures" if failure is None else str(failure), *unused])

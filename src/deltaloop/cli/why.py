@@ -9,7 +9,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from http.client import HTTPException
-from typing import Annotated, Any, Final, NamedTuple, cast
+from typing import Annotated, Any, Final, Literal, NamedTuple, cast
 
 import typer
 
@@ -23,7 +23,15 @@ _MOST: Final = 10 * 2**20
 
 
 class NoExplanationError(DeltaloopError):
-    """A program cannot be queried. The message contains the address and a fix."""
+    """A program cannot be queried. The message contains the address and a fix.
+
+    Attributes:
+        reason: ``address`` if it is invalid, ``unreachable``, ``denied``, or ``foreign`` for another server.
+    """
+
+    def __init__(self, problem: str, *, reason: Literal["address", "unreachable", "denied", "foreign"]) -> None:
+        super().__init__(problem)
+        self.reason = reason
 
 
 class Explanation(NamedTuple):
@@ -57,7 +65,7 @@ def why(
     """
     kind, _, name = obj.rpartition("/")
     if not name:
-        raise typer.BadParameter(f"the object must be KIND/NAME or NAME, got {obj!r}")
+        raise typer.BadParameter(f"the object must be KIND/NAME or NAME, got {obj!r}.")
     if output not in ("text", "json"):
         raise typer.BadParameter(f"--output must be text or json, got {output!r}")
     found, standby_of = ask(address, kind=kind, namespace=namespace, name=name)
@@ -65,8 +73,8 @@ def why(
         typer.echo(f"note: {standby_note(standby_of)}", err=True)
     if not found:
         typer.echo(
-            f"error: nothing is known of {obj} in namespace {namespace}: it was not reconciled lately, or is named"
-            " otherwise (KIND/NAME also finds what triggered a reconcile, or was written by one)",
+            f"error: {obj} in namespace {namespace} has no recent reconciles. Use KIND/NAME to find objects that"
+            " triggered a reconcile, or that a reconcile wrote.",
             err=True,
         )
         raise typer.Exit(1)
@@ -84,7 +92,7 @@ def ask(address: str, *, kind: str, namespace: str, name: str) -> Explanation:
     """
     base = address if "://" in address else f"http://{address}"
     if not base.startswith(("http://", "https://")):
-        raise NoExplanationError(f"{address!r} is no address of a health server; write HOST:PORT or a URL")
+        raise NoExplanationError(f"--address must be HOST:PORT or a URL, got {address!r}.", reason="address")
     query = urllib.parse.urlencode({"kind": kind, "namespace": namespace, "name": name})
     # Never use a proxy for the local machine.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -99,31 +107,39 @@ def ask(address: str, *, kind: str, namespace: str, name: str) -> Explanation:
     except (OSError, ValueError, HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise NoExplanationError(
-            f"no running controller answers at {base} ({reason}); `deltaloop run` serves it at its"
-            " --health-probe-bind-address, and --address says which to ask"
+            f"cannot connect to the health server at {base}: {reason}. Set --address to the value of"
+            " --health-probe-bind-address of the program.",
+            reason="unreachable",
         ) from None
     try:
         answered = json.loads(body)
         found, standby = answered["reconciles"], answered.get("standby")
         leader = None if standby is None else str(standby["leader"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise NoExplanationError(f"what answers at {base} is no deltaloop health server") from None
+        raise _foreign(base) from None
     return Explanation(cast("list[dict[str, Any]]", found), leader)
 
 
 def standby_note(leader: str) -> str:
     """Return the note for users that the program does not lead."""
-    who = f"{leader} does" if leader else "it has not seen who does"
-    return one_line(f"this replica does not lead ({who}), and only the leader reconciles; ask the leader's --address")
+    who = f"the leader is {leader}" if leader else "the leader is unknown"
+    return one_line(
+        f"this replica is a standby, and {who}. Set --address to the leader, because only the leader reconciles."
+    )
 
 
 def _refused(base: str, code: int, body: bytes) -> NoExplanationError:
     if code == 403:
         return NoExplanationError(
-            f"{base} explains only to the machine that it runs on; ask there, or forward the port"
+            f"{base} accepts only requests from its own machine. Run the command there, or forward the port.",
+            reason="denied",
         )
-    said = one_line(body[:200].decode(errors="replace").strip())
-    return NoExplanationError(f"what answers at {base} is no deltaloop health server: {code} {said}")
+    return _foreign(f"{base} ({code} {one_line(body[:200].decode(errors='replace').strip())})")
+
+
+def _foreign(base: str) -> NoExplanationError:
+    problem = f"the server at {base} is not a health server of deltaloop, or has a different version"
+    return NoExplanationError(problem, reason="foreign")
 
 
 def lines(reconciles: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -131,9 +147,7 @@ def lines(reconciles: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     try:
         yield from map(one_line, _lines(reconciles))
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise NoExplanationError(
-            "what answers there is no deltaloop health server, or one of another version"
-        ) from None
+        raise _foreign("the address") from None
 
 
 def _lines(reconciles: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -155,7 +169,7 @@ def _lines(reconciles: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             )
             paths = f": {', '.join(write['paths'])}" if write["paths"] else ""
             if write["paths"] is None:
-                paths = ": which fields is not kept any more"
+                paths = ": the fields are no longer stored"
             yield f"  wrote    {write['verb']} {write['kind']}{part} {write['key']}{version}{paths}"
         if run["writesDropped"]:
             yield f"           and {run['writesDropped']} more"

@@ -119,10 +119,12 @@ def field_rules(*rules: ValidationRule | str) -> Meta:
 
 def _written(rules: tuple[ValidationRule | str, ...]) -> list[dict[str, Any]]:
     if not rules:
-        raise InvalidArgumentError("there is no rule; give at least one, such as 'self.least <= self.most'")
+        raise InvalidArgumentError(
+            "must contain at least one rule, for example 'self.least <= self.most'.", argument="rules"
+        )
     given: tuple[object, ...] = rules
     if wrong := [rule for rule in given if not isinstance(rule, ValidationRule | str)]:
-        raise InvalidArgumentError(f"{wrong[0]!r} is no rule; give a text, or a ValidationRule")
+        raise InvalidArgumentError(f"must be texts or ValidationRules, got {wrong[0]!r}.", argument="rules")
     return [ValidationRule(rule).as_schema() if isinstance(rule, str) else rule.as_schema() for rule in rules]
 
 
@@ -139,7 +141,7 @@ def list_map_keys(*keys: str) -> Meta:
         InvalidArgumentError: If there is no key.
     """
     if not keys:
-        raise InvalidArgumentError("list_map_keys() names no field; give those that tell the items apart")
+        raise InvalidArgumentError("must contain the fields that identify an item, got none.", argument="keys")
     return Meta(extra_json_schema={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [*keys]})
 
 

@@ -38,10 +38,12 @@ class InvalidKindError(InvalidArgumentError):
     Attributes:
         cls: Name of the class, which can be nested in the kind's class.
         field: Name of the field, or "" for the whole class.
+        argument: Option of ``custom_resource`` if it is invalid, otherwise the class or its field.
     """
 
-    def __init__(self, cls: str, field: str, what: str) -> None:
+    def __init__(self, cls: str, field: str, what: str, *, option: str = "") -> None:
         super().__init__(f"{cls}.{field}: {what}" if field else f"{cls}: {what}")
+        self.argument = option or (f"{cls}.{field}" if field else cls)
         self.cls = cls
         self.field = field
 
@@ -96,7 +98,7 @@ _LIMITS: Final = ("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_leng
 def model_fields(cls: Any) -> list[inspect.Field]:
     """Return the fields of a model, or raise InvalidKindError."""
     if getattr(cls, "__pydantic_root_model__", False):
-        what = "it has a value in the place of fields: use the type of the value"
+        what = "must have fields, got a root model. Use the type of its value."
         raise InvalidKindError(cls.__name__, "", what)
     return [_field(cls, name, info) for name, info in cls.model_fields.items()]
 
@@ -108,12 +110,12 @@ def keeps_all(cls: Any) -> bool:
 def _field(cls: Any, name: str, info: Any) -> inspect.Field:
     written = info.serialization_alias or name
     if (info.validation_alias or name) != written:
-        what = f"it is read as {info.validation_alias!r}, and written as {written!r}: give it one alias"
+        what = f"must have one alias, got {info.validation_alias!r} for reading and {written!r} for writing."
         raise InvalidKindError(cls.__name__, name, what)
     try:
         kind = inspect.type_info(_annotated(info.annotation, info.metadata, info.description))
     except (TypeError, ValueError) as error:
-        raise InvalidKindError(cls.__name__, name, f"{error}; use a type that has a structural schema") from None
+        raise InvalidKindError(cls.__name__, name, f"{error}. Use a type with a structural schema.") from None
     default: Any = NODEFAULT if info.is_required() or info.default_factory is not None else info.default
     factory: Any = NODEFAULT if info.default_factory is None else _Factory(info)
     required = bool(info.is_required())
@@ -154,7 +156,7 @@ def _inner(hint: Any) -> Any:
     if origin in (list, set, frozenset, dict):
         return cast("Any", origin)[tuple(_inner(part) for part in parts)]
     if hint is bytes:
-        raise TypeError("pydantic writes bytes as text: use str with the format 'byte'")
+        raise TypeError("Use str with the format 'byte', because pydantic writes bytes as text.")
     return hint
 
 
@@ -195,11 +197,11 @@ _TEXTS: Final[dict[type[inspect.Type], str]] = {
     inspect.UUIDType: "uuid",
 }
 _ADVICE: Final[dict[type[inspect.Type], str]] = {
-    inspect.TimeDeltaType: "Kubernetes writes spans such as 1h30m: use str, with the format 'duration'",
-    inspect.TimeType: "a schema has no time without a date: use str with a pattern",
-    inspect.DecimalType: "use str with a pattern, or crds.Quantity",
-    inspect.TupleType: "items of a list have one type: use list[...], or a class with a field for each part",
-    inspect.NamedTupleType: "it is a list in JSON, of parts of several types: use a class",
+    inspect.TimeDeltaType: "Use str with the format 'duration', because Kubernetes writes durations like 1h30m.",
+    inspect.TimeType: "Use str with a pattern, because schemas lack a type for times without dates.",
+    inspect.DecimalType: "Use str with a pattern, or crds.Quantity.",
+    inspect.TupleType: "Use list[...], or a class with a field for each part, because lists have items of one type.",
+    inspect.NamedTupleType: "Use a class, because lists have items of one type.",
 }
 
 
@@ -222,7 +224,7 @@ def class_schema(cls: type) -> ClassSchema:
     walk = _Walk(root=cls)
     kind = type_of(cls)
     if not isinstance(kind, _OBJECTS) and not _is_model(kind):
-        what = "it is none of the classes that have fields: make it a msgspec.Struct or a dataclass"
+        what = "must be a class with fields. Use a msgspec.Struct or a dataclass."
         raise InvalidKindError(cls.__name__, "", what)
     schema = walk.of(kind, "", (cls.__name__, ""))
     return ClassSchema(schema, walk.places)
@@ -233,11 +235,11 @@ def type_of(cls: type) -> inspect.Type:
     try:
         return inspect.type_info(cls)
     except NameError as error:
-        what = f"an annotation names {error.name!r}, which is not defined there: define it above, in the module"
+        what = f"an annotation contains the undefined name {error.name!r}. Define it above the class, in the module."
         raise InvalidKindError(cls.__name__, "", what) from None
     except (TypeError, ValueError) as error:
         place, field = _culprit(cls)
-        raise InvalidKindError(place, field, f"{error}; use a type that has a structural schema") from None
+        raise InvalidKindError(place, field, f"{error}. Use a type with a structural schema.") from None
 
 
 def _culprit(cls: type) -> tuple[str, str]:
@@ -303,18 +305,18 @@ class _Walk:
             return {"type": "number", **nullable}
         shown = " | ".join(_named(each) for each in members)
         what = (
-            f"the union {shown} has no structural schema: use a class with an optional field for each of them and "
-            "class_rules(...) that says which may be set, or Any"
+            f"the union {shown} has no structural schema. Use a class with an optional field for each type and "
+            "class_rules(...), or use Any."
         )
         raise InvalidKindError(*place, what)
 
     def _object(self, kind: Any, path: str, place: tuple[str, str]) -> Fields:
         cls: type = kind.cls
         if cls in self.above:
-            what = f"{cls.__name__} is inside itself, which no schema of Kubernetes can say: use Any for the inner one"
+            what = f"{cls.__name__} must not contain itself, because schemas are not recursive. Use Any inside."
             raise InvalidKindError(*place, what)
         if getattr(kind, "array_like", False) or getattr(kind, "tag", None) is not None:
-            what = "array_like and tag change what is written: leave them out of classes of a kind"
+            what = "array_like and tag must not be set, because they change the JSON."
             raise InvalidKindError(cls.__name__, "", what)
         self.above.append(cls)
         said, properties = field_descriptions(cls), dict[str, Fields]()
@@ -348,7 +350,7 @@ class _Walk:
     def _mapping(self, kind: inspect.DictType, path: str, place: tuple[str, str]) -> Fields:
         key = kind.key_type
         if key not in (inspect.StrType(), inspect.AnyType()):
-            what = "keys of objects are texts, of which a schema says nothing: use dict[str, ...] and field_rules(...)"
+            what = "keys must be str, because keys in JSON are texts. Use dict[str, ...] and field_rules(...)."
             raise InvalidKindError(*place, what)
         limits = _limits(kind, minProperties="min_length", maxProperties="max_length")
         if isinstance(kind.value_type, inspect.AnyType):
@@ -421,8 +423,8 @@ def _scalar(kind: inspect.Type, place: tuple[str, str]) -> Fields:
         return {"type": "string", **_limits(kind, minLength="min_length", maxLength="max_length", pattern="pattern")}
     if type(kind) in _TEXTS:
         return {"type": "string", "format": _TEXTS[type(kind)]}
-    advice = _ADVICE.get(type(kind), "use a class, a list, a dict, str, int, float, bool, a Literal or an enumeration")
-    raise InvalidKindError(*place, f"the type {_named(kind)} has no structural schema: {advice}")
+    advice = _ADVICE.get(type(kind), "Use a class, a list, a dict, str, int, float, bool, a Literal or an enumeration.")
+    raise InvalidKindError(*place, f"the type {_named(kind)} has no structural schema. {advice}")
 
 
 def _choice(kind: inspect.EnumType | inspect.LiteralType, place: tuple[str, str]) -> Fields:
@@ -432,7 +434,7 @@ def _choice(kind: inspect.EnumType | inspect.LiteralType, place: tuple[str, str]
         values = [each for each in kind.values if each is not None]
     types: set[type] = {type(each) for each in values}
     if types not in ({str}, {int}):
-        what = "the values to choose from are not all texts, or not all whole numbers: use one of both"
+        what = "the values of a Literal or enumeration must be all str or all int."
         raise InvalidKindError(*place, what)
     schema: Fields = {"type": "string" if types == {str} else "integer", "enum": values}
     null = isinstance(kind, inspect.LiteralType) and None in kind.values
@@ -457,4 +459,4 @@ def _default(field: inspect.Field, schema: Fields, place: tuple[str, str]) -> An
     try:
         return with_defaults(default) if has_rules(schema) else set_fields(default)
     except (TypeError, ValueError) as error:
-        raise InvalidKindError(*place, f"its default cannot be written as JSON: {error}") from None
+        raise InvalidKindError(*place, f"cannot write the default as JSON: {error}") from None

@@ -82,11 +82,13 @@ def _about_all(before: Fields, after: Fields) -> Iterator[BreakingChange]:
     for path in ("spec.group", "spec.names.kind", "spec.names.plural"):
         was, now = (text(at(crd, *path.split("."))) for crd in (before, after))
         if was != now:
-            detail = f"{was!r} is {now!r}: stored objects are of another kind"
+            detail = f"was {was!r}, is {now!r}, so stored objects have a different kind"
             yield BreakingChange(path, BreakingReason.NAME_CHANGED, detail)
     was, now = (text(at(crd, "spec", "scope")) for crd in (before, after))
     if was != now:
-        yield BreakingChange("spec.scope", BreakingReason.SCOPE_CHANGED, f"{was} is {now}; the server refuses that")
+        yield BreakingChange(
+            "spec.scope", BreakingReason.SCOPE_CHANGED, f"was {was}, is {now}, which the server rejects"
+        )
 
 
 def _about_versions(before: Fields, after: Fields) -> Iterator[BreakingChange]:
@@ -94,7 +96,9 @@ def _about_versions(before: Fields, after: Fields) -> Iterator[BreakingChange]:
     stored = _storage(before)
     for name in dict.fromkeys([*texts(at(before, "status", "storedVersions")), stored]):
         if name and name not in new:
-            detail = "objects are stored in it: keep it, with served: false if need be, until all are stored in another"
+            detail = (
+                "objects are stored in this version. Keep it, if necessary with served: false, until they are migrated"
+            )
             yield BreakingChange(f"spec.versions[{name}]", BreakingReason.VERSION_REMOVED, detail)
     converted = at(after, "spec", "conversion", "strategy") == "Webhook"
     for name, version in new.items():
@@ -127,10 +131,10 @@ class _Comparison:
             return
         was, now = _type_of(old), _type_of(new)
         if was != now and now not in _WIDER.get(was, ()):
-            yield self._change(path, BreakingReason.TYPE_CHANGED, f"{was} is {now}")
+            yield self._change(path, BreakingReason.TYPE_CHANGED, f"was {was}, is {now}")
             return
         if old.get("nullable") is True and new.get("nullable") is not True:
-            yield self._change(path, BreakingReason.NO_LONGER_NULLABLE, "stored objects may have null there")
+            yield self._change(path, BreakingReason.NO_LONGER_NULLABLE, "stored objects can contain null")
         yield from self._values(old, new, path)
         yield from self._lists(old, new, path)
         yield from self._rules(old, new, path)
@@ -158,35 +162,35 @@ class _Comparison:
             child = mapping(now.get(name))
             had_default = "default" in mapping(before.get(name))
             if "default" not in child and (name not in required or had_default):
-                detail = "it lost its default" if name in required else "stored objects may not have it: give a default"
+                detail = "the default was removed" if name in required else "stored objects can lack it. Add a default"
                 yield self._change(f"{path}.{name}", BreakingReason.MADE_REQUIRED, detail)
         if (old.get(_OPEN) is True or others_before is True) and not is_open and not is_mapping(others):
-            yield self._change(path, BreakingReason.CLOSED, "it kept fields that nobody declared")
+            yield self._change(path, BreakingReason.CLOSED, "undeclared fields were kept")
         elif is_mapping(others_before) and is_mapping(others):
             yield from self.schemas(others_before, others, f"{path}.*")
         elif is_mapping(others_before) and not is_open:
-            yield self._change(path, BreakingReason.CLOSED, "its keys were free")
+            yield self._change(path, BreakingReason.CLOSED, "any keys were allowed")
         elif old.get(_OPEN) is True and is_mapping(others):
-            yield self._change(path, BreakingReason.NARROWED, "its values could be anything")
+            yield self._change(path, BreakingReason.NARROWED, "any values were allowed")
 
     def _values(self, old: Fields, new: Fields, path: str) -> Iterator[BreakingChange]:
         (was, _), (now, said_by) = choices_of(old), choices_of(new)
         if now and not was:
-            yield self._change(path, BreakingReason.VALUE_REMOVED, f"only {_listed(now)} may be there")
+            yield self._change(path, BreakingReason.VALUE_REMOVED, f"only {_listed(now)} is allowed")
         elif gone := [each for each in was if each not in now] if now else []:
-            yield self._change(path, BreakingReason.VALUE_REMOVED, f"{_listed(gone)} may not be there any more")
+            yield self._change(path, BreakingReason.VALUE_REMOVED, f"{_listed(gone)} is no longer allowed")
         yield from self._bounds(old, new, path)
         pattern = text(new.get("pattern"))
         if pattern and pattern != text(old.get("pattern")) and said_by != "pattern":
             given = (
-                f"{text(old.get('pattern'))!r} is {pattern!r}" if old.get("pattern") else f"it has to match {pattern!r}"
+                f"was {text(old.get('pattern'))!r}, is {pattern!r}" if old.get("pattern") else f"must match {pattern!r}"
             )
             yield self._change(path, BreakingReason.PATTERN_CHANGED, given)
         for keyword in _UNDECIDED:
             if new.get(keyword) and new[keyword] != old.get(keyword) and keyword != said_by:
-                yield self._change(path, BreakingReason.NARROWED, f"{keyword} says more, or something else")
+                yield self._change(path, BreakingReason.NARROWED, f"{keyword} was added or changed")
         if new.get("uniqueItems") is True and old.get("uniqueItems") is not True:
-            yield self._change(path, BreakingReason.NARROWED, "uniqueItems says more, or something else")
+            yield self._change(path, BreakingReason.NARROWED, "uniqueItems was added or changed")
 
     def _bounds(self, old: Fields, new: Fields, path: str) -> Iterator[BreakingChange]:
         for names, sign in ((_LEAST, 1), (_MOST, -1)):
@@ -199,17 +203,17 @@ class _Comparison:
                     tighter = False
                 if tighter or (now == was and new.get(strict) is True and old.get(strict) is not True):
                     shown = f"{keyword} was {was}, is {now}" if was is not None else f"{keyword} is {now}"
-                    shown += f", and {now} itself is not allowed" if new.get(strict) is True else ""
+                    shown += " (exclusive)" if new.get(strict) is True else ""
                     yield self._change(path, BreakingReason.RANGE_NARROWED, shown)
 
     def _lists(self, old: Fields, new: Fields, path: str) -> Iterator[BreakingChange]:
         word, keys = "x-kubernetes-list-type", "x-kubernetes-list-map-keys"
         was, now = text(old.get(word)) or "atomic", text(new.get(word)) or "atomic"
         if now not in (was, "atomic"):
-            detail = f"{was} is {now}: what is twice in a stored list is refused"
+            detail = f"was {was}, is {now}, which rejects duplicates in stored lists"
             yield self._change(path, BreakingReason.LIST_TYPE_CHANGED, detail)
         elif now == "map" and not set(texts(old.get(keys))) <= set(texts(new.get(keys))):
-            detail = f"told apart by {', '.join(texts(new.get(keys)))}, no longer by {', '.join(texts(old.get(keys)))}"
+            detail = f"keys were {', '.join(texts(old.get(keys)))}, are {', '.join(texts(new.get(keys)))}"
             yield self._change(path, BreakingReason.LIST_TYPE_CHANGED, detail)
 
     def _rules(self, old: Fields, new: Fields, path: str) -> Iterator[BreakingChange]:

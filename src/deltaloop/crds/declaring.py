@@ -132,7 +132,9 @@ def custom_resource(
     """
     if unknown := sorted(keywords.keys() - KindKeywords.__optional_keys__):
         known = ", ".join(sorted(KindKeywords.__optional_keys__))
-        raise InvalidArgumentError(f"custom_resource() knows no {unknown[0]!r}; beside names there are {known}")
+        raise InvalidArgumentError(
+            f"must be one of {known}, got {unknown[0]!r}.", argument="keyword of custom_resource()"
+        )
 
     def decorate(cls: type[T]) -> type[T]:
         name = kind or cls.__name__
@@ -155,7 +157,9 @@ def declared_kind(cls: type) -> DeclaredKind:
     """Return the declaration of a class, or raise InvalidArgumentError if it is not decorated."""
     found = definition_of(cls)
     if not isinstance(found, DeclaredKind):
-        raise InvalidArgumentError(f"class {cls.__name__} is no kind; decorate it with @custom_resource(...)")
+        raise InvalidArgumentError(
+            "must be a kind. Decorate the class with @custom_resource(...).", argument=cls.__name__
+        )
     return found
 
 
@@ -209,28 +213,31 @@ def _type_at(path: str, schema: dict[str, Any]) -> str:
 
 def _check_names(cls: type, group: str, version: str, kind: str, plural: str, keywords: KindKeywords) -> None:
     if "." not in group or subdomain_problems(group):
-        what = f"its group {group!r} is no domain name with a dot; give one of yours, such as 'example.com'"
-        raise InvalidKindError(cls.__name__, "", what)
+        what = f"group must be a domain with a dot, like 'example.com', got {group!r}."
+        raise InvalidKindError(cls.__name__, "", what, option="group")
     names = [("version", version, "v1"), ("kind", kind.lower(), "Database"), ("plural", plural, "databases")]
-    names += [("short name", each, "db") for each in keywords.get("short_names", ())]
-    names += [("category", each, "all") for each in keywords.get("categories", ())]
+    names += [("short_names", each, "db") for each in keywords.get("short_names", ())]
+    names += [("categories", each, "all") for each in keywords.get("categories", ())]
     for what, name, example in names:
         if label_problems(name):
-            advice = f"use letters, digits and '-', such as {example!r}"
-            raise InvalidKindError(cls.__name__, "", f"its {what} {name!r} is no name that a server takes; {advice}")
+            rule = f"{what} must be letters, digits and '-', like {example!r}, got {name!r}."
+            raise InvalidKindError(cls.__name__, "", rule, option=what)
     if isinstance(keywords.get("short_names"), str) or isinstance(keywords.get("categories"), str):
-        raise InvalidKindError(cls.__name__, "", "short_names and categories are lists: give ['db'] for 'db'")
-    if f".{group}".endswith(_PROTECTED) and not keywords.get("annotations", {}).get(_APPROVED):
-        advice = (
-            f"use a domain of yours, or annotations={{{_APPROVED!r}: 'https://...'}} with the address of its approval"
+        raise InvalidKindError(
+            cls.__name__, "", "short_names and categories must be lists, like ['db'].", option="short_names"
         )
-        raise InvalidKindError(cls.__name__, "", f"its group {group!r} is one of Kubernetes' own: {advice}")
+    if f".{group}".endswith(_PROTECTED) and not keywords.get("annotations", {}).get(_APPROVED):
+        what = (
+            f"group must not be a group of Kubernetes, got {group!r}. Use your domain, or add "
+            f"annotations={{{_APPROVED!r}: 'https://...'}} with the URL of the approval."
+        )
+        raise InvalidKindError(cls.__name__, "", what, option="group")
 
 
 def _check(cls: type, made: ClassSchema, declared: DeclaredKind) -> None:
     schema, keywords = declared.schema, declared.keywords
     if declared.has_status and "status" in items(schema.get("required")):
-        what = "objects are created without a status: give it a default, such as None or msgspec.UNSET"
+        what = "must have a default, like None or msgspec.UNSET, because objects are created without a status."
         raise InvalidKindError(cls.__name__, "status", what)
     errors = schema_errors(schema, "", with_status=declared.has_status, expressions=_expressions(schema))
     if errors:
@@ -240,7 +247,10 @@ def _check(cls: type, made: ClassSchema, declared: DeclaredKind) -> None:
     for column in keywords.get("printer_columns", ()):
         if not isinstance(column, PrinterColumn):
             raise InvalidKindError(
-                cls.__name__, "", f"{column!r} is no printer column: use PrinterColumn('Name', '.path')"
+                cls.__name__,
+                "",
+                f"printer_columns must be like PrinterColumn('Name', '.path'), got {column!r}.",
+                option="printer_columns",
             )
         _check_path(cls, f"printer column {column.name!r}", column.json_path, schema)
         _refuse(cls, f"printer column {column.name!r}", column_errors("", column_of(column, schema)))
@@ -271,13 +281,13 @@ def _in_words(error: SchemaError, schema: dict[str, Any]) -> str:
         return error.text
     rule = text(mapping(rules[int(place)]).get(part)) or text(mapping(rules[int(place)]).get("rule"))
     _, _, why = error.text.rpartition("}: ") if "}: " in error.text else ("", "", error.text)
-    return f"the rule {rule!r} is wrong: {why}"
+    return f"rule {rule!r} is invalid: {why}"
 
 
 def _of_default(error: SchemaError) -> str:
     """Return the message of an error, which mentions the default if it is about one."""
     _, of_default, part = error.field.partition(".default")
-    return f"its default{part} is not valid: {error.text.replace(':  in body ', ': ')}" if of_default else error.text
+    return f"default{part} is invalid: {error.text.replace(':  in body ', ': ')}" if of_default else error.text
 
 
 def _at(schema: dict[str, Any], path: str) -> dict[str, Any]:
@@ -297,7 +307,9 @@ def _check_path(cls: type, what: str, path: str, schema: dict[str, Any]) -> None
     if simple and (why := described_field(path, schema).why):
         parts = path.strip(".").split(".")
         if not _is_open(schema, parts):
-            raise InvalidKindError(cls.__name__, "", f"{what} shows {path}, which {why}; name one that the class has")
+            raise InvalidKindError(
+                cls.__name__, "", f"the path {path} of {what} {why}. Use a field of the class.", option=what
+            )
 
 
 def _is_open(schema: dict[str, Any], steps: list[str]) -> bool:
@@ -310,4 +322,6 @@ def _is_open(schema: dict[str, Any], steps: list[str]) -> bool:
 
 def _refuse(cls: type, what: str, errors: Any) -> None:
     for error in errors:
-        raise InvalidKindError(cls.__name__, "", f"{what}: {msgspec.structs.replace(error, field='').text}")
+        raise InvalidKindError(
+            cls.__name__, "", f"{what}: {msgspec.structs.replace(error, field='').text}", option=what
+        )

@@ -30,7 +30,7 @@ def generate_crd(*versions: type) -> dict[str, Any]:
     Source: apiextensions-apiserver pkg/apis/apiextensions/v1/types.go.
     """
     if not versions:
-        raise InvalidArgumentError("generate_crd() got no class; give the class of each version of the kind")
+        raise InvalidArgumentError("must contain the class of each version of the kind, got none.", argument="versions")
     declared = {cls: declared_kind(cls) for cls in versions}
     stored = _storage(declared)
     _check_versions(declared, stored)
@@ -77,9 +77,8 @@ def _storage(declared: dict[type, DeclaredKind]) -> type:
         return next(iter(declared))
     if len(marked) != 1:
         names = ", ".join(cls.__name__ for cls in marked or declared)
-        what = "none of them says" if not marked else "more than one says"
-        advice = "put storage=True on the one that objects are stored in"
-        raise InvalidKindError(names, "", f"{what} that objects are stored in its version: {advice}, and on no other")
+        what = f"exactly one class must have storage=True, got {len(marked)}."
+        raise InvalidKindError(names, "", what, option="storage")
     return marked[0]
 
 
@@ -94,11 +93,11 @@ def _check_versions(declared: dict[type, DeclaredKind], stored: type) -> None:
             ("scope", _scope(found), _scope(hub)),
         ):
             if own != other:
-                text = f"its {what} is {own!r}, that of {stored.__name__} is {other!r}: versions of a kind have one"
-                raise InvalidKindError(cls.__name__, "", text)
+                text = f"{what} must be {other!r}, like for {stored.__name__}, got {own!r}."
+                raise InvalidKindError(cls.__name__, "", text, option=what)
         if found.version in seen:
-            text = f"{seen[found.version].__qualname__} is {found}, too: give each class a version of its own"
-            raise InvalidKindError(cls.__name__, "", text)
+            text = f"{seen[found.version].__qualname__} is also {found}. Use a different version for each class."
+            raise InvalidKindError(cls.__name__, "", text, option="version")
         seen[found.version] = cls
 
 

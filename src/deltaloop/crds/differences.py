@@ -32,9 +32,9 @@ def _differences(path: str, written: object, made: object) -> Iterator[str]:
         for name in dict.fromkeys([*written, *made]):
             below = f"{path}.{name}"
             if name not in made:
-                yield f"{below}: {_shown(written[name])} is there; no class says it"
+                yield f"{below}: {_shown(written[name])} in the file, missing in the class"
             elif name not in written:
-                yield f"{below}: missing; it is {_shown(made[name])}"
+                yield f"{below}: missing in the file, {_shown(made[name])} in the class"
             else:
                 yield from _differences(below, written[name], made[name])
         return
@@ -42,15 +42,15 @@ def _differences(path: str, written: object, made: object) -> Iterator[str]:
         for name in dict.fromkeys([*these, *those]):
             below = f"{path}[{name}]"
             if name not in those:
-                yield f"{below}: is there; no class says it"
+                yield f"{below}: missing in the class"
             elif name not in these:
-                yield f"{below}: missing"
+                yield f"{below}: missing in the file"
             else:
                 yield from _differences(below, these[name], those[name])
         if [*these] != [*those] and {*these} == {*those}:
-            yield f"{path}: the order is another one"
+            yield f"{path}: different order"
         return
-    yield f"{path}: {_shown(written)} is there; it is {_shown(made)}"
+    yield f"{path}: {_shown(written)} in the file, {_shown(made)} in the class"
 
 
 def _by_name(value: object) -> dict[str, dict[str, Any]] | None:

@@ -50,8 +50,8 @@ class SimulationRunningError(DeltaloopError):
 
     def __init__(self) -> None:
         super().__init__(
-            "another simulation is running in this process, and time and chance are its own meanwhile: "
-            "run them one after another, or in processes of their own"
+            "another simulation is running, and it controls the clock and randomness of this process. Run simulations "
+            "one after another, or in separate processes."
         )
 
 

@@ -58,6 +58,6 @@ async def _create(world: Harness, sample: Sample) -> None:
         if not sample.made:
             raise
         raise InvalidArgumentError(
-            f"the smallest {sample.kind} that its schema allows is refused, and no manifest has another one: "
-            f"{refused}; give a sample of the kind"
+            f"cannot be generated, because the server rejects the smallest object: {refused}. Add a sample object.",
+            argument=f"sample of {sample.kind}",
         ) from refused

@@ -24,7 +24,7 @@ _TOLD: Final = {
     "os.fork": "forks this process",
     "socket.connect": "connects to the real network",
     "socket.sendto": "sends to the real network",
-    "socket.getaddrinfo": "asks the real network for an address",
+    "socket.getaddrinfo": "resolves an address in the real network",
 }
 
 

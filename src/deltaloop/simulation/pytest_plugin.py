@@ -49,7 +49,7 @@ def deltaloop_world(request: pytest.FixtureRequest) -> Harness:
     """
     node: object = request.node
     if not isinstance(node, pytest.Function) or not _is_simulation(node):
-        raise pytest.UsageError(f"{_FIXTURE} is for async tests that name it themselves: each run has another one")
+        raise pytest.UsageError(f"{_FIXTURE} must be a parameter of an async test, not of another fixture")
     return None  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
 
 

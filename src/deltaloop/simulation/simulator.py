@@ -48,7 +48,7 @@ from deltaloop.simulation.core.end_states import (
 )
 from deltaloop.simulation.core.findings import Findings
 from deltaloop.simulation.core.guided_search import GuidedSearch
-from deltaloop.simulation.core.oracles import SimulationRun, problems_of
+from deltaloop.simulation.core.oracles import Problem, SimulationRun, problems_of
 from deltaloop.simulation.core.reports import Failure, SimulationReport
 from deltaloop.simulation.core.schedules import (
     AGEING,
@@ -131,7 +131,16 @@ class SimulationFailedError(DeltaloopError, AssertionError):
 
 
 class BrokenReferenceError(DeltaloopError):
-    """The run without faults fails, so comparisons are not possible."""
+    """The run without faults fails, so comparisons are not possible.
+
+    Attributes:
+        problem: First problem of the run.
+    """
+
+    def __init__(self, problem: Problem, *, seed: int) -> None:
+        again = "Repeat it with its log: deltaloop simulate --replay '', or Simulation.run()."
+        super().__init__(f"the scenario fails without faults, with seed {seed}: {problem}. {again}")
+        self.problem = problem
 
 
 @final
@@ -261,8 +270,7 @@ class Simulation:
         outcome = self.run((), seed=seed)
         problems = problems_of(outcome, outcome)
         if problems:
-            again = "to see it with its log: deltaloop simulate --replay '', or Simulation.run()"
-            raise BrokenReferenceError(f"without any fault, with seed {seed}: {problems[0]}; {again}")
+            raise BrokenReferenceError(problems[0], seed=seed)
         return outcome
 
     def _schedules(

@@ -83,7 +83,9 @@ def eventually_blocking(check: Callable[[], T], *, within: float = _WITHIN, ever
         RuntimeError: On an event loop, which the call would block. Await ``eventually`` there.
     """
     if asyncio._get_running_loop() is not None:  # noqa: SLF001 - the public function raises if no loop runs
-        raise RuntimeError("eventually_blocking would stop the event loop: await eventually(...) here")
+        raise RuntimeError(
+            "eventually_blocking must not run on an event loop, because it would block it. Use: await eventually(...)"
+        )
     attempts = Attempts(what, within=within, every=every, now=time.monotonic())
     never = threading.Event()
     while True:

@@ -41,7 +41,7 @@ class ConversionLossError(DeltaloopError, AssertionError):
     def __init__(self, way: tuple[str, ...], obj: dict[str, Any], changes: list[PatchOperation]) -> None:
         shown = "; ".join(_in_words(change) for change in changes[:_SHOWN])
         more = f"; and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
-        super().__init__(f"{' -> '.join(way)} does not come back as it was: {shown}{more}; of {obj}")
+        super().__init__(f"{' -> '.join(way)} changes the object: {shown}{more}; object: {obj}")
         self.way = way
         self.object = obj
         self.changes = changes
@@ -72,7 +72,7 @@ def assert_conversion_round_trips(
     """
     if not functions:
         raise InvalidArgumentError(
-            "assert_conversion_round_trips() needs conversions: assert_conversion_round_trips(to_new, to_old)"
+            "must contain the conversion functions in both directions, got none.", argument="functions"
         )
     conversion = KindConversion(functions)
     types = {each.version: each for function in functions for each in (function.source, function.target)}
@@ -84,13 +84,15 @@ def assert_conversion_round_trips(
             try:
                 changes = _changes(conversion, types, way, obj)
             except Exception as error:
-                error.add_note(f"on the way {' -> '.join(way)}, of {obj}")
+                error.add_note(f"during the conversion {' -> '.join(way)} of {obj}")
                 raise
             if changes:
                 smaller = _smallest(conversion, types, way, obj, changes)
                 raise ConversionLossError(way, smaller, _changes(conversion, types, way, smaller))
     if not tried:
-        raise InvalidArgumentError("no version has a class to draw objects from: give samples=[...]")
+        raise InvalidArgumentError(
+            "must contain objects, because the versions have no classes to generate them from.", argument="samples"
+        )
 
 
 def _drawn(types: Mapping[str, ResourceType[Any]], count: int, random: Any) -> Iterator[dict[str, Any]]:

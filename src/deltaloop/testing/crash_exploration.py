@@ -53,8 +53,8 @@ async def crash_at_every_write(
                 },
             )
             note = (
-                f"The program had crashed at write {number} of {len(writes)}, {moment.value}: {write}. "
-                f"Alone: harness.crash_at_write({number}, CrashMoment.{moment.name})"
+                f"The program crashed at write {number} of {len(writes)}, {moment.value}: {write}. "
+                f"Repeat it alone: harness.crash_at_write({number}, CrashMoment.{moment.name})"
             )
             try:
                 with loop.noted(note) if isinstance(loop, VirtualLoop) else nullcontext():

@@ -175,7 +175,9 @@ class Harness:
             InvalidArgumentError: If a model does not exist, or the cluster is real and has its own controllers.
         """
         if not self._cluster.embedded:
-            raise InvalidArgumentError("environment() stands in for a cluster's own controllers, and this one has them")
+            raise InvalidArgumentError(
+                "must not run on this cluster, because it has its own controllers.", argument="environment()"
+            )
         if self._environment is None:
             transport = NotingTransport(self._state.open_transport(self.client.config), self._state.others_wrote)
             self._environment = ClusterEnvironment(
@@ -219,7 +221,9 @@ class Harness:
             Exception: Error of its manager's start, such as ``UnknownResourceError`` for a kind that is not installed.
         """
         if not controllers and not webhooks:
-            raise InvalidArgumentError("start() needs controllers: start(reconcile)")
+            raise InvalidArgumentError(
+                "must contain controllers, got none. Use start(reconcile).", argument="controllers"
+            )
         require_controllers(controllers, "start")
         served = None
         if webhooks:
@@ -248,7 +252,9 @@ class Harness:
     async def _register(self, webhooks: Sequence[Webhook]) -> None:
         if self._state.webhook_service is None:
             if self.server is None:
-                raise InvalidArgumentError("webhooks are called by an embedded server of the test's own")
+                raise InvalidArgumentError(
+                    "must be empty, because only a separate embedded server can call them.", argument="webhooks"
+                )
             from deltaloop.testing.programs.webhook_service import WebhookService
 
             self._state.webhook_service = WebhookService(self.server, self.client)
@@ -272,7 +278,7 @@ class Harness:
         if isinstance(given, Controller) or not callable(given):
             got = f"a {type(given).__name__}"
             raise InvalidArgumentError(
-                f"run() takes a function of a client, got {got}. Start controllers with start()."
+                f"must be a function of a client, got {got}. Start controllers with start().", argument="function"
             )
         return await self._started(Main(function=function, quiet_after=quiet_after), self.client.config)
 
@@ -363,8 +369,8 @@ class Harness:
         """
         if not isinstance(asyncio.get_running_loop(), VirtualLoop):
             raise InvalidArgumentError(
-                "advance() needs virtual time, and this test runs on the real clock: its server is a shared or a real "
-                "one, or it is marked real_time"
+                "requires virtual time, but the test has a shared or real server, or the marker real_time.",
+                argument="advance()",
             )
         await asyncio.sleep(seconds)
         await self._state.idle()
@@ -408,7 +414,7 @@ class Harness:
                     state.rests.append(len(self.writes))
                     return
             if not left:
-                left = ("the event loop does not come to rest",)
+                left = ("the event loop is not idle",)
             if settling.look(states, left, now=clock()) or state.hot:
                 raise NotSettledError(settling.report(map(str, self.writes[written:])), left=left)
             if idle:
@@ -436,7 +442,7 @@ class Harness:
         states = [state for state in found if state is not None]
         left = () if self._environment is None else self._environment.left()
         service = self._state.webhook_service
-        fail = ("webhooks fail for a while",) if service is not None and service.fails else ()
+        fail = ("webhooks fail temporarily",) if service is not None and service.fails else ()
         return states, (*left_to_do(states), *left, *fail)
 
     async def _behind(self) -> tuple[str, ...]:
@@ -457,7 +463,7 @@ def _manifests(path: str | os.PathLike[str]) -> list[Manifest]:
     files = sorted(Path(given.anchor or ".").glob(str(given.relative_to(given.anchor)))) if magic else [given]
     found = [manifest for file in files for manifest in read_manifests(file)]
     if not found:
-        raise InvalidArgumentError(f"install({str(path)!r}): there is no YAML or JSON file with an object there")
+        raise InvalidArgumentError(f"must be YAML or JSON files with objects, got {str(path)!r}.", argument="paths")
     return found
 
 

@@ -77,18 +77,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "real_time: run this async test on the real clock")
     scope = config.getini("deltaloop_server_scope")
     if scope not in ("function", "session"):
-        raise pytest.UsageError(f"deltaloop_server_scope is {scope!r}; 'function' or 'session' is needed")
+        raise pytest.UsageError(f"deltaloop_server_scope must be 'function' or 'session', got {scope!r}")
     network = config.getini("deltaloop_network")
     if network not in ("", "memory"):
-        raise pytest.UsageError(f"deltaloop_network is {network!r}; 'memory' or '' is needed")
+        raise pytest.UsageError(f"deltaloop_network must be 'memory' or '', got {network!r}")
     if config.getoption(_CONTEXT) and not config.getoption(_KUBECONFIG):
-        raise pytest.UsageError(f"{_CONTEXT} needs {_KUBECONFIG}: no cluster is used by chance")
+        raise pytest.UsageError(f"{_CONTEXT} requires {_KUBECONFIG}, so that tests never use a cluster by accident")
     path, given = config.getoption(_KUBECONFIG), config.invocation_params
     if path and _KUBECONFIG in given.args and not Path(path).absolute().is_relative_to(given.dir):
         # pytest searches its configuration before it knows our options, and takes a word without `-` for a test path.
         raise pytest.UsageError(
-            f"write {_KUBECONFIG}={path}, in one word: pytest takes a path that stands alone for a place of tests, "
-            "and does not find this project's configuration"
+            f"use {_KUBECONFIG}={path}, because pytest would treat a separate path as a test, and would not find the "
+            "configuration of this project"
         )
 
 
@@ -126,7 +126,7 @@ def _loop_of(item: pytest.Function) -> ItemLoop:
     if _LOOP not in item.stash:
         elsewhere = _server_is_elsewhere(item)
         if elsewhere and item.get_closest_marker("virtual_time"):
-            pytest.skip("needs virtual time, and its server is not on its loop: a shared or a real one")
+            pytest.skip("requires virtual time, but the server is shared or real")
         real = elsewhere or item.get_closest_marker("real_time") is not None
         item.stash[_LOOP] = ItemLoop(real=real, in_memory=item.config.getini("deltaloop_network") == "memory")
     return item.stash[_LOOP]
@@ -192,7 +192,7 @@ def _entered(place: _Place, manager: AbstractAsyncContextManager[T]) -> Generato
 
 def _need_embedded(request: pytest.FixtureRequest, name: str) -> None:
     if request.config.getoption(_KUBECONFIG):
-        pytest.skip(f"{name} is the embedded server, and these tests run on a real cluster ({_KUBECONFIG})")
+        pytest.skip(f"{name} requires the embedded server, but the tests run on a cluster ({_KUBECONFIG})")
 
 
 def _need_our_loop(request: pytest.FixtureRequest, name: str, instead: str) -> None:
@@ -201,12 +201,12 @@ def _need_our_loop(request: pytest.FixtureRequest, name: str, instead: str) -> N
         return
     if inspect.iscoroutinefunction(inspect.unwrap(item.obj)):
         here = (
-            'put deltaloop_async_tests = "virtual" into pytest\'s configuration, or mark this test with '
+            'Set deltaloop_async_tests = "virtual" in pytest\'s configuration, or mark this test with '
             f"@pytest.mark.virtual_time. If another plugin runs it: {instead}"
         )
     else:
         here = instead
-    pytest.fail(f"{name} is for async tests that deltaloop's plugin runs; here: {here}", pytrace=False)
+    pytest.fail(f"{name} is for async tests that deltaloop's plugin runs. {here}", pytrace=False)
 
 
 @pytest.fixture(scope="session")
@@ -311,7 +311,7 @@ def deltaloop_client(
     from deltaloop.client import connect
     from deltaloop.testing.servers.cluster import closing_in_time
 
-    instead = "use deltaloop_blocking_client, or `async with dl.connect(kubeconfig=deltaloop_kubeconfig)`"
+    instead = "Use deltaloop_blocking_client, or `async with dl.connect(kubeconfig=deltaloop_kubeconfig)`."
     _need_our_loop(request, "deltaloop_client", instead)
     made = connect(kubeconfig=deltaloop_cluster.in_namespace(deltaloop_namespace))
     with _entered(_place(request), closing_in_time(made)) as client:
@@ -326,7 +326,7 @@ def deltaloop_blocking_client(
     from deltaloop import blocking
 
     if _is_ours(_item(request)):
-        pytest.fail("deltaloop_blocking_client would stop the loop of an async test; use deltaloop_client")
+        pytest.fail("deltaloop_blocking_client would block the loop of an async test. Use deltaloop_client.")
     loop: BackgroundLoop = request.getfixturevalue("_deltaloop_background")
     made = blocking.connect(kubeconfig=deltaloop_cluster.in_namespace(deltaloop_namespace), loop=loop)
     with made as client:
@@ -338,7 +338,7 @@ def deltaloop_relay(request: pytest.FixtureRequest, deltaloop_cluster: Cluster) 
     """Relay in front of the server that injects network faults, for async tests that this plugin runs."""
     from deltaloop.testing.injected_faults.relay import Relay
 
-    _need_our_loop(request, "deltaloop_relay", "make the test async")
+    _need_our_loop(request, "deltaloop_relay", "Make the test async.")
     with _entered(_place(request), Relay(deltaloop_cluster.server)) as relay:
         yield relay
 
@@ -366,7 +366,7 @@ def deltaloop_harness(
     """Harness that crashes, restarts and disconnects controllers, for async tests that this plugin runs."""
     from deltaloop.testing.harness import Harness
 
-    _need_our_loop(request, "deltaloop_harness", "make the test async")
+    _need_our_loop(request, "deltaloop_harness", "Make the test async.")
     own = deltaloop_cluster.embedded and not deltaloop_cluster.shared
     server: ApiServer | None = request.getfixturevalue("deltaloop_server") if own else None
     with _entered(_place(request), Harness(deltaloop_cluster, deltaloop_client, server=server)) as harness:

@@ -93,7 +93,7 @@ def _declared(webhook: AdmissionWebhook, listers: Listers) -> Listers:
 
     def lister(kind: Kind) -> Lister[Any]:
         if str(as_kind(kind)) not in known:
-            problem = f"it reads {as_kind(kind)}, which it does not declare: add the kind to reads=[...]"
+            problem = f"its reads do not include {as_kind(kind)}. Add the kind to reads=[...]."
             raise InvalidWebhookError(webhook.name, problem)
         return listers(kind)
 
@@ -134,12 +134,11 @@ def _check(webhook: AdmissionWebhook, review: ReviewedRequest) -> None:
         wrong = f"a {kind}"
     if wrong:
         raise InvalidReviewError(
-            f"webhook {webhook.name} is not for {wrong}: apply the configuration that `deltaloop generate webhooks` "
-            "prints",
+            f"webhook {webhook.name} does not handle {wrong}. Apply the output of `deltaloop generate webhooks`.",
             uid=review.uid,
         )
     if (review.old if review.operation == "DELETE" else review.new) is None:
-        raise InvalidReviewError(f"a review of {review.operation} has an object, and this one has none", uid=review.uid)
+        raise InvalidReviewError(f"a review of {review.operation} must contain an object, got none", uid=review.uid)
 
 
 def _given(webhook: AdmissionWebhook, review: ReviewedRequest) -> Any:
@@ -191,7 +190,7 @@ def _mismatch(webhook: AdmissionWebhook, review: ReviewedRequest, error: Malform
     judged = old if review.operation == "DELETE" else new
     model: Any = webhook.type.model if webhook.is_typed and judged is not None else None
     decision = decide_mismatch(
-        review.operation, model, new, old, subresource=review.sub_resource, problem=str(error) or "it cannot be read"
+        review.operation, model, new, old, subresource=review.sub_resource, problem=str(error) or "it is not readable"
     )
     if decision.rejecting is None:
         return _passed(webhook, review, decision.first.field, decision.first.problem)
@@ -236,7 +235,7 @@ def _collect(webhook: AdmissionWebhook, returned: object, found: list[FieldError
     listed: Iterable[object] = [cast("object", returned)] if single else cast("Iterable[object]", returned)
     for each in listed:
         if not isinstance(each, FieldError):
-            problem = f"its function gave a {type(each).__name__}; it returns or yields dl.FieldError(path, message)"
+            problem = f"its function must return or yield dl.FieldError(path, message), got {type(each).__name__}"
             raise _wrong(webhook, problem)
         found.append(each)
 
@@ -247,13 +246,13 @@ def _changes(
     edited = given if changed is None else changed
     if webhook.is_typed:
         if not isinstance(edited, type(given)):
-            problem = f"its function gave a {type(edited).__name__}, and not a {type(given).__name__} or nothing"
+            problem = f"its function must return {type(given).__name__} or None, got {type(edited).__name__}"
             raise _wrong(webhook, problem)
         after: Mapping[str, Any] = edited_object(stored, before, plain_fields(edited), set_fields(edited))
     else:
         after = edited
         if not isinstance(after, Mapping):
-            raise _wrong(webhook, f"its function gave a {type(changed).__name__}, and not a dict or nothing")
+            raise _wrong(webhook, f"its function must return a dict or None, got {type(changed).__name__}")
     result = _decode(write_json(after, "the changed object"))
     _check_names(webhook, stored, result)
     patch = patch_between(stored, result)
@@ -268,7 +267,9 @@ def _check_fit(webhook: AdmissionWebhook, result: _Fields) -> None:
         typed(webhook.type, Resource.from_dict(result, webhook.type))
     except MalformedObjectError as error:
         kind, place = webhook.type.kind, f" at {error.path}" if error.path else ""
-        raise _wrong(webhook, f"its function made an object that is no {kind}{place}", detail=f": {error}") from None
+        raise _wrong(
+            webhook, f"its function returned an object that does not fit {kind}{place}", detail=f": {error}"
+        ) from None
 
 
 def _wrong(webhook: AdmissionWebhook, problem: str, *, detail: str = "") -> InvalidReviewResultError:
@@ -281,4 +282,4 @@ def _check_names(webhook: AdmissionWebhook, stored: _Fields, result: _Fields) ->
     changed = [f"metadata.{name}" for name in _KEPT if was.get(name) != now.get(name)]
     changed += [name for name in ("apiVersion", "kind") if stored.get(name) != result.get(name)]
     if changed:
-        raise _wrong(webhook, f"its function changed {changed[0]}, which no mutation may")
+        raise _wrong(webhook, f"its function must not change {changed[0]}")

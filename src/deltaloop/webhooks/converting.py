@@ -74,10 +74,9 @@ class KindConversion:
         kind = function.kind
         if kind is None or kind.model in _PLAIN or kind.version in (self._hub.version, *self._hub.spokes):
             return
-        problem = f"nothing is converted from or to {kind.version}, the version of its class"
-        raise InvalidWebhookError(
-            function.name, f"{problem}; there are {', '.join((self._hub.version, *self._hub.spokes))}"
-        )
+        known = ", ".join((self._hub.version, *self._hub.spokes))
+        problem = f"the conversions must include {kind.version}, the version of the class, got {known}."
+        raise InvalidWebhookError(function.name, problem, option=kind.version)
 
     def convert(self, obj: Mapping[str, Any], version: str) -> dict[str, Any]:
         """Convert an object to a different version.
@@ -109,7 +108,7 @@ class KindConversion:
         """
         group, _, source = text(obj.get("apiVersion")).rpartition("/")
         if (group, obj.get("kind")) != (self.type.group, self.type.kind):
-            raise NoConversionError(f"{self.path} converts {self.type.group_resource} only")
+            raise NoConversionError(f"{self.path} converts only {self.type.group_resource}")
         original = copied(dict(obj))
         result: dict[str, Any] = copied(dict(obj))
         for function in self._hub.way(source, version):
@@ -161,12 +160,12 @@ class ReviewConversion:
         try:
             decoded = obj if isinstance(obj, dict) else _decode(obj)
         except DECODE_ERRORS as error:
-            problem = f"an object of the review is not JSON: {without_data(error)}"
+            problem = f"an object of the review must be JSON: {without_data(error)}"
             return refused_conversion(InvalidReviewError(problem, uid=self._uid))
         try:
             if self._group != self._conversion.type.group:
                 path, group = self._conversion.path, self._conversion.type.group
-                raise NoConversionError(f"{path} converts to versions of {group}")
+                raise NoConversionError(f"{path} converts only to versions of {group}")
             result = yield from self._conversion.steps(decoded, self._version, self._mismatches)
             written = _encode(result)
             self.size += len(written)
@@ -232,12 +231,12 @@ def _taken(function: ConversionFunction, obj: dict[str, Any], returned: Any) -> 
     if returned is None:
         returned = obj
     if not isinstance(returned, Mapping):
-        raise _wrong(function, cast("object", returned), "a dict or nothing")
+        raise _wrong(function, cast("object", returned), "a dict or None")
     return _decode(write_json(cast("object", returned), "the converted object"))
 
 
 def _wrong(function: ConversionFunction, returned: object, wanted: str) -> InvalidReviewResultError:
-    problem = f"{function.name} gave a {type(returned).__name__}, and not {wanted}"
+    problem = f"{function.name} must return {wanted}, got {type(returned).__name__}"
     return InvalidReviewResultError(function.name, problem, where=defined_at(function.function))
 
 

@@ -98,25 +98,26 @@ class AdmissionWebhook:
         name = self.name or default_name(self.function, self.type)
         object.__setattr__(self, "name", name)
         if name.count(".") < 2 or subdomain_problems(name):
-            problem = "its name is no domain name of three parts; give one, by name='check.databases.example.com'"
-            raise InvalidWebhookError(name, problem)
+            problem = "name must be a domain of three parts, like name='check.databases.example.com'."
+            raise InvalidWebhookError(name, problem, option="name")
         object.__setattr__(self, "takes_request", takes_two(name, self.function))
         for what in ("operations", "subresources", "reads"):
             given: Any = getattr(self, what)
             if isinstance(given, str) or not isinstance(given, Iterable):
-                raise InvalidWebhookError(name, f"{what} is one thing; it is a list: {what}=[...]")
+                raise InvalidWebhookError(name, f"{what} must be a list. Use {what}=[...].", option=what)
         known = _BEFORE_STORING if self.mutates else _OPERATIONS
         if not self.operations or not set(self.operations) <= set(known):
-            problem = f"operations is {[*self.operations]!r}; one or more of {', '.join(known)} are needed"
-            raise InvalidWebhookError(name, problem)
+            problem = f"operations must be among {', '.join(known)}, got {[*self.operations]!r}."
+            raise InvalidWebhookError(name, problem, option="operations")
         if self.failure_policy not in ("Fail", "Ignore"):
-            raise InvalidWebhookError(name, f"failure_policy is {self.failure_policy!r}; it is 'Fail' or 'Ignore'")
+            problem = f"failure_policy must be 'Fail' or 'Ignore', got {self.failure_policy!r}."
+            raise InvalidWebhookError(name, problem, option="failure_policy")
         if type(self.timeout) is not int or not 1 <= self.timeout <= _MOST_SECONDS:
-            problem = f"timeout is {self.timeout!r}; whole seconds from 1 to {_MOST_SECONDS} are needed"
-            raise InvalidWebhookError(name, problem)
+            problem = f"timeout must be whole seconds from 1 to {_MOST_SECONDS}, got {self.timeout!r}."
+            raise InvalidWebhookError(name, problem, option="timeout")
         if self.is_typed and set(self.subresources) - {"status"}:
-            problem = "objects of other subresources than status are of another class: give the kind by its name"
-            raise InvalidWebhookError(name, problem)
+            problem = "subresources other than status have objects of a different class. Use the name of the kind."
+            raise InvalidWebhookError(name, problem, option="subresources")
         object.__setattr__(self, "reads", tuple(known_kind(name, each) for each in self.reads))
 
     @property
@@ -161,10 +162,10 @@ class ConversionFunction:
 
     def __post_init__(self) -> None:
         if takes_two(self.name, self.function):
-            raise InvalidWebhookError(self.name, "its function takes an object, and nothing else")
+            raise InvalidWebhookError(self.name, "its function must have one parameter for the object.")
         for what in ("group", "kind", "plural", "namespaced"):
             if getattr(self.source, what) != getattr(self.target, what):
-                raise InvalidWebhookError(self.name, f"{self.source} and {self.target} are not versions of one kind")
+                raise InvalidWebhookError(self.name, f"{self.source} and {self.target} must be versions of one kind.")
 
     @property
     def name(self) -> str:
@@ -297,10 +298,10 @@ def known_kind(webhook: str, kind: Kind) -> ResourceType[Any]:
         named = as_kind(kind)
         return named if isinstance(named, ResourceType) else parse_resource_type(named)
     except UnknownResourceError:
-        problem = f"{kind} is no built-in kind: give a class of @dl.custom_resource, or a dl.ResourceType"
-        raise InvalidWebhookError(webhook, problem) from None
+        problem = f"{kind} must be a built-in kind, a class with @dl.custom_resource, or a dl.ResourceType."
+        raise InvalidWebhookError(webhook, problem, option="kind") from None
     except InvalidArgumentError as error:
-        raise InvalidWebhookError(webhook, str(error)) from None
+        raise InvalidWebhookError(webhook, str(error), option="kind") from None
 
 
 def default_name(function: Callable[..., Any], kind: ResourceType[Any]) -> str:
@@ -311,28 +312,30 @@ def default_name(function: Callable[..., Any], kind: ResourceType[Any]) -> str:
 
 def takes_two(name: str, function: Callable[..., Any]) -> bool:
     if not callable(function):
-        raise InvalidWebhookError(name, "it decorates a function")
+        raise InvalidWebhookError(name, "the decorator requires a function.", option="function")
     if is_coroutine_function(function):
-        problem = "its function is `async`: make it a plain one. It asks nobody; what it reads comes from caches"
-        raise InvalidWebhookError(name, problem)
+        problem = "its function must not be `async`, because it must not send requests. Read from caches."
+        raise InvalidWebhookError(name, problem, option="function")
     if accepts(function, None):  # a second parameter with a default is not for the request
         return False
     if accepts(function, None, None):
         return True
-    raise InvalidWebhookError(name, "its function takes the object, and the request if it wants to")
+    problem = "its function must have a parameter for the object, and optionally one for the request."
+    raise InvalidWebhookError(name, problem, option="function")
 
 
 def _check_kind(decorator: str, kind: object) -> None:
     """Reject a decorator without a kind, which would otherwise silently not declare a webhook."""
     if isinstance(kind, type | ResourceType | str):
         return
-    problem = f"{decorator} is given a kind, such as @dl.{decorator}(Database), and not a {type(kind).__name__}"
-    raise InvalidWebhookError(_called(kind), problem)
+    problem = f"{decorator} requires a kind, like @dl.{decorator}(Database), got {type(kind).__name__}."
+    raise InvalidWebhookError(_called(kind), problem, option="kind")
 
 
 def _class_type(name: str, cls: object) -> ResourceType[Any]:
     if not isinstance(cls, type):
-        raise InvalidWebhookError(name, 'give two classes, or a kind and two versions: (Database, "v1beta1", "v1")')
+        problem = 'convert requires two classes, or a kind and two versions, like (Database, "v1beta1", "v1").'
+        raise InvalidWebhookError(name, problem, option="convert")
     return known_kind(name, cast("type[Any]", cls))
 
 
@@ -347,5 +350,6 @@ def _called(function: object) -> str:
 def _checked(function: object, keywords: WebhookKeywords) -> WebhookKeywords:
     if unknown := sorted(keywords.keys() - WebhookKeywords.__optional_keys__):
         known = ", ".join(sorted(WebhookKeywords.__optional_keys__))
-        raise InvalidWebhookError(_called(function), f"there is no {unknown[0]!r}; there are {known}")
+        problem = f"the keyword must be one of {known}, got {unknown[0]!r}."
+        raise InvalidWebhookError(_called(function), problem, option=unknown[0])
     return keywords

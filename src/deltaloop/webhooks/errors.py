@@ -17,8 +17,9 @@ class InvalidWebhookError(InvalidArgumentError):
         problem: Problem without the name. It contains no data of objects.
     """
 
-    def __init__(self, webhook: str, problem: str) -> None:
+    def __init__(self, webhook: str, problem: str, *, option: str = "") -> None:
         super().__init__(f"webhook {webhook!r}: {problem}")
+        self.argument = option
         self.webhook = webhook
         self.problem = problem
 
@@ -72,8 +73,8 @@ class StorageVersionChangedError(DeltaloopError):
 
     def __init__(self, definition: str, *, was: str, now: str) -> None:
         super().__init__(
-            f"CustomResourceDefinition {definition} stores {now} now, and its objects were being written as {was};"
-            " nothing was taken out of status.storedVersions: begin again"
+            f"the storage version of CustomResourceDefinition {definition} changed from {was} to {now}, so"
+            " status.storedVersions is unchanged. Run the migration again."
         )
         self.definition = definition
         self.was = was

@@ -59,7 +59,9 @@ async def register(client: Client, documents: Iterable[Mapping[str, Any]]) -> No
         try:
             await manager.patch(CUSTOM_RESOURCE_DEFINITION, name, {"spec": document["spec"]})
         except NotFoundError:
-            raise InvalidArgumentError(f"webhooks convert {name}, and there is no such definition yet") from None
+            raise InvalidArgumentError(
+                f"must be registered after the CustomResourceDefinition {name}.", argument="webhooks"
+            ) from None
 
 
 def _registered(webhook: AdmissionWebhook) -> RegisteredWebhook:

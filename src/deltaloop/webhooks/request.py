@@ -97,7 +97,7 @@ class AdmissionRequest(Generic[T_co]):
             InvalidReviewResultError: If the server would drop the key.
         """
         for problem in annotation_problems(self._webhook, key):
-            said = "an audit annotation has a key that the server would drop"
+            said = "an audit annotation has a key that the server drops"
             raise InvalidReviewResultError(self._webhook, said, detail=f": {key!r}: {problem}")
         self._annotations[key] = value
 
@@ -117,4 +117,4 @@ class AdmissionRequest(Generic[T_co]):
 
 def no_listers(kind: Kind) -> Lister[Any]:
     """Reject all kinds by InvalidReviewResultError, where no caches exist."""
-    raise InvalidReviewResultError("", f"there is no cache of {kind}: a manager has them")
+    raise InvalidReviewResultError("", f"request.lister() must have a cache of {kind}. Run the webhook with a manager.")

@@ -100,15 +100,17 @@ class WebhookServer:
             RuntimeError: If the server is not running.
         """
         if self._listener is None:
-            raise RuntimeError("the server has no address before it is entered")
+            raise RuntimeError("the server has no address before it runs")
         host = self._reached
         return f"https://[{host}]:{self.port}" if ":" in host else f"https://{host}:{self.port}"
 
     def not_ready(self) -> str:
         """Return why the server cannot receive reviews yet, or an empty string if it can."""
         if self._listener is None:
-            return "webhooks are not served"
-        return self._certificates.not_ready() or ("" if self._answers else "the server has not answered itself yet")
+            return "webhook server is disabled"
+        return self._certificates.not_ready() or (
+            "" if self._answers else "the server has not passed its self-check yet"
+        )
 
     async def __aenter__(self) -> Self:
         """Start to listen.
@@ -139,7 +141,7 @@ class WebhookServer:
         ]
         if self._metrics is not None:
             self._tasks.append(asyncio.create_task(self._tell_expiry(self._metrics), name="webhooks: expiry"))
-        _logger.info("webhooks are served", extra={"url": self.url, "paths": sorted(self.webhooks.by_path)})
+        _logger.info("serving webhooks", extra={"url": self.url, "paths": sorted(self.webhooks.by_path)})
         return self
 
     async def __aexit__(
@@ -215,7 +217,7 @@ class WebhookServer:
         host, port = self.options.host, self.options.port
         where = f"{host or '*'}:{port}"
         if error.errno == errno.EADDRINUSE:
-            message = f"{where} is in use; choose another port for webhooks, or 0 for a free one"
+            message = f"{where} is in use. Choose a different port for webhooks, or 0 for a free port."
         else:
             message = f"cannot listen on {where} for webhooks: {error.strerror or type(error).__name__}"
         return WebhookServerError(message, host=host, port=port)
@@ -226,7 +228,7 @@ class WebhookServer:
         arrived_at = asyncio.get_running_loop().time()
         path = request.path
         if path not in self.webhooks.by_path:  # not counted or logged, because clients can send any path
-            status = Status(code=404, reason="NotFound", message="there is no webhook here")
+            status = Status(code=404, reason="NotFound", message="no webhook has this path")
             return await send(request, _response(404, status.to_json()))
         held = HeldBytes(self.bytes_in_flight)
         self._count(path, 1)
@@ -260,15 +262,15 @@ class WebhookServer:
 
     async def _answer(self, request: web.BaseRequest, arrived_at: float, held: HeldBytes) -> Answer:
         if request.method != "POST":
-            raise _RefusedError(405, "MethodNotAllowed", "reviews are sent by POST")
+            raise _RefusedError(405, "MethodNotAllowed", "reviews require POST")
         if request.content_type != _JSON:
-            raise _RefusedError(415, "UnsupportedMediaType", f"reviews are sent as {_JSON}")
+            raise _RefusedError(415, "UnsupportedMediaType", f"reviews require {_JSON}")
         if request.headers.get("Content-Encoding", "identity") != "identity":
-            raise _RefusedError(415, "UnsupportedMediaType", "reviews are not sent in another encoding")
+            raise _RefusedError(415, "UnsupportedMediaType", "reviews must not be compressed")
         loop, path = asyncio.get_running_loop(), request.path
         found = self.webhooks.by_path[path]
         if self.options.client_ca is not None and isinstance(found, AdmissionWebhook) and not _has_certificate(request):
-            raise _RefusedError(401, "Unauthorized", "admission reviews need a client certificate")
+            raise _RefusedError(401, "Unauthorized", "admission reviews require a client certificate")
         most, declared = self.options.max_conversion_bytes, CONVERSION_SECONDS
         if isinstance(found, AdmissionWebhook):
             most, declared = self.options.max_bytes, float(found.timeout)
@@ -294,11 +296,11 @@ class WebhookServer:
             message = "too many bytes of reviews are in flight"
             raise _RefusedError(429, "TooManyRequests", message, outcome="failed") from None
         except (TimeoutError, LateError):
-            message = f"the review could not be answered within {limit:g} s"
+            message = f"the webhook did not finish within {limit:g} s"
             raise _RefusedError(504, "Timeout", message, outcome="failed") from None
         if loop.time() > deadline:
             _logger.warning(
-                "a webhook's function took longer than the API server waits",
+                "webhook function exceeded the timeout of the API server",
                 extra={"webhook": self.webhooks.name_at(path), "limit": limit},
             )
         return answer
@@ -308,9 +310,9 @@ class WebhookServer:
         assert seen is not None
         extra = {"webhook": webhook, "key": seen.key, "field": seen.field, "problem": seen.problem}
         if answer.outcome == "invalid":
-            _logger.error("cannot convert an object", extra=extra)
+            _logger.error("cannot convert object", extra=extra)
         else:
-            _logger.warning("object does not fit the class of a webhook", extra={**extra, "objects": seen.objects})
+            _logger.warning("object does not fit the class of the webhook", extra={**extra, "objects": seen.objects})
 
     def _log(self, path: str, error: Exception, key: str) -> None:
         """Log the failure of a function. Its text can contain data of the object, so it is logged only at DEBUG."""
@@ -321,16 +323,16 @@ class WebhookServer:
             extra["reason"] = told(error)
         if isinstance(error, InvalidReviewResultError) and error.where:
             extra["where"] = [error.where]
-        _logger.error("a webhook's function has failed", extra=extra)
+        _logger.error("webhook function failed", extra=extra)
         now = asyncio.get_running_loop().time()
-        self._errors.log(_logger, logging.DEBUG, "a webhook's function has failed so", error, now=now, extra={})
+        self._errors.log(_logger, logging.DEBUG, "webhook function failed with", error, now=now, extra={})
 
 
 _LOGGER: Final = "deltaloop.webhooks.http"
 
 
 async def _bounded(request: web.BaseRequest, most: int, held: HeldBytes) -> bytearray:
-    too_large = f"a review has {most} bytes at most"
+    too_large = f"a review must have at most {most} bytes"
     if (request.content_length or 0) > most:
         raise _too_large(too_large)
     body = bytearray()

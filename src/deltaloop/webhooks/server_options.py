@@ -51,7 +51,7 @@ class WebhookServerOptions(Options, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         check_types(self)
         if not 0 <= self.port <= 65535:
-            raise InvalidArgumentError(f"port {self.port!r} is none; 0 to 65535 is needed")
+            raise InvalidArgumentError(f"must be 0 to 65535, got {self.port!r}.", argument="WebhookServerOptions.port")
         require_positive(
             "WebhookServerOptions",
             max_bytes=self.max_bytes,
@@ -64,8 +64,8 @@ class WebhookServerOptions(Options, frozen=True, kw_only=True):
         largest = max(self.max_bytes, self.max_conversion_bytes)
         if self.max_bytes_in_flight < largest:
             raise InvalidArgumentError(
-                f"WebhookServerOptions.max_bytes_in_flight must be at least {largest}, the bound of one review, "
-                f"got {self.max_bytes_in_flight}."
+                f"must be at least {largest}, the limit of one review, got {self.max_bytes_in_flight}.",
+                argument="WebhookServerOptions.max_bytes_in_flight",
             )
 
     @classmethod
@@ -79,5 +79,5 @@ class WebhookServerOptions(Options, frozen=True, kw_only=True):
             return None
         host, colon, port = address.rpartition(":")
         if not colon or not (port.isascii() and port.isdigit()):
-            raise InvalidArgumentError(f"{address!r} is no address; write HOST:PORT, :PORT for all interfaces, or 0")
+            raise InvalidArgumentError(f"must be HOST:PORT, :PORT or 0, got {address!r}.", argument="address")
         return cls(host=host.strip("[]"), port=int(port))

@@ -115,7 +115,7 @@ async def migrate_storage(
     """
     for name, number in (("page_size", page_size), ("concurrency", concurrency)):
         if number < 1:
-            raise InvalidArgumentError(f"migrate_storage: {name} is {number}; 1 or more is needed")
+            raise InvalidArgumentError(f"must be >= 1, got {number}.", argument=name)
     run = _Run(client, definition, page_size=page_size, concurrency=concurrency, on_progress=on_progress)
     return await run.to_the_end()
 
@@ -247,7 +247,7 @@ class _Run:
             break
         await self._patch_definition(progress_patch(versions.wanted, None))
         _log.info(
-            "all objects are stored in one version",
+            "all objects are stored in the storage version",
             extra={"definition": self._definition, "version": versions.wanted, "written": self._written},
         )
 

@@ -40,7 +40,7 @@ class WebhookSet:
                 functions.setdefault(each.path, []).append(each)
                 continue
             if any(each.name == other.name for other in admission):
-                raise InvalidWebhookError(each.name, "two have this name; give one another, by name=...")
+                raise InvalidWebhookError(each.name, "name must be unique. Set name=...", option="name")
             admission.append(each)
             self._by_path[each.path] = each
         self.admission: tuple[AdmissionWebhook, ...] = tuple(admission)
@@ -82,13 +82,13 @@ class WebhookSet:
 def _required(given: object) -> list[Webhook]:
     if isinstance(given, AdmissionWebhook | ConversionFunction) or not isinstance(given, Iterable):
         got = f"a {type(given).__name__}"
-        raise InvalidArgumentError(f"webhooks must be a list, got {got}. Write webhooks=[...].")
+        raise InvalidArgumentError(f"must be a list, got {got}. Use webhooks=[...].", argument="webhooks")
     found: list[Webhook] = []
     for each in cast("Iterable[object]", given):
         if not isinstance(each, AdmissionWebhook | ConversionFunction):
             got = f"{type(each).__name__} {getattr(each, '__name__', '')}".rstrip()
             raise InvalidArgumentError(
-                f"webhooks must be functions of @dl.validate, @dl.mutate or @dl.convert, got the {got}. Decorate it."
+                f"must be functions with @dl.validate, @dl.mutate or @dl.convert, got {got}.", argument="webhooks"
             )
         found.append(each)
     return found

@@ -152,5 +152,5 @@ def test_records_that_do_not_fit_together_are_refused() -> None:
         RevisionStore().restore([row], revision=4, compacted=2)
     store = RevisionStore()
     store.create("a", "x", {"metadata": {"name": "x"}})
-    with pytest.raises(ValueError, match="empty store"):
+    with pytest.raises(ValueError, match="must be empty"):
         store.restore([], revision=1, compacted=1)

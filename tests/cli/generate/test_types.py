@@ -39,7 +39,7 @@ def test_a_file_becomes_modules(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_a_file_without_definitions_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.yaml").write_text("kind: ConfigMap\n")
     assert run(str(tmp_path / "a.yaml")) == 2
-    assert "has no CustomResourceDefinition" in capsys.readouterr().err
+    assert "must be a file with CRDs" in capsys.readouterr().err
 
 
 async def test_a_group_is_what_the_server_has_of_it() -> None:

@@ -24,7 +24,7 @@ def precious(tmp_path: Path) -> Path:
 
 def test_an_audit_line_follows_no_link(tmp_path: Path, precious: Path) -> None:
     (tmp_path / "audit").symlink_to(precious)
-    with pytest.raises(ValueError, match="it is a symbolic link, name the file itself"):
+    with pytest.raises(ValueError, match="symbolic link"):
         audit_to(str(tmp_path / "audit"))
     assert precious.read_text() == "precious\n"
 

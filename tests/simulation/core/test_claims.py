@@ -46,5 +46,5 @@ def test_a_child_that_is_not_there_yet_is_told_of_and_others_are_not() -> None:
         "v1/Pod",
         "default/late",
     )
-    assert str(claim).startswith("x.dev/v1/A default/a says Ready while v1/Pod default/late is InProgress: ")
+    assert str(claim).startswith("x.dev/v1/A default/a reports Ready while v1/Pod default/late is InProgress: ")
     assert not early_claims(owner(ready()), [pod("right", "Running")])

@@ -63,7 +63,7 @@ def test_a_path_is_what_one_reconcile_wrote_with_the_answers_that_refused_it() -
     assert counts == {
         ("login", "create secrets", "create services"): 2,
         ("login", "create secrets (409)"): 1,
-        ("login", "create secrets (no answer)"): 1,
+        ("login", "create secrets (no response)"): 1,
     }
     count_paths(counts, SimulationRun(end=None, writes=(*writes[:1], *writes[2:3])))
     assert paths_text(counts).splitlines()[0] == "3  login: create secrets, create services"
@@ -92,9 +92,9 @@ def test_writes_that_leave_their_object_as_it_was_are_counted() -> None:
     run = SimulationRun(end=None, writes=writes)
     assert no_op_writes(run) == {"update secrets": (3, 6)}
     report = SimulationReport(runs=1, writes=(), failures=(), reference=run)
-    assert "without any fault, 3 of 6 writes changed nothing: update secrets" in str(report)
+    assert "without faults, 3 of 6 writes were no-ops: update secrets" in str(report)
     assert report_fields(report)["no_op_writes"] == {"update secrets": {"writes": 6, "changed_nothing": 3}}
-    assert "3 of 6 writes changed nothing" in report_page(report, title="")
+    assert "3 of 6 writes were no-ops" in report_page(report, title="")
     assert "nothing: " not in str(SimulationReport(runs=1, writes=(), failures=()))
 
 
@@ -113,7 +113,7 @@ def test_a_terminal_has_the_most_frequent_paths() -> None:
     told = paths_text({("login", f"create {name}"): count for count, name in enumerate("abcdefghijklmnop", start=1)})
     lines = told.splitlines()
     assert lines[0] == "16  login: create p"
-    assert lines[-2:] == [" 5  login: create e", "4 more; JSON and the page have all of them"]
+    assert lines[-2:] == [" 5  login: create e", "4 more in the JSON output and the HTML page"]
     assert not paths_text({})
 
 

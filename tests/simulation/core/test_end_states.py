@@ -35,16 +35,16 @@ def test_what_differs_between_any_two_runs_is_no_difference() -> None:
 def test_fields_that_differ_are_named() -> None:
     wanted = config_map("a", data={"size": "2", "kept": "x"})
     assert shown([wanted], [config_map("a", data={"size": "1", "kept": "x"})]) == [
-        'v1/ConfigMap default/a: data.size is "1", and should be "2"'
+        'v1/ConfigMap default/a: data.size must be "2", got "1"'
     ]
     assert shown([wanted], [config_map("a", data={"kept": "x"})]) == [
-        'v1/ConfigMap default/a: data.size is <gone>, and should be "2"'
+        'v1/ConfigMap default/a: data.size must be "2", got <gone>'
     ]
 
 
 def test_objects_that_are_missing_or_left_over_are_named() -> None:
     assert shown([config_map("a")], []) == ["v1/ConfigMap default/a is missing"]
-    assert shown([], [config_map("a")]) == ["v1/ConfigMap default/a is there, and should not be"]
+    assert shown([], [config_map("a")]) == ["v1/ConfigMap default/a exists, but must not exist"]
 
 
 def test_owners_are_compared_by_what_they_are_and_not_by_their_uids() -> None:
@@ -76,12 +76,12 @@ def test_a_status_speaks_of_the_present_spec_however_often_that_was_changed() ->
     assert not shown(observed(2, 2), observed(4, 4))
     assert not shown(observed(2, 1), observed(4, 2))
     (told,) = shown(observed(2, 2), observed(4, 3))
-    assert told.endswith('is "<an earlier generation>", and should be "<the present generation>"')
+    assert told.endswith('must be "<the present generation>", got "<an earlier generation>"')
 
 
 def test_items_of_a_list_are_compared_one_by_one() -> None:
     one, other = (config_map("a", finalizers=["a/x", last]) for last in ("a/y", "a/z"))
-    assert shown([one], [other]) == ['v1/ConfigMap default/a: metadata.finalizers.1 is "a/z", and should be "a/y"']
+    assert shown([one], [other]) == ['v1/ConfigMap default/a: metadata.finalizers.1 must be "a/y", got "a/z"']
 
 
 def test_lists_with_map_keys_and_sets_are_compared_without_their_order() -> None:
@@ -104,7 +104,7 @@ def test_lists_with_map_keys_and_sets_are_compared_without_their_order() -> None
 
     assert not shown([ordered(1)], [ordered(-1)])
     assert shown([ordered(1)], [ordered(-1, status="False")]) == [
-        'v1/ConfigMap default/a: data.conditions.0.status is "False", and should be "True"'
+        'v1/ConfigMap default/a: data.conditions.0.status must be "True", got "False"'
     ]
     assert len(shown([ordered(1)], [ordered(1, plain=(2, 1))])) == 2
 
@@ -126,7 +126,7 @@ def test_siblings_with_generated_names_are_told_apart_by_what_is_in_them() -> No
     other = [generated("ccccc", uid="u3", data={"for": "y"}), generated("ddddd", uid="u4", data={"for": "x"})]
     assert not shown(one, other)
     assert shown(one, [*other, generated("eeeee", uid="u5", data={"for": "z"})]) == [
-        "v1/ConfigMap default/job-<3> is there, and should not be"
+        "v1/ConfigMap default/job-<3> exists, but must not exist"
     ]
 
 
@@ -145,7 +145,7 @@ def test_values_of_secrets_and_under_names_that_say_secret_are_not_shown() -> No
         assert "planted" not in f"{told} {[*map(str, told)]} {wanted} {found!r}"
         assert "planted" not in str(differences(wanted, end_state([])))
     assert shown([secret("planted-one")], [secret("planted-two")]) == [
-        'v1/Secret default/a: data.word is another one than it should be: "<redacted>"'
+        'v1/Secret default/a: data.word has a different redacted value: "<redacted>"'
     ]
 
 
@@ -169,12 +169,12 @@ def test_names_that_a_program_draws_are_compared_by_their_beginning() -> None:
     assert not told(before, drawn({"a": "777", "my-b": "888"}))
     left_over = config_map("a-999", data={"of": "a"})
     assert told(before, drawn({"a": "777", "my-b": "888"}, left_over)) == [
-        "v1/ConfigMap default/a-<2> is there, and should not be"
+        "v1/ConfigMap default/a-<2> exists, but must not exist"
     ]
     wrong = [*drawn({"a": "777", "my-b": "888"})[:2], config_map("a", data={"volume": "my-b-888"}), before[3]]
     assert told(before, wrong) == [
-        'v1/ConfigMap default/a: data.volume is "my-b-", and should be "a-"',
-        'v1/ConfigMap default/my-b: data.volume is "my-b-x1", and should be "my-b-"',
+        'v1/ConfigMap default/a: data.volume must be "a-", got "my-b-"',
+        'v1/ConfigMap default/my-b: data.volume must be "my-b-", got "my-b-x1"',
     ], "one that is not there is no name"
 
 

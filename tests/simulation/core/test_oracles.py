@@ -139,5 +139,5 @@ def test_what_only_one_run_has_looked_at_is_not_compared_unless_it_was_written()
     assert not told(reference, found)
     made = SimulationRun(end=EndState(objects), writes=(write("create"),), kinds=("v1/ConfigMap", "v1/Secret"))
     assert [str(problem) for problem in problems_of(reference, made)] == [
-        "v1/ConfigMap default/a is there, and should not be"
+        "v1/ConfigMap default/a exists, but must not exist"
     ]

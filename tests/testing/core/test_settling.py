@@ -20,19 +20,19 @@ def replica(
         ([], ()),
         ([replica()], ()),
         ([replica(runs=7)], ()),
-        ([replica(waiting=1)], ("a: c has 1 key in line",)),
-        ([replica(waiting=2)], ("a: c has 2 keys in line",)),
+        ([replica(waiting=1)], ("a: c has 1 key in its queue",)),
+        ([replica(waiting=2)], ("a: c has 2 keys in its queue",)),
         ([replica(running=("x/y",))], ("a: c reconciles x/y",)),
-        ([replica(failing=(("x/y", 0.3, ""),))], ("a: c tries x/y again in 0.3 s, after a failure",)),
-        ([replica(failing=(("x/y", 2, "KeyError"),))], ("a: c tries x/y again in 2 s, after KeyError: see the log",)),
+        ([replica(failing=(("x/y", 0.3, ""),))], ("a: c retries x/y in 0.3 s after a failure",)),
+        ([replica(failing=(("x/y", 2, "KeyError"),))], ("a: c retries x/y in 2 s after KeyError (see the log)",)),
         ([replica(starting=True)], ("a starts",)),
         ([replica(), replica("b", starting=True)], ("b starts",)),
-        ([replica(stands_by=True)], ("nobody works: a stands by",)),
+        ([replica(stands_by=True)], ("no program is working: a is a standby",)),
         ([replica(stands_by=True, waiting=3), replica("b")], ()),
         ([replica(disconnected=True, waiting=3), replica("b")], ()),
         (
             [replica(disconnected=True), replica("b", stands_by=True)],
-            ("nobody works: a is disconnected from the server, b stands by",),
+            ("no program is working: a is disconnected from the server, b is a standby",),
         ),
     ],
 )
@@ -44,7 +44,7 @@ def test_it_takes_too_long_when_its_time_is_over() -> None:
     settling = Settling(now=10.0, timeout=5.0)
     assert not settling.look([], ("x",), now=14.9)
     assert settling.look([], ("x",), now=15.0)
-    assert settling.report([]) == "not settled within 5 s; left to do:\n  x"
+    assert settling.report([]) == "not settled within 5 s; pending:\n  x"
 
 
 def test_one_key_that_begins_again_and_again_while_no_time_passes_is_hot() -> None:
@@ -54,8 +54,8 @@ def test_one_key_that_begins_again_and_again_while_no_time_passes_is_hot() -> No
         looks += 1
         assert looks < 30
     report = settling.report(["patch a", "patch a", "patch b"])
-    assert f"meanwhile a: c has reconciled {looks * 30} times, most often seen at work: x/y" in report
-    assert "meanwhile written 2 times: patch a" in report
+    assert f"during the wait, a: c reconciled {looks * 30} times, most often for x/y" in report
+    assert "during the wait, 2 times: patch a" in report
     assert "patch b" not in report
 
 

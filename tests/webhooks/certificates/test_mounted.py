@@ -13,6 +13,7 @@ from deltaloop.errors import InvalidArgumentError
 from deltaloop.webhooks import MountedCertificates
 from deltaloop.webhooks.certificates import signing
 from deltaloop.webhooks.core.certificates.rotation import MakeAuthority, Serving
+from tests.having import having
 from tests.webhooks.certificates.test_own import DAY, peer_certificate
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -32,7 +33,7 @@ async def test_a_new_certificate_is_served_without_a_restart(tmp_path: Path, cap
     loop = asyncio.get_running_loop()
     running = asyncio.create_task(found.run())
     await asyncio.sleep(1)
-    assert found.not_ready() == f"tls.crt and tls.key in {tmp_path} cannot be used (No such file or directory)"
+    assert found.not_ready() == f"tls.crt and tls.key in {tmp_path} are not usable (No such file or directory)"
     write(tmp_path)
     await asyncio.sleep(10)
     assert found.not_ready() == ""
@@ -57,5 +58,5 @@ async def test_a_new_certificate_is_served_without_a_restart(tmp_path: Path, cap
 
 
 def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="is no folder"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="folder")):
         MountedCertificates(tmp_path / "missing")

@@ -42,6 +42,7 @@ from deltaloop.webhooks.certificates import secret_form
 from deltaloop.webhooks.certificates.own import AuthoritySecret, WebhookBundles
 from deltaloop.webhooks.core.certificates.rotation import WriteBundle
 from tests.apiserver.serving import START, widget_crd
+from tests.having import having
 from tests.servers import api_server
 
 HOST = "hooks.operators.svc"
@@ -267,7 +268,7 @@ async def test_what_a_user_breaks_is_written_anew_and_what_is_not_ours_is_left_a
         kept = (await at.client.get(dl.kinds.SECRET, "other", namespace="operators")).to_dict()
         assert kept["data"] == other["data"]
     assert [each.getMessage() for each in caplog.records if each.levelno == logging.ERROR] == [
-        "the Secret for certificates holds something else and is left alone: delete it, or name another one"
+        "the Secret for certificates contains unknown data; delete it, or use a different name"
     ]
 
 
@@ -347,7 +348,7 @@ async def test_the_printed_role_is_what_it_takes(caplog: pytest.LogCaptureFixtur
     told = [each for each in caplog.records if each.levelno == logging.ERROR]
     assert [(each.getMessage(), vars(each)["kind"]) for each in told] == [
         (
-            "cannot keep the certificates of webhooks without a right: `deltaloop generate rbac` prints it",
+            "missing permission to manage the webhook certificates; apply the output of `deltaloop generate rbac`",
             "ValidatingWebhookConfiguration",
         )
     ]
@@ -425,6 +426,6 @@ def test_options_that_name_nothing_are_refused() -> None:
     for wrong in ({"secret": ""}, {"namespace": ""}, {"hosts": ()}, {"hosts": ("Not A Host",)}, {"resync": 0.0}):
         with pytest.raises((InvalidArgumentError, ValueError)):
             replace(OPTIONS, **wrong)
-    with pytest.raises(InvalidArgumentError, match="needs the names"):
+    with pytest.raises(InvalidArgumentError, check=having(argument="WebhookTarget.webhooks")):
         WebhookTarget(TargetKind.VALIDATING, "widgets")
     assert CertificateTiming().serving_lifetime == 7 * DAY

@@ -8,6 +8,7 @@ import pytest
 
 from deltaloop.errors import NoConversionError
 from deltaloop.webhooks.core.conversion_review import Hub, HubError
+from tests.having import having
 
 
 def hub_of(*ways: str) -> Hub[str]:
@@ -22,24 +23,24 @@ def test_each_version_reaches_each_other_one(ways: tuple[str, ...]) -> None:
     assert hub.way("v3", "v1") == ("v3>v2", "v2>v1")
     assert hub.way("v2", "v1") == ("v2>v1",)
     assert hub.way("v2", "v2") == hub.way("v1", "v1") == ()
-    with pytest.raises(NoConversionError, match="'v9' is not converted here"):
+    with pytest.raises(NoConversionError, check=having(version="v9")):
         hub.way("v9", "v1")
-    with pytest.raises(NoConversionError, match="'v9' is not converted here"):
+    with pytest.raises(NoConversionError, check=having(version="v9")):
         hub.way("v9", "v9")
 
 
 @pytest.mark.parametrize(
-    ("ways", "why"),
+    ("ways", "wrong"),
     [
-        (("v1>v2",), "from v1 to v2, and not back"),
-        (("v1>v2", "v2>v1", "v3>v2"), "from v3 to v2, and not back"),
-        (("v1>v2", "v2>v1", "v3>v4", "v4>v3"), "no version is part of all"),
-        (("v1>v2", "v2>v3", "v3>v1"), "no version is part of all"),
-        (("v1>v2", "v2>v1", "v1>v2"), "by two functions"),
-        (("v1>v1",), "the same version"),
-        ((), "no conversion"),
+        (("v1>v2",), [("v1", "v2")]),
+        (("v1>v2", "v2>v1", "v3>v2"), [("v3", "v2")]),
+        (("v1>v2", "v2>v1", "v3>v4", "v4>v3"), [("v1", "v2"), ("v2", "v1"), ("v3", "v4"), ("v4", "v3")]),
+        (("v1>v2", "v2>v3", "v3>v1"), [("v1", "v2"), ("v2", "v3"), ("v3", "v1")]),
+        (("v1>v2", "v2>v1", "v1>v2"), [("v1", "v2")]),
+        (("v1>v1",), [("v1", "v1")]),
+        ((), []),
     ],
 )
-def test_what_is_no_hub_and_spokes_is_told(ways: tuple[str, ...], why: str) -> None:
-    with pytest.raises(HubError, match=why):
+def test_conversions_without_a_hub_are_rejected(ways: tuple[str, ...], wrong: list[tuple[str, str]]) -> None:
+    with pytest.raises(HubError, check=having(ways=tuple(wrong))):
         hub_of(*ways)

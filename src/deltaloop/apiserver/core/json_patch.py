@@ -129,7 +129,7 @@ def _remove(container: Container, key: str) -> int:
         del container[index]
         return len(container) - index
     if key not in container:
-        raise JsonPatchError("the patch removes what is not there")
+        raise JsonPatchError("the patch removes a missing value")
     del container[key]
     return 0
 

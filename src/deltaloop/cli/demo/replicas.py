@@ -79,8 +79,8 @@ class DemoReplica:
         """Description of an unexpected end of the process, or an empty string."""
         if self.running or self._asked_to_end:
             return ""
-        last = f"; its last line: {self.lines[-1].message}" if self.lines else ""
-        return f"{self.identity} ended by itself with exit code {self.process.returncode}{last}"
+        last = f"; last log message: {self.lines[-1].message}" if self.lines else ""
+        return f"{self.identity} ended unexpectedly with exit code {self.process.returncode}{last}"
 
     def logged(self, message: str) -> LogLine | None:
         return next((line for line in reversed(self.lines) if line.message == message), None)

@@ -114,7 +114,7 @@ async def _tell(story: Story, options: DemoOptions) -> None:
         summary.failed = str(error)
     except TimeoutError:
         step = summary.steps[-1].name if summary.steps else "the first step"
-        summary.failed = f"the story took longer than {options.time_limit:g} seconds and stopped in: {step}"
+        summary.failed = f"the demo exceeded its timeout of {options.time_limit:g} s in the step {step!r}"
     summary.reconciles = story.world.reconciles
     summary.triggers = dict(story.world.triggers)
 
@@ -162,6 +162,6 @@ async def _install_crd(client: Client) -> None:
 
 
 async def _keep_running(screen: Screen, kubeconfig: Path) -> None:
-    screen.say("you", f"kept running; try: kubectl --kubeconfig {kubeconfig} get foos -A")
-    screen.say("you", "Ctrl-C ends it")
+    screen.say("you", f"still running; try: kubectl --kubeconfig {kubeconfig} get foos -A")
+    screen.say("you", "press Ctrl-C to stop")
     await asyncio.Event().wait()

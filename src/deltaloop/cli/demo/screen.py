@@ -18,7 +18,7 @@ from deltaloop.cli.demo.story import StepResult, Summary
 _STYLES: Final = {"you": "bold yellow", "server": "blue", "replica-1": "green", "replica-2": "magenta"}
 _SHOWN: Final = {
     "caches are warm": "caches are warm",
-    "leading": "leads: its workers run",
+    "leading": "leads and runs its workers",
     "no longer leading": "no longer leads",
     "created deployment": "creates the Deployment",
     "updated deployment": "updates the Deployment",
@@ -78,7 +78,7 @@ class Terminal:
         """Show the log lines of a replica that belong to the steps, and all warnings and errors."""
         fields = line.fields
         if line.message == "reconciling":
-            self.say(line.identity, f"reconciles {fields.get('key')} because of: {_why(fields.get('triggers'))}")
+            self.say(line.identity, f"reconciles {fields.get('key')}, triggered by: {_why(fields.get('triggers'))}")
         elif line.message in _SHOWN:
             key = f" ({fields['key']})" if "key" in fields else ""
             self.say(line.identity, _SHOWN[line.message] + key)
@@ -92,8 +92,8 @@ class Terminal:
         for step in summary.steps:
             self._console.print(_step_line(step))
         why = ", ".join(f"{count} x {name}" for name, count in sorted(summary.triggers.items()))
-        self._console.print(f"\n{summary.reconciles} reconciles, caused by: {why or 'nothing'}")
-        verdict = "everything happened" if summary.ok else f"FAILED: {summary.failed}"
+        self._console.print(f"\n{summary.reconciles} reconciles, caused by: {why or 'unknown triggers'}")
+        verdict = "all steps succeeded" if summary.ok else f"FAILED: {summary.failed}"
         self._console.print(
             Text(f"{verdict} ({summary.seconds:.1f} s)", style="bold green" if summary.ok else "bold red")
         )
@@ -101,7 +101,7 @@ class Terminal:
 
 def _why(triggers: object) -> str:
     texts = [str(trigger) for trigger in cast("list[object]", triggers)] if isinstance(triggers, list) else []
-    return "; ".join(texts) or "nothing that was noted"
+    return "; ".join(texts) or "unknown"
 
 
 def _step_line(step: StepResult) -> Text:

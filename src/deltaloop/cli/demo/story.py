@@ -97,19 +97,19 @@ class Story:
 
     async def _two_replicas(self) -> None:
         world = self.world
-        async with self.step("one replica leads, the other stands by with warm caches") as result:
+        async with self.step("one replica leads, and the other is a standby with warm caches") as result:
             for number in (1, 2):
                 identity = f"replica-{number}"
                 world.replicas[identity] = await self._start_replica(identity)
             leader = await world.until("a replica holds the lease", lambda: world.leader)
             for replica in world.replicas.values():
                 await world.until(f"{replica.identity} has warm caches", partial(replica.logged, "caches are warm"))
-            await world.until(f"{leader} says that it leads", lambda: world.replicas[leader].logged("leading"))
+            await world.until(f"{leader} logs that it leads", lambda: world.replicas[leader].logged("leading"))
             result.detail = f"{leader} leads"
 
     async def _foos_become_deployments(self) -> None:
         world, wanted = self.world, {"alpha": 1, "beta": 2, "gamma": 3}
-        async with self.step("each Foo gets its Deployment, a status and an event") as result:
+        async with self.step("the controller creates a Deployment, a status and an Event for each Foo") as result:
             for name, replicas in wanted.items():
                 self._say(f"create Foo {name} with {replicas} replicas")
                 await world.client.create(FOO, foo(name, replicas))
@@ -119,7 +119,7 @@ class Story:
 
     async def _deleted_deployment_comes_back(self) -> None:
         world = self.world
-        async with self.step("a Deployment deleted behind the controller's back comes back") as result:
+        async with self.step("the controller recreates a Deployment that another client deleted") as result:
             result.detail = await self._delete_and_wait("beta")
             leader = world.replicas[world.leader]
             await world.until(
@@ -133,7 +133,7 @@ class Story:
             )
 
     async def _changed_foo_changes_its_deployment(self) -> None:
-        async with self.step("a changed Foo changes its Deployment") as result:
+        async with self.step("a change of a Foo updates its Deployment") as result:
             self._say("set spec.replicas of Foo gamma to 5")
             await self.world.client.patch(FOO, "gamma", {"spec": {"replicas": 5}}, namespace=NAMESPACE)
             await self._in_place("gamma", 5)
@@ -141,7 +141,7 @@ class Story:
 
     async def _standby_takes_over(self) -> None:
         world = self.world
-        async with self.step("the leader is killed and the standby takes over") as result:
+        async with self.step("the standby takes over after the leader is killed") as result:
             old = world.leader
             self._say(f"kill -9 {old} (process {world.replicas[old].process.pid})")
             killed_at = monotonic()
@@ -150,20 +150,20 @@ class Story:
                 "the standby holds the lease", lambda: world.leader if world.leader not in ("", old) else ""
             )
             self.summary.failover_seconds = round(monotonic() - killed_at, 3)
-            await world.until(f"{new} says that it leads", lambda: world.replicas[new].logged("leading"))
+            await world.until(f"{new} logs that it leads", lambda: world.replicas[new].logged("leading"))
             self._say("create Foo delta with 4 replicas")
             await world.client.create(FOO, foo("delta", 4))
             await self._in_place("delta", 4)
             await self._delete_and_wait("alpha")
-            result.detail = f"{new} leads after {self.summary.failover_seconds:.1f} s and repairs"
+            result.detail = f"{new} leads after {self.summary.failover_seconds:.1f} s"
 
     async def _deleted_foo_takes_its_deployment_along(self) -> None:
         world = self.world
-        async with self.step("a deleted Foo takes its Deployment along"):
+        async with self.step("deleting a Foo also deletes its Deployment"):
             self._say("delete Foo beta")
             await world.client.delete(FOO, "beta", namespace=NAMESPACE)
             await world.until(
-                "Foo beta and its Deployment are gone",
+                "Foo beta and its Deployment are deleted",
                 lambda: (
                     world.foos.find(f"{NAMESPACE}/beta") is None and world.deployments.find(f"{NAMESPACE}/beta") is None
                 ),
@@ -172,11 +172,11 @@ class Story:
     async def stop_replicas(self) -> None:
         """Run the last step, which stops the replicas gracefully and checks that the lease is released."""
         world = self.world
-        async with self.step("the replicas stop when asked, and the lease is released") as result:
+        async with self.step("the replicas stop on request and release the lease") as result:
             self._say("SIGTERM to " + ", ".join(world.replicas))
             codes = {replica.identity: await replica.stop() for replica in world.replicas.values()}
             if any(codes.values()):
-                raise StepFailedError("every replica ends with exit code 0", f"exit codes {codes}")
+                raise StepFailedError("all replicas end with exit code 0", f"exit codes {codes}")
             await world.until("the lease has no holder", lambda: world.leader == "")
             result.detail = f"{len(codes)} stopped"
 
@@ -194,15 +194,15 @@ class Story:
             return status is not None and status.get("replicas") == replicas
 
         found = await world.until(f"Deployment {name} has {replicas} replicas", deployment)
-        await world.until(f"the status of Foo {name} says {replicas} replicas", has_status)
-        await world.until(f"an event about Foo {name} is recorded", lambda: world.events_about(key))
+        await world.until(f"the status of Foo {name} shows {replicas} replicas", has_status)
+        await world.until(f"an Event for Foo {name} is recorded", lambda: world.events_about(key))
         return found
 
     async def _delete_and_wait(self, name: str) -> str:
         """Delete the Deployment of a Foo, and wait for its replacement."""
         world, key = self.world, f"{NAMESPACE}/{name}"
-        before = await world.until(f"Deployment {name} is there", lambda: world.deployment_of(key))
-        self._say(f"delete Deployment {name} behind the controller's back")
+        before = await world.until(f"Deployment {name} exists", lambda: world.deployment_of(key))
+        self._say(f"delete Deployment {name}")
         await world.client.delete(kinds.DEPLOYMENT, name, namespace=NAMESPACE)
         begun = monotonic()
 
@@ -210,5 +210,5 @@ class Story:
             found = world.deployment_of(key)
             return found if found is not None and found.uid != before.uid else None
 
-        await world.until(f"Deployment {name} comes back", replaced)
-        return f"{name} is back after {(monotonic() - begun) * 1000:.0f} ms"
+        await world.until(f"Deployment {name} is recreated", replaced)
+        return f"{name} is recreated after {(monotonic() - begun) * 1000:.0f} ms"

@@ -28,7 +28,7 @@ class StepFailedError(DeltaloopError):
     """An expected result of the demo did not happen in time."""
 
     def __init__(self, awaited: str, why: str) -> None:
-        super().__init__(f"this did not happen: {awaited} ({why})")
+        super().__init__(f"expected: {awaited} ({why})")
         self.awaited = awaited
 
 

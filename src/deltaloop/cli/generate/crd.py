@@ -60,13 +60,11 @@ def load_definitions(target: str) -> list[dict[str, Any]]:
     if attribute:
         wanted = named_object(target, module, attribute)
         if not is_kind(wanted):
-            raise LoadError(target, f"{attribute} is no class that @dl.custom_resource decorates")
+            raise LoadError(target, f"{attribute} must be a class with @dl.custom_resource.", subject=attribute)
         kinds = [classes for classes in kinds if wanted in classes]
     if not kinds:
-        problem = (
-            f"module {module.__name__} has no kind; decorate a class with @dl.custom_resource(group=..., version=...)"
-        )
-        raise LoadError(target, problem)
+        problem = "contains no kinds. Decorate a class with @dl.custom_resource(group=..., version=...)."
+        raise LoadError(target, f"module {module.__name__} {problem}", subject=module.__name__)
     return [generate_crd(*classes) for classes in kinds]
 
 
@@ -80,20 +78,20 @@ def check_definitions(definitions: Sequence[dict[str, Any]], file: Path, target:
         name = text(at(made, "metadata", "name"))
         there = written.pop(renamed.get(name, name), None)
         if there is None:
-            lines.append(f"{file} has no definition {name}")
+            lines.append(f"{file} does not contain the definition {name}")
             continue
         if not (wrong := differences(there, made)):
             continue
-        lines.append(f"{file}: {renamed.get(name, name)} is not what the class says")
+        lines.append(f"{file}: {renamed.get(name, name)} differs from the class")
         lines += [f"  {line}" for line in wrong]
         if broken := breaking_changes(there, made):
             lines.append("  The change breaks stored objects:")
             lines += [f"    {change}" for change in broken]
-    lines += [f"{file} has a definition {name}, of which there is no class" for name in written]
+    lines += [f"{file} contains the definition {name}, which has no class" for name in written]
     if lines and all(at(each, "kind") == _DEFINITION for each in there_is):
-        lines.append(f"deltaloop generate crd {target} > {file} updates it")
+        lines.append(f"Update the file: deltaloop generate crd {target} > {file}")
     elif lines:
-        lines.append(f"deltaloop generate crd {target} prints what belongs there; the other objects of {file} stay")
+        lines.append(f"Replace the definitions in {file} with the output of: deltaloop generate crd {target}")
     return lines
 
 

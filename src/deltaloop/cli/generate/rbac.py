@@ -66,7 +66,7 @@ def rbac(
     if recorded is not None:
         if leader_elect or webhooks_namespace or program != Program(namespace=program.namespace):
             raise typer.BadParameter(
-                "--from can be combined only with --name and --namespace: the recorded run decides the rest."
+                "--from can be combined only with --name and --namespace, because the file contains the other settings."
             )
         typer.echo(
             print_recorded(read_access(recorded), name=name or "deltaloop", namespace=program.namespace), nl=False
@@ -74,7 +74,7 @@ def rbac(
         return
     if leader_elect and not leader_election_namespace:
         raise typer.BadParameter(
-            "--leader-elect requires --leader-election-namespace: the role is for the Lease there."
+            "--leader-elect requires --leader-election-namespace, because the role is for the Lease there."
         )
     if webhooks_namespace:
         program = replace(program, certificates=certificate_rights(target, name=name, namespace=webhooks_namespace))
@@ -87,15 +87,13 @@ def rbac(
 def print_roles(controllers: Sequence[Controller], *, name: str, program: Program) -> str:
     """Return the roles as YAML, with a comment for each guessed plural."""
     rules, guessed = rules_of(controllers, program=program)
-    comments = [
-        f"# The plural of {kind} was guessed; a ResourceType in the code says it for sure.\n" for kind in guessed
-    ]
+    comments = [f"# The plural of {kind} is a guess. Declare a ResourceType to set it.\n" for kind in guessed]
     documents: list[Mapping[str, Any]] = list(roles(rules, name=name))
     return "".join(comments) + write_yaml(documents, short_in_one_line=True)
 
 
 def print_recorded(recorded: RecordedAccess, *, name: str, namespace: str | None) -> str:
     """Return the roles for a recorded run as YAML; namespace None creates ClusterRoles."""
-    comment = "# What one run did; what it did not come to is missing.\n"
+    comment = "# Permissions that one run used. Permissions for other code paths are missing.\n"
     documents: list[Mapping[str, Any]] = list(roles(recorded.rules(), name=name, namespace=namespace))
     return comment + write_yaml(documents, short_in_one_line=True)

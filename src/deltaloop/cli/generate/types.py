@@ -41,7 +41,7 @@ def types(
     else:
         found = asyncio.run(of_group(make_client(kubeconfig=kubeconfig, context=context, namespace=None), source))
     if not found:
-        raise typer.BadParameter(f"{source} has no CustomResourceDefinition, as a file or as a group on the server")
+        raise typer.BadParameter(f"{source} must be a file with CRDs, or an API group on the server with CRDs.")
     wanted: dict[Path, str] = {}
     for module, constants in modules(found):
         wanted[output / f"{module.name}.py"] = constants

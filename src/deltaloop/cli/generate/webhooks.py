@@ -23,8 +23,9 @@ from deltaloop.webhooks.certificates.secret_form import empty_secret
 from deltaloop.webhooks.certificates.targets import targets_in
 
 _PART: Final = """\
-# Only what the definition says of conversion, since there are no classes for all of its versions here: put it into the
-# definition, or merge it by `kubectl apply --server-side --field-manager webhooks`. A plain apply would drop the rest.
+# Only the conversion settings of the definition, because the module lacks classes for some versions. Copy them into the
+# definition, or merge them with `kubectl apply --server-side --field-manager webhooks`. A plain apply would remove the
+# other fields.
 """
 
 
@@ -67,7 +68,7 @@ def address_of(
         try:
             pem = ca.read_bytes()
         except OSError as error:
-            raise InvalidArgumentError(f"--ca-bundle {ca}: {error.strerror}") from None
+            raise InvalidArgumentError(f"--ca-bundle {ca} cannot be read: {error.strerror}") from None
         if b"-----BEGIN CERTIFICATE-----" not in pem or b"PRIVATE KEY" in pem:
             raise InvalidArgumentError(f"--ca-bundle must be a file of certificates in PEM without a key, got {ca}.")
         bundle = base64.b64encode(pem).decode()
@@ -130,7 +131,9 @@ def _registered(
 ) -> tuple[str, list[dict[str, Any]]]:
     webhooks = WebhookSet(load_declared(target).webhooks)
     if not webhooks:
-        raise LoadError(target, "it has no webhook; decorate a function with @dl.validate, @dl.mutate or @dl.convert")
+        raise LoadError(
+            target, "the module contains no webhooks. Decorate a function with @dl.validate, @dl.mutate or @dl.convert."
+        )
     found = name or target_name(target)
     check_name("--name", found)
     return found, registrations(webhooks, address, name=found, own_namespace=own_namespace)

@@ -68,9 +68,9 @@ class PackageCommand:
         check_namespace("--namespace", self.namespace or "")
         check_namespace("--install-namespace", self.install_namespace)
         if not _VERSION.fullmatch(self.version) or len(self.version) > 63:
-            raise InvalidArgumentError(f"--version must be like 1.2.3 or 1.2.3-rc.1, got {self.version!r}.")
+            raise InvalidArgumentError(f"must be like 1.2.3 or 1.2.3-rc.1, got {self.version!r}.", argument="--version")
         if set(self.image) & set(" \t\n\"'{}"):
-            raise InvalidArgumentError(f"--image must be the name of an image, got {self.image!r}.")
+            raise InvalidArgumentError(f"must be the name of an image, got {self.image!r}.", argument="--image")
 
 
 @final
@@ -97,7 +97,7 @@ class DeclaredProgram:
         """
         if "@" in self.command.image:
             raise InvalidArgumentError(
-                f"--image {self.command.image!r}: a chart's users set the tag; leave the digest out"
+                f"must not have a digest in a chart, got {self.command.image!r}.", argument="--image"
             )
         repository, tag = split_image(self.command.image or self.app)
         program = self._program(chart.NAME, chart.NAMESPACE)
@@ -147,17 +147,19 @@ def declared_program(command: PackageCommand) -> DeclaredProgram:
     app = command.name or target_name(command.target)
     check_name("--name", app)
     if label_problems(app):
-        raise InvalidArgumentError(f"--name {app!r} is no name of a Service: at most 63 letters, digits and inner '-'")
+        raise InvalidArgumentError(
+            f"must be a name for a Service: at most 63 letters, digits and inner '-', got {app!r}.", argument="--name"
+        )
     made = program_definitions([module], controllers, webhooks)
     definitions = {text(at(each, "metadata", "name")): each for each in made}
     for file in command.crd:
         definitions |= {text(at(each, "metadata", "name")): each for each in _read(file)}
     _, guessed = rules_of(controllers, program=Program())
-    notes = [f"the plural of {kind} was guessed; a ResourceType in the code says it for sure" for kind in guessed]
+    notes = [f"the plural of {kind} is a guess. Declare a ResourceType to set it." for kind in guessed]
     for controller in controllers:
         kind = kind_reconciled(controller)
         if str(kind) not in map(str, BUILT_IN) and kind.group_resource not in definitions:
-            notes.append(f"no class makes the definition of {kind}; if it is this program's, give --crd FILE")
+            notes.append(f"the module has no class for {kind}. Add --crd FILE if the program owns the CRD.")
     settings = tuple(declared_settings(module))
     notes += [
         f"set the variable {each.variable} in the Deployment: it has no default" for each in settings if each.required
@@ -186,5 +188,5 @@ def _read(file: Path) -> list[Manifest]:
         raise InvalidArgumentError(f"{file} cannot be read: {error}") from None
     definitions = [each for each in found if at(each, "kind") == _DEFINITION]
     if not definitions:
-        raise InvalidArgumentError(f"{file} has no CustomResourceDefinition")
+        raise InvalidArgumentError(f"must be a file with CustomResourceDefinitions, got {file}.", argument="--crd")
     return definitions

@@ -22,10 +22,10 @@ CHART = "chart"
 def make_project(names: ProjectNames, folder: Path, *, wheel: Path | None = None) -> list[str]:
     """Write a project to a missing or empty folder, or raise InvalidArgumentError; return the paths of its files."""
     if (folder.is_dir() and any(folder.iterdir())) or (folder.exists() and not folder.is_dir()):
-        raise InvalidArgumentError(f"{folder} is there already, and is not empty: give another --folder")
+        raise InvalidArgumentError(f"must be a new or empty folder, got {folder}.", argument="--folder")
     if wheel is not None and not (wheel.is_file() and wheel.suffix == ".whl"):
         raise InvalidArgumentError(
-            f"--wheel {wheel} is no wheel: the file deltaloop-VERSION-py3-none-any.whl is needed"
+            f"must be a file like deltaloop-VERSION-py3-none-any.whl, got {wheel}.", argument="--wheel"
         )
     made = project_files(names, read_templates(), version=VERSION, with_wheel=wheel is not None)
     files.write(folder, made)

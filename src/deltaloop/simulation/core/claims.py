@@ -33,7 +33,7 @@ class EarlyClaim(msgspec.Struct, frozen=True):
         return (self.kind, self.child_kind)
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.key} says Ready while {self.child_kind} {self.child} is {self.status}: {self.why}"
+        return f"{self.kind} {self.key} reports Ready while {self.child_kind} {self.child} is {self.status}: {self.why}"
 
 
 @final

@@ -52,7 +52,7 @@ def _shortened(steps: Iterable[str]) -> Iterator[str]:
 
 
 def _step(write: ProgramWrite) -> str:
-    answer = "" if write.carried_out else f" ({write.code or 'no answer'})"
+    answer = "" if write.carried_out else f" ({write.code or 'no response'})"
     return f"{_kind_of(write)}{answer}"
 
 
@@ -108,7 +108,7 @@ def paths_text(counts: Mapping[Path, int]) -> str:
     width = len(str(rows[0][0])) if rows else 0
     lines = [f"{count:>{width}}  {told}" for count, told in rows[:_MOST_PATHS]]
     if len(rows) > _MOST_PATHS:
-        lines.append(f"{len(rows) - _MOST_PATHS} more; JSON and the page have all of them")
+        lines.append(f"{len(rows) - _MOST_PATHS} more in the JSON output and the HTML page")
     return "\n".join(lines)
 
 

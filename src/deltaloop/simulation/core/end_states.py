@@ -64,11 +64,11 @@ class EndDifference(msgspec.Struct, frozen=True):
         kind, key, *way = self.place
         where = f"{kind} {key}"
         if not way:
-            return f"{where} is missing" if self.found is None else f"{where} is there, and should not be"
+            return f"{where} is missing" if self.found is None else f"{where} exists, but must not exist"
         field = f"{where}: {'.'.join(way)}"
         if self.found == self.expected:  # the redacted parts differ
-            return f"{field} is another one than it should be: {_shown(self.found)}"
-        return f"{field} is {_shown(self.found)}, and should be {_shown(self.expected)}"
+            return f"{field} has a different redacted value: {_shown(self.found)}"
+        return f"{field} must be {_shown(self.expected)}, got {_shown(self.found)}"
 
 
 def end_state(objects: Iterable[Resource]) -> EndState:

@@ -72,9 +72,7 @@ def made_from(objects: Sequence[Mapping[str, object]]) -> MadeScenario:
     """Create the plan of a scenario, or raise InvalidArgumentError without a CRD or an object for it."""
     definitions = [obj for obj in objects if obj.get("kind") == _CRD]
     if not definitions:
-        raise InvalidArgumentError(
-            "the manifests hold no CustomResourceDefinition, so there is nothing to make a life of"
-        )
+        raise InvalidArgumentError("must contain a CustomResourceDefinition, got none.", argument="manifests")
     kinds = {kind: schema for definition in definitions for kind, schema in _served(definition)}
     given = [obj for obj in objects if _kind_of(obj) in kinds]
     others = [obj for obj in objects if obj.get("kind") != _CRD and _kind_of(obj) not in kinds]
@@ -189,7 +187,8 @@ def _smallest(rules: Mapping[str, object], place: str) -> object:
             if rules.get("x-kubernetes-int-or-string"):
                 return 1
             raise InvalidArgumentError(
-                f"{place} is required, and what it may be cannot be told; give a sample of the kind"
+                "is required, and its schema allows no generated value. Add a sample object to the manifests.",
+                argument=place,
             )
 
 

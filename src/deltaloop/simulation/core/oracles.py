@@ -112,7 +112,7 @@ def problems_of(
     if found.raised:
         told.append(Problem(Oracle.SCENARIO, f"the scenario raised {found.raised}"))
     if found.unsettled:
-        told.append(Problem(Oracle.SETTLES, f"the programs do not come to rest: {found.unsettled}"))
+        told.append(Problem(Oracle.SETTLES, f"the programs do not settle: {found.unsettled}"))
     told += _remade(reference, found)
     told += _without_lease(reference, found)
     told += _too_early(reference, found)
@@ -150,7 +150,7 @@ def _remade(reference: SimulationRun, found: SimulationRun) -> list[Problem]:
             resource, key = place
             lives, wanted_lives = len(made_here.get(place, ())), len(made.get(place, ()))
             if lives > max(1, wanted_lives) or (lives and deleted_here[place] > deleted[place]):
-                text = f"{resource} {key} was deleted and made again: what was in it is lost"
+                text = f"{resource} {key} was deleted and recreated, and its content is lost"
                 told.setdefault(place, Problem(Oracle.RECREATED, text, place))
             elif deleted_here[place] > deleted[place]:
                 told.setdefault(place, Problem(Oracle.RECREATED, f"{resource} {key} was deleted", place))
@@ -164,7 +164,7 @@ def _without_lease(reference: SimulationRun, found: SimulationRun) -> list[Probl
     told: dict[tuple[str, str], Problem] = {}
     for write in found.writes:
         if write.lost_lease and write.carried_out:
-            text = f"{write.replica} has lost the lease {write.lost_lease}, and yet: {write}"
+            text = f"{write.replica} wrote after it lost the lease {write.lost_lease}: {write}"
             told.setdefault((write.resource, write.key), Problem(Oracle.LEADERSHIP, text, (write.resource, write.key)))
     return [*told.values()]
 

@@ -22,15 +22,15 @@ from deltaloop.testing.injected_faults.core.program_writes import (
 )
 
 _USER: Final = "the user"
-_NO_ANSWER: Final = "no answer"
+_NO_ANSWER: Final = "no response"
 _MOST_IN_A_NAME: Final = 60
 _MOST_REASONS: Final = 5
 _MOST_LINES: Final = 80  # lines of a failure in a terminal, because runs that never settle are long
 _LAST_LINES: Final = 20
 _WHICH: Final = 2  # kind and key
 _WRONG: Final = {
-    Oracle.END_STATE: "what it leaves is wrong",
-    Oracle.RECREATED: "what was in it is lost",
+    Oracle.END_STATE: "its final state is wrong",
+    Oracle.RECREATED: "its content is lost",
     Oracle.LEADERSHIP: "its lease was lost",
 }
 _STYLE: Final = """
@@ -76,7 +76,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def story(self) -> str:
         """Description of the faults."""
-        return "; ".join(fault.story for fault in self.schedule) or "without any fault"
+        return "; ".join(fault.story for fault in self.schedule) or "without faults"
 
     def fault_at(self, write: ProgramWrite) -> str:
         """Return the description of the fault that struck a write, or an empty string."""
@@ -108,10 +108,10 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         told = "\n".join(f"    {problem}" for problem in self.problems)
         lines = [*self._lines()]
         if len(lines) > _MOST_LINES:
-            left = f"    ... {len(lines) - _MOST_LINES} lines more; JSON and the page have all of them"
+            left = f"    ... {len(lines) - _MOST_LINES} more lines in the JSON output and the HTML page"
             lines = [*lines[: _MOST_LINES - _LAST_LINES], left, *lines[-_LAST_LINES:]]
         story = "\n".join(f"    {line}" for line in lines)
-        return f"{self.story}:\n{told}\n  what was written:\n{story}\n  again: {self.replay!r}"
+        return f"{self.story}:\n{told}\n  writes:\n{story}\n  again: {self.replay!r}"
 
     def _lines(self) -> Iterator[str]:
         for write, new in with_reasons(self.run):
@@ -124,7 +124,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
             if new is not None and new.unseen:
                 yield f"{' ' * len(at)}not seen yet: {unseen(new)}"
             remarks = "; ".join(filter(None, (self.fault_at(write), self.problem_at(write))))
-            gone = ", gone with the backup" if write.undone else ""
+            gone = ", undone by the restore" if write.undone else ""
             line = f"{at}{'  ' if write.reason else ''}{write} -> {_answer(write)}{gone}"
             yield line + (f"   <- {remarks}" if remarks else "")
 
@@ -159,7 +159,7 @@ def with_reasons(run: SimulationRun) -> Iterator[tuple[ProgramWrite | UserStep, 
 def because(reason: WriteReason) -> str:
     shown = [*reason.triggers[:_MOST_REASONS]]
     left = len(reason.triggers) - len(shown)
-    return f"{reason.reconcile}: {', '.join([*shown, *([f'{left} more'] if left else [])]) or 'nobody knows why'}"
+    return f"{reason.reconcile}: {', '.join([*shown, *([f'{left} more'] if left else [])]) or 'unknown trigger'}"
 
 
 def unseen(reason: WriteReason) -> str:
@@ -207,24 +207,24 @@ class SimulationReport(msgspec.Struct, frozen=True, kw_only=True):
         """One line with the number of runs and failures."""
         tried = f"{self.runs} runs over {len(self.writes)} writes"
         if not self.complete:
-            tried += ", not all of them"
+            tried += ", not all tried"
         if self.unused_faults:
             tried += f" ({self.unused_faults} faults met no write)"
         found = len(self.failures)
-        wrong = "one way" if found == 1 else f"{found} ways"
-        return f"{tried}: {wrong} to go wrong" if found else f"{tried}: nothing is wrong"
+        failed = "1 failure" if found == 1 else f"{found} failures"
+        return f"{tried}: {failed}" if found else f"{tried}: no failures"
 
     def __str__(self) -> str:
         told = (f"{number}. {failure}" for number, failure in enumerate(self.failures, start=1))
         no_ops = ["\n".join(no_op_lines(self))] if self.no_op_writes else []
-        left_open = ["\n    ".join(["the seed does not decide all of it:", *self.nondeterminism])]
+        left_open = ["\n    ".join(["the seed does not determine these events:", *self.nondeterminism])]
         return "\n\n".join([self.summary, *told, *no_ops, *(left_open if self.nondeterminism else [])])
 
 
 def no_op_lines(report: SimulationReport) -> list[str]:
     """Return a line for each kind of no-op writes, which are not failures but load the server."""
     return [
-        f"without any fault, {count} of {whole} writes changed nothing: {kind}"
+        f"without faults, {count} of {whole} writes were no-ops: {kind}"
         for kind, (count, whole) in report.no_op_writes.items()
     ]
 
@@ -300,7 +300,7 @@ def replaying_test(report: SimulationReport, *, module: str, scenario: str) -> s
     seeded = any(failure.seed for failure in report.failures)
     imported = ", ".join(["Simulation", *(["SimulationOptions"] if seeded else []), "parse_schedule"])
     head = (
-        '"""What a simulation has found: each test makes one run again, and fails until it is mended."""\n\n'
+        '"""Failures of a simulation. Each test repeats one run, and fails until the problem is fixed."""\n\n'
         "from __future__ import annotations\n\n"
         f"from deltaloop.simulation import {imported}\nfrom {module} import {scenario}\n"
     )
@@ -338,17 +338,17 @@ def report_page(report: SimulationReport, *, title: str) -> str:
         parts.append(f"</ul><p>Again: <code>--replay {escape(failure.replay)}</code></p>")
         parts += [_table(failure.run, failure)]
     if report.nondeterminism:
-        parts += ["<h2>What the seed does not decide</h2><ul>", *map(_item, report.nondeterminism), "</ul>"]
+        parts += ["<h2>Events that the seed does not determine</h2><ul>", *map(_item, report.nondeterminism), "</ul>"]
     if report.coverage:
-        parts += ["<h2>What was tried</h2>", _coverage_table(report.coverage)]
+        parts += ["<h2>Faults per write</h2>", _coverage_table(report.coverage)]
     if report.paths:
         rows = [f"<tr><td>{count}</td><td>{escape(told)}</td></tr>" for count, told in path_rows(report.paths)]
         head = "<tr><th>reconciles</th><th>wrote</th></tr>"
-        parts += ["<h2>What reconciles wrote</h2>", f"<table>{head}{''.join(rows)}</table>"]
+        parts += ["<h2>Writes per reconcile</h2>", f"<table>{head}{''.join(rows)}</table>"]
     if report.no_op_writes:
-        parts += ["<h2>What changed nothing</h2><ul>", *map(_item, no_op_lines(report)), "</ul>"]
+        parts += ["<h2>No-op writes</h2><ul>", *map(_item, no_op_lines(report)), "</ul>"]
     if report.reference is not None:
-        parts += ["<h2>Without any fault</h2>", _table(report.reference, None)]
+        parts += ["<h2>Run without faults</h2>", _table(report.reference, None)]
     return "\n".join([*parts, "</body></html>\n"])
 
 
@@ -365,7 +365,7 @@ def _coverage_table(counts: Coverage) -> str:
 
 
 def _table(run: SimulationRun, failure: Failure | None) -> str:
-    rows = ["<table><tr><th>s</th><th>program</th><th>task</th><th>write</th><th>answer</th><th></th></tr>"]
+    rows = ["<table><tr><th>s</th><th>program</th><th>task</th><th>write</th><th>response</th><th></th></tr>"]
     for write, new in with_reasons(run):
         if isinstance(write, UserStep):
             rows.append(

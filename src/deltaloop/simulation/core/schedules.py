@@ -55,25 +55,25 @@ MOST_AT_ONCE: Final = 3
 _STORY: Final = {
     FaultKind.CRASH_BEFORE: "the program crashes before {}",
     FaultKind.CRASH_AFTER: "the program crashes after {}",
-    FaultKind.LOST_RESPONSE: "the answer to {} is lost",
+    FaultKind.LOST_RESPONSE: "the response to {} is lost",
     FaultKind.LOST_REQUEST: "the connection breaks before {} arrives",
-    FaultKind.CONFLICT: "{} is refused with 409 Conflict",
-    FaultKind.BUSY: "{} is refused with 429 Too Many Requests",
-    FaultKind.SERVER_ERROR: "{} is refused with 500 Internal Server Error",
-    FaultKind.DELAYED_WATCH: "no watch brings anything for half a minute after {}",
-    FaultKind.MISSED_EVENTS: "no watch brings anything for half a minute after {}, and the program has to list anew",
-    FaultKind.PARTITION: "nothing of the program reaches the server for half a minute after {}",
-    FaultKind.PAUSE: "the program stands still for half a minute after {}",
-    FaultKind.SLOW_CLOCK: "the program's clock runs at seven tenths of the server's after {}",
-    FaultKind.PREMATURE: "the user's next step comes right after {}",
-    FaultKind.WEBHOOK_UNAVAILABLE: "nobody answers webhooks for half a minute from {} on",
-    FaultKind.WEBHOOK_TIMEOUT: "webhooks answer too late for half a minute from {} on",
-    FaultKind.WEBHOOK_REJECTS: "webhooks refuse everything for half a minute from {} on",
-    FaultKind.STALE: "the program crashes after {}, and comes back to an API server that is {behind} revisions behind",
-    FaultKind.DELAYED_KIND: "no watch of {kind} brings anything for half a minute after {}",
-    FaultKind.CRASH_LATER: "the program crashes right after change number {changes} that others make after {}",
-    FaultKind.RESTORED: "the server is restored, after {}, from a backup that was made after the user's last change",
-    FaultKind.FOREGROUND: "the user deletes in the foreground from {} on",
+    FaultKind.CONFLICT: "the server rejects {} with 409 Conflict",
+    FaultKind.BUSY: "the server rejects {} with 429 Too Many Requests",
+    FaultKind.SERVER_ERROR: "the server rejects {} with 500 Internal Server Error",
+    FaultKind.DELAYED_WATCH: "watches deliver no events for 30 s after {}",
+    FaultKind.MISSED_EVENTS: "watches deliver no events for 30 s after {}, and then the program must list again",
+    FaultKind.PARTITION: "no request of the program reaches the server for 30 s after {}",
+    FaultKind.PAUSE: "the program is paused for 30 s after {}",
+    FaultKind.SLOW_CLOCK: "the program's clock runs at 70 % of the server's speed after {}",
+    FaultKind.PREMATURE: "the user continues immediately after {}",
+    FaultKind.WEBHOOK_UNAVAILABLE: "webhooks are unavailable for 30 s, starting with {}",
+    FaultKind.WEBHOOK_TIMEOUT: "webhooks respond too late for 30 s, starting with {}",
+    FaultKind.WEBHOOK_REJECTS: "webhooks reject all requests for 30 s, starting with {}",
+    FaultKind.STALE: "the program crashes after {}, and restarts with an API server that is {behind} revisions behind",
+    FaultKind.DELAYED_KIND: "watches of {kind} deliver no events for 30 s after {}",
+    FaultKind.CRASH_LATER: "the program crashes at change number {changes} of other clients after {}",
+    FaultKind.RESTORED: "after {}, the server is restored from a backup made after the user's last change",
+    FaultKind.FOREGROUND: "the user deletes in the foreground, starting with {}",
 }
 _NUMBERED: Final[dict[str, str]] = {FaultKind.STALE: "revisions", FaultKind.CRASH_LATER: "changes"}
 AGEING: Final = WEBHOOK_FAULTS | {
@@ -136,21 +136,23 @@ class ScheduledFault(msgspec.Struct, frozen=True, order=True):
         parts = text.strip().split(":")
         if len(parts) != (5 if parts[0] in _NUMBERED else 4):
             raise InvalidArgumentError(
-                f"{text!r} is no fault of a schedule; write it like crash-after:create:secrets:2, with"
-                f" {', '.join(FaultKind)}; of stale, the number of revisions follows, of crash-later, that of changes:"
-                " stale:create:secrets:2:5"
+                f"must be like crash-after:create:secrets:2, or like stale:create:secrets:2:5 for"
+                f" {' and '.join(_NUMBERED)}, got {text!r}.",
+                argument="fault",
             )
         kind, verb, place, occurrence, *numbers = parts
         if kind not in FaultKind.__members__.values():
-            raise InvalidArgumentError(f"{text!r}: {kind!r} is no kind of fault; known are {', '.join(FaultKind)}")
+            raise InvalidArgumentError(
+                f"must be one of {', '.join(FaultKind)}, got {text!r}.", argument="kind of a fault"
+            )
         if verb not in (*WRITE_VERBS, "apply"):
             raise InvalidArgumentError(
-                f"{text!r}: {verb!r} writes nothing; known are {', '.join((*WRITE_VERBS, 'apply'))}"
+                f"must be one of {', '.join((*WRITE_VERBS, 'apply'))}, got {text!r}.", argument="verb of a fault"
             )
         if not occurrence.isdecimal() or int(occurrence) < 1:
-            raise InvalidArgumentError(f"{text!r}: {occurrence!r} is no occurrence; the first write is 1")
+            raise InvalidArgumentError(f"must be a number >= 1, got {text!r}.", argument="occurrence of a write")
         if numbers and (not numbers[0].isdecimal() or int(numbers[0]) < 1):
-            raise InvalidArgumentError(f"{text!r}: {numbers[0]!r} is no number of {_NUMBERED[kind]}, from 1 on")
+            raise InvalidArgumentError(f"must be a number >= 1, got {text!r}.", argument=f"number of {_NUMBERED[kind]}")
         resource, _, subresource = place.partition("/")
         write = WriteName(verb, resource, subresource, int(occurrence))
         number = int(numbers[0]) if numbers else 0
@@ -187,8 +189,8 @@ class ScheduledOrder(msgspec.Struct, frozen=True, order=True):
     @property
     def story(self) -> str:
         """Description of the order."""
-        how = "any order" if self.kind is OrderKind.RANDOM else "the order of drawn priorities"
-        return f"tasks take their steps in {how} ({self.seed})"
+        how = "random order" if self.kind is OrderKind.RANDOM else "the order of random priorities"
+        return f"tasks run in {how} ({self.seed})"
 
     def task_order(self, draw: Callable[[], float]) -> TaskOrder:
         """Return the task order for a run.
@@ -211,7 +213,9 @@ class ScheduledOrder(msgspec.Struct, frozen=True, order=True):
         _, *parts = text.strip().split(":")
         kind, seed = parts if len(parts) == 2 else ("", "")
         if kind not in OrderKind.__members__.values() or not seed.isdecimal():
-            raise InvalidArgumentError(f"{text!r} is no order of tasks; write order:random:3 or order:priorities:3")
+            raise InvalidArgumentError(
+                f"must be like order:random:3 or order:priorities:3, got {text!r}.", argument="order"
+            )
         return cls(OrderKind(kind), int(seed))
 
 
@@ -229,7 +233,7 @@ def parse_schedule(text: str) -> Schedule:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     for part in parts:
         if part.partition(":")[0] == _SEED:
-            raise InvalidArgumentError(f"{part} is no fault: parse_replay reads it, for SimulationOptions(seed=...)")
+            raise InvalidArgumentError(f"must not contain a seed, got {part}. Use parse_replay.", argument="schedule")
     return tuple(
         ScheduledOrder.parse(part) if part.partition(":")[0] == _ORDER else ScheduledFault.parse(part) for part in parts
     )
@@ -250,7 +254,7 @@ def parse_replay(text: str) -> tuple[int | None, Schedule]:
     if name != _SEED:
         return None, parse_schedule(text)
     if not seed.removeprefix("-").isdecimal():
-        raise InvalidArgumentError(f"{first.strip()!r} is no seed; write a number, such as seed:3")
+        raise InvalidArgumentError(f"must be a number like seed:3, got {first.strip()!r}.", argument="seed")
     return int(seed), parse_schedule(others)
 
 
@@ -277,8 +281,7 @@ def parse_kinds(text: str) -> tuple[Kind, ...]:
     known = {kind.value: (kind,) for kind in FaultKind} | {_ORDER: tuple[Kind, ...](OrderKind)}
     unknown = sorted(names - {*known})
     if unknown or not names:
-        problem = f"{', '.join(unknown)} is no kind of fault" if unknown else "no kind of fault is named"
-        raise InvalidArgumentError(f"{text!r}: {problem}; known are {', '.join(known)}")
+        raise InvalidArgumentError(f"must be among {', '.join(known)}, got {text!r}.", argument="kinds of faults")
     wanted = {kind for name in names for kind in known[name]}
     return tuple(kind for kind in KNOWN_KINDS if kind in wanted)
 

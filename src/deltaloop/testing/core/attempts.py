@@ -6,6 +6,7 @@ import reprlib
 from typing import final
 
 from deltaloop._internal.root_error import DeltaloopError
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.redaction import redact
 
 _SHOWN = reprlib.Repr()
@@ -35,14 +36,16 @@ class EventuallyError(DeltaloopError, AssertionError):
 @final
 class Attempts:
     def __init__(self, what: str, *, within: float, every: float, now: float) -> None:
-        """Begin; raise ``ValueError`` if ``within`` is negative or ``every`` is not positive, both in seconds."""
+        """Begin; raise InvalidArgumentError if ``within`` is negative or ``every`` is not positive, both in seconds."""
         if not within >= 0 or not every > 0:
-            raise ValueError(f"eventually(within={within!r}, every={every!r}): 0 or more, and more than 0, are needed")
+            raise InvalidArgumentError(
+                f"must be within >= 0 and every > 0, got {within!r} and {every!r}.", argument="eventually"
+            )
         self._what = what or "it"
         self._within = within
         self._every = every
         self.until: float = now + within
-        self._last = "no try was made"
+        self._last = "no attempt was made"
         self._value: object = None
         self._error: Exception | None = None
         self._attempts = 0
@@ -51,22 +54,22 @@ class Attempts:
     def begin(self) -> None:
         self._attempts += 1
         self._value, self._error = None, None
-        self._last = "the last try has not returned"
+        self._last = "the last attempt has not returned"
 
     def returned(self, value: object) -> bool:
         """Record the value that an attempt returned, and return whether it is a success."""
         self._value = value
         if value is None:
             # Usually a function that asserts without a result: accepting it would hide a missing return.
-            self._last = "the last try returned None, which is not true (a check made of asserts ends with return True)"
+            self._last = "the last attempt returned None, not a true value (end a check of asserts with return True)"
         else:
-            self._last = f"the last try returned {redact(_SHOWN.repr(value))}"
+            self._last = f"the last attempt returned {redact(_SHOWN.repr(value))}"
         return bool(value)
 
     def raised(self, error: Exception) -> None:
         self._error = error
         text = str(redact(str(error))).strip()
-        self._last = f"the last try raised {type(error).__name__}{': ' + text if text else ''}"
+        self._last = f"the last attempt raised {type(error).__name__}{': ' + text if text else ''}"
 
     def pause(self, now: float) -> float | None:
         """Return the seconds until the next attempt; None after the last."""
@@ -79,7 +82,7 @@ class Attempts:
 
     def failure(self) -> EventuallyError:
         """Return the error to raise, with its cause."""
-        tries = "1 try" if self._attempts == 1 else f"{self._attempts} tries"
+        tries = "1 attempt" if self._attempts == 1 else f"{self._attempts} attempts"
         error = EventuallyError(
             f"{self._what} did not become true within {self._within:g} s ({tries}): {self._last}",
             within=self._within,

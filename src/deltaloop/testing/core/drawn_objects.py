@@ -75,7 +75,9 @@ def _drawn(rules: Mapping[str, Any], place: str, draw: Draw, *, needed: bool) ->
     if rules.get("x-kubernetes-preserve-unknown-fields"):
         return {"any": [1, {"thing": "a"}]}
     if needed:
-        raise InvalidArgumentError(f"{place} is required, and what it may be cannot be told: give samples=[...]")
+        raise InvalidArgumentError(
+            f"{place} is required, and its schema allows no generated value. Pass samples=[...]."
+        )
     return _NOTHING
 
 

@@ -75,7 +75,7 @@ class ItemLoop:
             await asyncio.sleep(0)
         leftover = sorted(repr(task.get_coro()) for task in asyncio.all_tasks() if task is not current)
         if leftover:
-            raise LeftoverTasksError(f"the test left {len(leftover)} task(s) running: {'; '.join(leftover)}")
+            raise LeftoverTasksError(f"the test ended with {len(leftover)} running task(s): {'; '.join(leftover)}")
 
     async def _enter(self, manager: AbstractAsyncContextManager[Any]) -> Any:
         guest = _Guest(manager)

@@ -126,7 +126,7 @@ class MemoryNetwork:
             port = None if candidate in self._servers else candidate[1]
         address = (_host(host), port)
         if address in self._servers:
-            raise OSError(errno.EADDRINUSE, f"{os.strerror(errno.EADDRINUSE)}: {address} of the network in memory")
+            raise OSError(errno.EADDRINUSE, f"{os.strerror(errno.EADDRINUSE)}: {address} in the memory network")
         server = self._servers[address] = MemoryServer(self, factory, address, held, tls, handshake_timeout)
         return server
 
@@ -200,7 +200,7 @@ class MemoryNetwork:
         host, port = _host(address[0]), int(address[1])
         server = self._servers.get((host, port)) or self._servers.get((_ANY, port))
         if server is None:
-            where = f"{address[0]}:{port} of the network in memory"
+            where = f"{address[0]}:{port} in the memory network"
             raise ConnectionRefusedError(errno.ECONNREFUSED, f"{os.strerror(errno.ECONNREFUSED)}: {where}")
         return server
 
@@ -356,7 +356,7 @@ class MemoryTransport(asyncio.Transport):
         if low is None:
             low = high // 4
         if not high >= low >= 0:
-            raise ValueError(f"high ({high}) must be at least low ({low}), and that at least 0")
+            raise ValueError(f"high and low must be high >= low >= 0, got {high} and {low}")
         self._high, self._low = high, low
         self._hold_back()
 

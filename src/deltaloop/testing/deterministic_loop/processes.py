@@ -138,7 +138,7 @@ class ProcessLoop(NetworkLoop):
         if process is None or threading.get_ident() == self._runs_in:
             return super().call_soon_threadsafe(callback, *args, context=context)
         if process.crashed:
-            raise RuntimeError(f"{process!r} is no more")
+            raise RuntimeError(f"{process!r} has ended")
         context = contextvars.copy_context()
         context.run(_process.set, None)
         context.run(_waiting_thread.set, process)
@@ -303,8 +303,8 @@ class Process:
         loop = asyncio.get_running_loop()
         if not isinstance(loop, ProcessLoop):
             raise TypeError(
-                f"the loop that runs, a {type(loop).__name__}, cannot crash a part of itself: run this by run_virtual, "
-                "by deltaloop's pytest plugin, or by asyncio.Runner(loop_factory=ProcessLoop)"
+                f"the event loop must be a ProcessLoop, got {type(loop).__name__}. Use run_virtual, deltaloop's pytest "
+                "plugin, or asyncio.Runner(loop_factory=ProcessLoop)."
             )
         self.name = name
         self.crashed: bool = False

@@ -40,7 +40,7 @@ class _OverError(RuntimeError):
     """Error of a thread that waits for an event loop that has ended."""
 
     def __init__(self) -> None:
-        super().__init__("the event loop has ended, and what this thread waits for with it")
+        super().__init__("the event loop has ended, so the wait of this thread cannot end")
 
 
 @final
@@ -214,9 +214,7 @@ class ThreadTurns:
             if self._back.acquire(blocking=False):  # it returned at the last moment
                 return
             self._freed.add(turn)
-        _log.warning(
-            "a thread waits for something outside the event loop's time; from here on the machine decides its turns"
-        )
+        _log.warning("thread waits outside of virtual time, so its order is no longer deterministic")
 
     def give_back(self, turn: _Turn) -> None:
         self.resting.append(turn)
@@ -255,7 +253,7 @@ def _settle(put: Callable[[Any], None], value: object) -> None:
     try:
         put(value)
     except RuntimeError:  # the event loop is closed
-        _log.debug("a thread has ended after its event loop")
+        _log.debug("thread ended after its event loop")
 
 
 def current_turn() -> _Turn | None:

@@ -144,7 +144,7 @@ class _VirtualSelector(selectors.BaseSelector):
         self._empty_waits += 1
         if self._empty_waits > _WAITS_BEFORE_STALLED:
             self._empty_waits = 0
-            error = StalledError(f"nothing is left that could happen: no timer, no I/O, no thread{self.who_waits()}")
+            error = StalledError(f"the test cannot continue: no timer, I/O or thread is pending{self.who_waits()}")
             self._stalled_with = [*self.notes] or self._stalled_with  # the clean-up after an error can stall as well
             for note in self._stalled_with:
                 error.add_note(note)
@@ -350,7 +350,7 @@ def _resolution(now: float) -> float:
 
 
 def _wrong_thread(name: str) -> RuntimeError:
-    return RuntimeError(f"{name} was called from another thread than the loop's: use call_soon_threadsafe")
+    return RuntimeError(f"{name} must be called from the thread of the loop. Use call_soon_threadsafe.")
 
 
 def _place_of(task: asyncio.Task[Any]) -> str:

@@ -18,7 +18,7 @@ from deltaloop.webhooks.core.conversion_review import unconverted_response
 
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
-_WRONG: Final = "webhooks are wrong: they refuse everything for a while"
+_WRONG: Final = "webhooks reject all requests temporarily"
 
 
 @final

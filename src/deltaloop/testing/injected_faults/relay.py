@@ -47,7 +47,7 @@ class Relay:
         self._url = urlsplit(target if "://" in target else f"tcp://{target}")
         port = self._url.port or {"http": 80, "https": 443}.get(self._url.scheme)
         if not self._url.hostname or not port:
-            raise ValueError(f"Relay target {target!r} has no host or no port; write host:port or a URL")
+            raise ValueError(f"Relay target must be host:port or a URL, got {target!r}.")
         self._target = (self._url.hostname, port)
         self._host = host
         self._port = 0

@@ -131,7 +131,7 @@ class HarnessState:
         self._at_once[str(write)] += 1
         if self._at_once[str(write)] == _HOT_AT_ONCE and not self.hot:
             # Virtual time would never advance, so pause the program and let the test continue.
-            self.hot = f"{write.replica}: {write} was sent {_HOT_AT_ONCE} times while no time passed"
+            self.hot = f"{write.replica} sent {write} {_HOT_AT_ONCE} times at the same virtual time"
             for program in self.programs:
                 if program.name == write.replica:
                     program.pause()
@@ -192,7 +192,9 @@ class HarnessState:
     def restore_backup(self) -> None:
         """Restore a backup made after the last change by others, or raise InvalidArgumentError without a server."""
         if self.server is None:
-            raise InvalidArgumentError("a backup needs an embedded server of the harness's own")
+            raise InvalidArgumentError(
+                "requires a separate embedded server of the harness.", argument="restore_backup()"
+            )
         revision, written = self._others_wrote
         self.server.faults.restore_backup(revision)
         self.writes[written:] = [replace(write, undone=True) for write in self.writes[written:]]

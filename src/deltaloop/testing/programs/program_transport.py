@@ -286,7 +286,7 @@ class ProgramTransport:
                 await self._connected.wait()
         except TimeoutError:
             raise RequestTimeoutError(
-                f"{place}: nothing came through the network within {request.timeout:g} s",
+                f"{place}: no response within {request.timeout:g} s",
                 method=request.method,
                 path=request.path,
                 sent=sent,
@@ -334,5 +334,8 @@ async def _once(body: bytes) -> AsyncGenerator[bytes, None]:
 
 def _dropped(request: HttpRequest) -> TransportError:
     return TransportError(
-        f"{request.method} {request.path}: the connection was cut", method=request.method, path=request.path, cut=True
+        f"{request.method} {request.path}: the connection was closed",
+        method=request.method,
+        path=request.path,
+        cut=True,
     )

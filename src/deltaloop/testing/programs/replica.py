@@ -94,7 +94,7 @@ class Replica:
             InvalidArgumentError: If the program was started by ``Harness.run``.
         """
         if not isinstance(self._workload, ManagedControllers):
-            raise InvalidArgumentError(f"{self.name} was started by run(), so that it has no manager")
+            raise InvalidArgumentError(f"{self.name} has no manager, because run() started it")
         return self._workload.manager
 
     @property
@@ -290,7 +290,7 @@ class Replica:
         if error is None:
             return
         self._ended_by = type(error).__name__
-        message, now = "a program has ended by an error and is started again", asyncio.get_running_loop().time()
+        message, now = "program raised an error, restarting it", asyncio.get_running_loop().time()
         self._errors.log(_log, logging.WARNING, message, error, now=now, extra={"replica": self.identity})
         self.crash_and_restart()
 
@@ -308,7 +308,7 @@ class Replica:
     def _show_the_past(self, behind: int, transport: ProgramTransport) -> None:
         server, cached = self._state.server, self._workload.cached
         if server is None:
-            raise InvalidArgumentError("a stale restart needs an embedded server of the harness's own")
+            raise InvalidArgumentError("a stale restart requires a separate embedded server of the harness")
         # The server cannot distinguish its requests from others, so another client that lists such a kind during the
         # start may receive the old state instead.
         for kind in cached or ():
@@ -355,7 +355,7 @@ class Replica:
             InvalidArgumentError: If the rate is out of range.
         """
         if not 0 < rate <= 1:
-            raise InvalidArgumentError(f"rate must be greater than 0 and at most 1, got {rate}")
+            raise InvalidArgumentError(f"must be > 0 and <= 1, got {rate}.", argument="rate")
         self._process.slow_down(rate)
 
     # -- network

@@ -98,7 +98,7 @@ class ManagedControllers:
         tracked = [informer for tracker in trackers for informer in tracker.informers]
         left = [text for informer in (*self.manager.informers, *tracked) for text in await self._compared(informer)]
         if not await self._recorder.flush(_FLUSH):
-            left.append(f"{self._name}: Events wait to be sent")
+            left.append(f"{self._name}: Events are not sent yet")
         return tuple(left)
 
     async def _compared(self, informer: Informer[Resource]) -> tuple[str, ...]:
@@ -168,7 +168,7 @@ class OtherProgram:
         """Return a description while the program has not been quiet for long enough."""
         now = asyncio.get_running_loop().time()
         left = max(self._began_at, self._last_write_at()) + self._quiet_after - now
-        return (f"{self._name} has not been quiet for {self._quiet_after:g} s yet",) if left > 0 else ()
+        return (f"{self._name} wrote within the last {self._quiet_after:g} s",) if left > 0 else ()
 
     async def run(self) -> None:
         self._task = asyncio.current_task()

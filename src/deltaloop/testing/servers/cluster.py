@@ -81,9 +81,11 @@ def real_cluster(path: str, context: str | None) -> Cluster:
     try:
         content = read_yaml(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidArgumentError(f"--deltaloop-kubeconfig {file}: {error.strerror}") from None
+        raise InvalidArgumentError(
+            f"must be readable, got {file}: {error.strerror}.", argument="--deltaloop-kubeconfig"
+        ) from None
     if not isinstance(content, dict):
-        raise InvalidArgumentError(f"--deltaloop-kubeconfig {file}: this is not a kubeconfig")
+        raise InvalidArgumentError(f"must be a kubeconfig, got {file}.", argument="--deltaloop-kubeconfig")
     config = cast("dict[str, Any]", content)
     current = context or str(config.get("current-context", ""))
     _named(config, "contexts", current)
@@ -103,7 +105,7 @@ def _named(config: Mapping[str, Any], section: str, name: str) -> dict[str, Any]
         if entry.get("name") == name:
             return entry
     known = ", ".join(repr(entry.get("name")) for entry in entries) or "none"
-    raise InvalidArgumentError(f"the kubeconfig has no {section[:-1]} {name!r}; known: {known}")
+    raise InvalidArgumentError(f"must be one of {known}, got {name!r}.", argument=section)
 
 
 def namespace_for(test: str) -> str:

@@ -26,7 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Self, final
 
-from deltaloop.api.errors import DeltaloopError, MissingExtraError
+from deltaloop.api.errors import DeltaloopError, InvalidArgumentError, MissingExtraError
 from deltaloop.api.kubernetes_version import KUBERNETES
 from deltaloop.api.redaction import SecretText
 from deltaloop.testing.servers.core import control_plane as core
@@ -40,7 +40,14 @@ _SUPERVISE: Final = Path(__file__).with_name("supervise.py")
 
 
 class ControlPlaneError(DeltaloopError):
-    """Error of a real server that cannot be started; the message contains the cause or the end of its log."""
+    """Error of a real server that cannot be started; the message contains the cause or the end of its log.
+
+    ``exit_code`` is the code of the process if it exited, otherwise None.
+    """
+
+    def __init__(self, problem: str, *, exit_code: int | None = None) -> None:
+        super().__init__(problem)
+        self.exit_code = exit_code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +60,7 @@ class ControlPlaneAssets:
     def __post_init__(self) -> None:
         for path in (self.kube_apiserver, self.etcd):
             if not os.access(path, os.X_OK):
-                raise ValueError(f"{path} is no program that can be run")
+                raise InvalidArgumentError(f"must be an executable file, got {path}.", argument="ControlPlaneAssets")
 
     @property
     def version(self) -> str:
@@ -88,7 +95,7 @@ def find_assets(environ: Mapping[str, str] | None = None) -> ControlPlaneAssets 
         if usable is None:
             if core.named_place(binary, environ) is not None:
                 raise ControlPlaneError(
-                    f"{places[0]} is not there or cannot be run; the environment names it as {binary}"
+                    f"{binary} at {places[0]} must be an executable file. Correct the environment variable."
                 )
             return None
         found[binary] = usable
@@ -114,7 +121,7 @@ class ControlPlane:
             extra_arguments: Additional flags for kube-apiserver.
         """
         if not start_timeout > 0:
-            raise ValueError(f"ControlPlane start_timeout is {start_timeout!r}; more than 0 is needed")
+            raise InvalidArgumentError(f"must be > 0, got {start_timeout!r}.", argument="start_timeout")
         self._assets = assets
         self._start_timeout = start_timeout
         self._extra = tuple(extra_arguments)
@@ -136,7 +143,7 @@ class ControlPlane:
     def url(self) -> str:
         """URL of kube-apiserver; raises RuntimeError if it does not run."""
         if not self._port:
-            raise RuntimeError("the server has no address before it is entered: use `with control_plane:`")
+            raise RuntimeError("the server has no URL before it runs. Use `with control_plane:`.")
         return f"https://127.0.0.1:{self._port}"
 
     @property
@@ -178,7 +185,7 @@ class ControlPlane:
                 raise
             else:
                 break
-        _log.info("a real API server is ready", extra={"url": self.url})
+        _log.info("API server is ready", extra={"url": self.url})
         return self
 
     def __exit__(
@@ -233,9 +240,9 @@ class ControlPlane:
                 if time.monotonic() < until:
                     continue
                 raise ControlPlaneError(
-                    f"{url} was not ready in {self._start_timeout:g} s; {self._tail(process)}"
+                    f"{url} was not ready within {self._start_timeout:g} s. {self._tail(process)}"
                 ) from None
-            raise ControlPlaneError(f"the process ended with code {code}; {self._tail(process)}")
+            raise ControlPlaneError(f"the process exited with code {code}. {self._tail(process)}", exit_code=code)
 
     def _answers(self, url: str) -> bool:
         context = None
@@ -260,7 +267,7 @@ class ControlPlane:
     def _tail(self, process: subprocess.Popen[bytes]) -> str:
         name = next(name for name, each in self._processes if each is process)
         text = (self._folder / f"{name}.log").read_bytes()[-_LOG_TAIL:].decode(errors="replace")
-        return f"{name} said last: {text.replace(self._token.reveal(), '...')}"
+        return f"Last log of {name}: {text.replace(self._token.reveal(), '...')}"
 
     def _stop(self) -> None:
         self._port = 0

@@ -43,7 +43,7 @@ class DirectTransport:
         connection = await self._opened(request, pieces)
         body = b"".join(pieces)
         if len(body) > self._limit:
-            raise unusable(TooLargeError(f"the answer has more than {self._limit} bytes"), request)
+            raise unusable(TooLargeError(f"the response must have at most {self._limit} bytes"), request)
         warns = "Warning" in dict(connection.headers)
         return HttpResponse(connection.status, Headers(connection.headers), body, warns)
 
@@ -124,7 +124,7 @@ class _Chunks:
             raise StopAsyncIteration
         self._left -= len(chunk)
         if self._left < 0:
-            raise unusable(TooLargeError("the answer is larger than the client allows"), self._request)
+            raise unusable(TooLargeError("the response exceeds the limit of the client"), self._request)
         return chunk
 
 

@@ -46,7 +46,7 @@ class MountedCertificates:
         signing.require_cryptography()
         require_positive("MountedCertificates", every=every)
         if not folder.is_dir():
-            raise InvalidArgumentError(f"{folder} is no folder; tls.crt and tls.key of the webhooks' Secret go there")
+            raise InvalidArgumentError(f"must be a folder with tls.crt and tls.key, got {folder}.", argument="folder")
         self._folder = folder
         self._every = every
         self._wall_clock = wall_clock
@@ -110,17 +110,17 @@ class MountedCertificates:
         self._certificate = found
         self._told = None
         until = format_time(from_epoch(found.not_after))
-        _log.info("serving a new certificate", extra={"folder": str(self._folder), "valid_until": until})
+        _log.info("using a new certificate", extra={"folder": str(self._folder), "valid_until": until})
 
     def _refuse(self, error: Exception) -> None:
         """Log each kind of error once. OpenSSL's messages are not logged, because they can contain a key."""
         why = "" if isinstance(error, ssl.SSLError) or not isinstance(error, OSError) else error.strerror
         why = why or type(error).__name__
-        self._why_none = f"tls.crt and tls.key in {self._folder} cannot be used ({why})"
+        self._why_none = f"tls.crt and tls.key in {self._folder} are not usable ({why})"
         if type(error) is self._told:
             return
         self._told = type(error)
         _log.warning(
-            "the files of the webhooks' certificate cannot be used; looking again",
+            "cannot use the certificate files of the webhooks, retrying",
             extra={"folder": str(self._folder), "reason": why},
         )

@@ -158,7 +158,7 @@ class AuthoritySecret:
             fields["data"] = data
             await self._client.update(SECRET, fields, namespace=self._namespace)
         _log.info(
-            "the authorities of webhooks' certificates have changed",
+            "the CAs of the webhook certificates changed",
             extra={
                 "secret_name": str(self),
                 "published": held.signer.published_at is not None,
@@ -188,7 +188,7 @@ class AuthoritySecret:
         self._server_clock.seen(shown.timestamp(), now)
         if abs(self._server_clock.offset) > _CLOCKS_DIFFER:
             _log.warning(
-                "this machine's clock differs from the API server's, whose counts for certificates",
+                "the local clock differs from the clock of the API server, which certificates use",
                 extra={"seconds": round(self._server_clock.offset)},
             )
 
@@ -251,7 +251,8 @@ class ManagedCertificateOptions:
         for name, value in (("namespace", self.namespace), ("secret", self.secret)):
             if not value:
                 raise InvalidArgumentError(
-                    f"ManagedCertificateOptions.{name} is empty; the authority is in that Secret"
+                    "must not be empty, because the CA is stored in that Secret.",
+                    argument=f"ManagedCertificateOptions.{name}",
                 )
         signing.check_hosts(self.hosts)
         require_positive("ManagedCertificateOptions", resync=self.resync, retry=self.retry)
@@ -346,7 +347,7 @@ class ManagedCertificates:
         except Exception as error:  # noqa: BLE001 - certificates must be renewed in time despite any error
             expected = isinstance(error, DeltaloopError | OSError)
             _log.warning(
-                "certificates of webhooks could not be looked after; trying again",
+                "cannot manage the webhook certificates, retrying",
                 extra={"error": type(error).__name__, "reason": redact(str(error))},
                 exc_info=None if expected else error,
             )
@@ -378,7 +379,7 @@ class ManagedCertificates:
     def _decide(self, seen: SecretSeen, spare: Authority | None = None) -> CertificateDecision:
         if seen.state is SecretState.FOREIGN:
             self._tell_once(
-                "the Secret for certificates holds something else and is left alone: delete it, or name another one",
+                "the Secret for certificates contains unknown data; delete it, or use a different name",
                 {"secret_name": str(self._secret)},
             )
         now, timing = self._secret.now(), self._options.timing
@@ -388,7 +389,7 @@ class ManagedCertificates:
         load_chain(self._context, signing.issue(issue.authority, issue.serving, self._options.hosts).reveal().encode())
         self._serving = issue.serving
         until = format_time(from_epoch(issue.serving.not_after))
-        _log.info("serving a new certificate", extra={"hosts": list(self._options.hosts), "valid_until": until})
+        _log.info("using a new certificate", extra={"hosts": list(self._options.hosts), "valid_until": until})
 
     async def _written(self, kind: str, writing: Awaitable[None]) -> bool:
         """Return whether to read again. A missing permission is logged, and the other writes continue."""
@@ -396,10 +397,10 @@ class ManagedCertificates:
             await writing
         except (ConflictError, NotFoundError, InvalidError) as error:
             # The object was changed or deleted. In a patch, a test operation failed.
-            _log.debug("what was read has changed", extra={"kind": kind, "error": type(error).__name__})
+            _log.debug("the object changed since it was read", extra={"kind": kind, "error": type(error).__name__})
         except ForbiddenError as error:
             self._tell_once(
-                "cannot keep the certificates of webhooks without a right: `deltaloop generate rbac` prints it",
+                "missing permission to manage the webhook certificates; apply the output of `deltaloop generate rbac`",
                 {"kind": kind, "reason": redact(str(error))},
             )
             return False

@@ -59,9 +59,9 @@ def read_authority(certificate: str, key: str) -> tuple[Certificate, SecretText]
     with _unreadable():
         found = x509.load_pem_x509_certificate(certificate.encode())
         if load_key(key.encode()).public_key() != found.public_key():
-            raise ValueError("the key is not that of the certificate")
+            raise ValueError("the key must belong to the certificate")
         if not found.extensions.get_extension_for_class(x509.BasicConstraints).value.ca:
-            raise ValueError("the certificate is not an authority's")
+            raise ValueError("the certificate must be a CA certificate")
     return read_certificate(certificate), SecretText(key)
 
 
@@ -102,10 +102,10 @@ def issue(authority: Authority, serving: Serving, hosts: Sequence[str]) -> Secre
 def check_hosts(hosts: Sequence[str]) -> None:
     """Reject an empty list, and hosts that are neither a DNS name nor an address."""
     if not hosts:
-        raise InvalidArgumentError("a certificate needs a host: the DNS name of a Service, or an address")
+        raise InvalidArgumentError("must contain the DNS name of a Service, or an address.", argument="hosts")
     for host in hosts:
         if not is_address(host) and subdomain_problems(host):
-            raise InvalidArgumentError(f"{host!r} is neither a DNS name in small letters nor an address")
+            raise InvalidArgumentError(f"must be DNS names in lower case or addresses, got {host!r}.", argument="hosts")
 
 
 @contextmanager
@@ -123,7 +123,7 @@ def _unreadable() -> Generator[None]:
         x509.InvalidVersion,
         x509.UnsupportedGeneralNameType,
     ) as error:
-        raise ValueError(f"it cannot be used: {type(error).__name__}") from None
+        raise ValueError(f"it is not usable: {type(error).__name__}") from None
 
 
 def _whole_seconds(instant: float) -> datetime:

@@ -140,13 +140,13 @@ def read_review(
         review = decode(body)
     except DECODE_ERRORS as error:
         uid = _uid_of(body, api_version, kind)
-        raise InvalidReviewError(f"the body is no {kind}: {without_data(error)}", uid=uid) from None
+        raise InvalidReviewError(f"the body must be {kind}: {without_data(error)}", uid=uid) from None
     if (review.api_version, review.kind) != (api_version, kind):
         # The uid is not used, because the sender would not understand a review of a different version.
         field = f"{kind[0].lower()}{kind[1:]}Versions"
-        raise InvalidReviewError(f"the body is no {kind} of {api_version}: put v1 into {field}")
+        raise InvalidReviewError(f"the body must be {kind} of {api_version}. Add v1 to {field}.")
     if review.request is None or not review.request.uid:
-        raise InvalidReviewError(f"the {kind} has no request with a uid")
+        raise InvalidReviewError(f"the {kind} must contain a request with a uid")
     return review.request
 
 

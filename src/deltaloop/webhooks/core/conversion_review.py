@@ -61,9 +61,17 @@ F = TypeVar("F")
 class NoConversionError(DeltaloopError):
     """There is no conversion between two versions."""
 
+    def __init__(self, problem: str, *, version: str = "") -> None:
+        super().__init__(problem)
+        self.version = version
+
 
 class HubError(ValueError):
-    """Functions do not form a hub and spokes."""
+    """Functions do not form a hub and spokes. ``ways`` contains the conversions with the problem."""
+
+    def __init__(self, problem: str, *ways: tuple[str, str]) -> None:
+        super().__init__(problem)
+        self.ways = ways
 
 
 @final
@@ -79,10 +87,10 @@ class Hub(Generic[F]):
         shared = set(ways[0]).intersection(*ways)
         if not shared:
             shown = ", ".join(f"{source} to {target}" for source, target in ways)
-            raise HubError(f"no version is part of all conversions ({shown}): convert each to and from one, the hub")
+            raise HubError(f"all conversions must be to or from the same version, the hub, got {shown}.", *ways)
         for source, target in ways:
             if (target, source) not in self._functions:
-                raise HubError(f"it is converted from {source} to {target}, and not back: add the other direction")
+                raise HubError(f"a conversion from {target} to {source} is missing. Add it.", (source, target))
         self.version: str = ways[0][0] if ways[0][0] in shared else ways[0][1]
         if len(shared) > 1:  # with two versions, either can be the hub
             self.version = ways[0][1]
@@ -95,12 +103,12 @@ class Hub(Generic[F]):
         found: dict[tuple[str, str], F] = {}
         for source, target, function in functions:
             if source == target:
-                raise HubError(f"it is converted from {source} to {target}, which is the same version")
+                raise HubError(f"a conversion must be between two versions, got {source} twice.", (source, target))
             if (source, target) in found:
-                raise HubError(f"it is converted from {source} to {target} by two functions")
+                raise HubError(f"the conversion from {source} to {target} must be one function.", (source, target))
             found[source, target] = function
         if not found:
-            raise HubError("there is no conversion")
+            raise HubError("at least one conversion is required.")
         return found
 
     def way(self, source: str, target: str) -> tuple[F, ...]:
@@ -108,7 +116,7 @@ class Hub(Generic[F]):
         for version in (source, target):
             if version != self.version and version not in self.spokes:
                 known = ", ".join((self.version, *self.spokes))
-                raise NoConversionError(f"version {version!r} is not converted here; there are {known}")
+                raise NoConversionError(f"version must be one of {known}, got {version!r}", version=version)
         if source == target:
             return ()
         if self.version in (source, target):

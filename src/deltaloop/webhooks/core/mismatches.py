@@ -232,7 +232,7 @@ def _inside_object(kind: Any, value: dict[str, object], path: tuple[Step, ...]) 
         if field.name in value:
             yield from _walk(field.hint, value[field.name], (*path, field.name))
         elif field.required:
-            yield Mismatch((*path, field.name), "the required field is absent", absent=True, hint=field.hint)
+            yield Mismatch((*path, field.name), "the required field is missing", absent=True, hint=field.hint)
     config = getattr(get_origin(kind) or kind, "__struct_config__", None)
     if getattr(config, "forbid_unknown_fields", False):
         known = {field.name for field in fields}

@@ -72,7 +72,7 @@ def stored_versions(definition: Mapping[str, Any]) -> StoredVersions:
     served = [text(each.get("name")) for each in versions if each.get("served") is True]
     name = text(at(definition, "metadata", "name"))
     if not wanted or not served:
-        raise MalformedObjectError(f"CustomResourceDefinition {name} has no version that is stored, or none is served")
+        raise MalformedObjectError(f"CustomResourceDefinition {name} must have a stored version and a served version")
     kind = ResourceType[Resource](
         text(spec.get("group")),
         wanted if wanted in served else served[0],

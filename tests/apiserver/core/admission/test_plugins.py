@@ -16,9 +16,11 @@ from deltaloop.apiserver.core.admission.plugins import DEFAULT_ON, NAMES, OFF_HE
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.writes.create import create
 from deltaloop.apiserver.core.writes.server_state import ServerState
+from deltaloop.errors import InvalidArgumentError
 from deltaloop.testing.servers.control_plane import find_assets
 from tests.apiserver.core.facts import NAMESPACE, Cores
 from tests.conformance.target import pod
+from tests.having import having
 
 # What `kube-apiserver --help` says of --enable-admission-plugins.
 ON_BY_DEFAULT = (
@@ -52,18 +54,18 @@ def test_plugins_are_switched_on_and_off() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "option"),
     [
-        ({"enable_admission_plugins": frozenset({"No"})}, r"enable_admission_plugins has \['No'\]; known are"),
-        ({"disable_admission_plugins": frozenset({"PodGroupProtection"})}, "disable_admission_plugins has"),
+        ({"enable_admission_plugins": frozenset({"No"})}, "enable_admission_plugins"),
+        ({"disable_admission_plugins": frozenset({"PodGroupProtection"})}, "disable_admission_plugins"),
         (
             {name: frozenset({"Priority"}) for name in ("enable_admission_plugins", "disable_admission_plugins")},
-            r"enables and disables the admission plugins \['Priority'\]",
+            "disable_admission_plugins",
         ),
     ],
 )
-def test_options_that_cannot_be(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+def test_invalid_plugins_are_rejected(options: dict[str, Any], option: str) -> None:
+    with pytest.raises(InvalidArgumentError, check=having(argument=f"ServerOptions.{option}")):
         ServerOptions(**options)
 
 

@@ -371,7 +371,7 @@ def test_a_store_begins_with_what_another_one_has_held_and_both_go_on_by_themsel
     third = RevisionStore(window=2)
     third.begin_with(state)
     assert names(third.list("x")) == ["b", "c"], "what the second one wrote is its own"
-    with pytest.raises(ValueError, match="only an empty store"):
+    with pytest.raises(ValueError, match="must be empty"):
         third.begin_with(state)
 
 

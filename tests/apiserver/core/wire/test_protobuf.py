@@ -168,9 +168,9 @@ def test_quantities_ports_and_json() -> None:
     assert hoisted(message(3, message(1)))["any"] is None
     assert malformed(message(2, message(1, text(1, "much"))), kind="Inner").startswith("quantities must match")
     assert malformed(message(2, message(2, number(1, 2))), kind="Inner") == "impossible IntOrString.Type"
-    assert malformed(message(2, message(3, text(1, "{"))), kind="Inner") == "a field that holds JSON holds none"
+    assert malformed(message(2, message(3, text(1, "{"))), kind="Inner") == "a JSON field must contain valid JSON"
     deep = "[" * 100_000
-    assert malformed(message(2, message(3, text(1, deep))), kind="Inner").startswith("a field that holds JSON ")
+    assert malformed(message(2, message(3, text(1, deep))), kind="Inner").startswith("a JSON field ")
 
 
 def test_unknown_fields_are_skipped_whatever_they_are() -> None:

@@ -73,7 +73,7 @@ def test_a_pod_that_somebody_deletes_after_its_end_is_counted_once() -> None:
     cluster.checks.append(deletes_what_has_succeeded)
     cluster.settle()
     assert found["status"]["succeeded"] == 2
-    assert len([line for line in cluster.log if "makes Pod" in line]) == 2
+    assert len([line for line in cluster.log if "creates Pod" in line]) == 2
 
 
 def test_a_pod_that_is_deleted_while_it_runs_is_made_up_for() -> None:

@@ -22,7 +22,7 @@ def test_a_pod_gets_a_node_runs_and_is_ready(seed: int) -> None:
     found = pod(cluster)
     cluster.settle()
     assert [line.partition(" ")[2] for line in cluster.log] == [
-        "Pod a gets a node",
+        "Pod a is scheduled to a node",
         "Pod a starts",
         "Pod a becomes ready",
     ]

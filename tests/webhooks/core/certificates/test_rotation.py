@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
+from deltaloop.errors import InvalidArgumentError
 from deltaloop.webhooks.core.certificates.authorities import Authorities, CertificateTiming
 from deltaloop.webhooks.core.certificates.rotation import (
     NotReady,
@@ -186,8 +187,9 @@ def test_nothing_is_done_while_configurations_cannot_be_read() -> None:
     "short", [{"rotate_before": DAY}, {"authority_lifetime": 200 * DAY}, {"serving_lifetime": HOUR}, {"skew": 0.0}]
 )
 def test_lifetimes_without_room_are_refused(short: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="CertificateTiming"):
+    with pytest.raises(InvalidArgumentError) as caught:
         CertificateTiming(**short)
+    assert caught.value.argument.startswith("CertificateTiming.")
 
 
 class Certificates(RuleBasedStateMachine):

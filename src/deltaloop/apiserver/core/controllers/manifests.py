@@ -61,11 +61,11 @@ def manifests_of(documents: Iterable[object], *, source: str) -> Iterator[Manife
     """Yield the manifests in the documents of a file, including the items of a ``List``, or raise ManifestError."""
     for number, document in enumerate(documents, start=1):
         if not is_mapping(document):
-            raise ManifestError("it is no object", source=source, number=number)
+            raise ManifestError("must be an object", source=source, number=number)
         listed = document["items"] if document.get("kind") == "List" and "items" in document else [document]
         for fields in items(listed):
             if not text(mapping(fields).get("kind")) or not text(mapping(fields).get("apiVersion")):
-                raise ManifestError("it has no kind or no apiVersion", source=source, number=number)
+                raise ManifestError("must have kind and apiVersion", source=source, number=number)
             yield Manifest(source, number, mapping(fields))
 
 
@@ -80,7 +80,7 @@ def load_manifest(state: ServerState, manifest: Manifest, *, moment: Moment) -> 
     kind = text(fields["kind"])
     served = state.registry.find_kind(group, version, kind)
     if served is None:
-        raise manifest.error(f"{kind} of {text(fields['apiVersion'])} is not served here; is its CRD missing?")
+        raise manifest.error(f"{kind} of {text(fields['apiVersion'])} is not served. Is its CRD missing?")
     name = text(at(fields, "metadata", "name"))
     namespace = (text(at(fields, "metadata", "namespace")) or "default") if served.type.namespaced else ""
     body = msgspec.json.encode(fields)

@@ -231,7 +231,7 @@ class RevisionStore(Objects):
         Raises ValueError if it is not empty or some are missing.
         """
         if self._revision != 1 or self._tables:
-            raise ValueError("only an empty store can be restored")
+            raise ValueError("the store must be empty before a restore")
         self._revision = max(1, revision)
         self._compacted = max(1, compacted)
         following = self._compacted + 1
@@ -278,7 +278,7 @@ class RevisionStore(Objects):
     def begin_with(self, state: StoreState) -> None:
         """Fill an empty store from a snapshot of a store with the same window, or raise ValueError."""
         if self._revision != 1 or self._tables:
-            raise ValueError("only an empty store can begin with what another one has held")
+            raise ValueError("the store must be empty before it takes over another state")
         self._revision, self._compacted = state.revision, state.compacted
         for name, (objects, order) in state.tables.items():
             self._tables[name] = _Table(objects, order)

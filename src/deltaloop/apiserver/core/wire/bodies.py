@@ -75,7 +75,7 @@ class SentBody:
         except RecursionError:
             raise status_errors.bad_request("the body of the request is nested too deeply") from None
         if not isinstance(value, dict):
-            raise status_errors.bad_request("the body of the request is no object")
+            raise status_errors.bad_request("the body of the request must be an object")
         return cast("dict[str, object]", value)
 
     def _yaml_to_json(self) -> bytes:

@@ -253,9 +253,9 @@ def _json(sent: Sent) -> object:
     try:
         return decode_json(raw)
     except TooDeepError:
-        raise MalformedMessageError("a field that holds JSON is nested too deeply") from None
+        raise MalformedMessageError("a JSON field is nested too deeply") from None
     except msgspec.MsgspecError:
-        raise MalformedMessageError("a field that holds JSON holds none") from None
+        raise MalformedMessageError("a JSON field must contain valid JSON") from None
 
 
 _SPECIAL: Final[Mapping[str, Callable[[Sent], object]]] = {

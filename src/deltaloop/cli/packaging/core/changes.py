@@ -23,9 +23,9 @@ def changes(
     for path, made in wanted.items():
         found = there.get(path)
         if found is None:
-            lines.append(f"{path} is not there")
+            lines.append(f"{path} does not exist")
         elif found != made:
-            lines.append(f"{path} differs: - is there, + is what the program says")
+            lines.append(f"{path} differs (- in the file, + from the program):")
             lines += [f"  {line}" for line in _different(found, made)]
             lines += _broken(path, found, definitions)
     return lines
@@ -50,5 +50,5 @@ def _broken(path: str, found: str, definitions: Sequence[Mapping[str, Any]]) -> 
     for made in definitions:
         name = text(at(made, "metadata", "name"))
         broken = breaking_changes(before[name], dict(made)) if name in before else ()
-        lines += [f"  {name}: stored objects break: {change}" for change in broken]
+        lines += [f"  {name}: the change breaks stored objects: {change}" for change in broken]
     return lines

@@ -91,7 +91,7 @@ def chart(program: PackagedProgram, *, version: str, repository: str, tag: str =
     about = {
         "apiVersion": "v2",
         "name": program.app,
-        "description": f"Runs {program.app}, with the definitions and the roles that it needs.",
+        "description": f"Runs {program.app}, with its CRDs and roles.",
         "type": "application",
         "version": version,
         "appVersion": version,

@@ -45,33 +45,37 @@ def chart_values(
     policies = {**_TEXT, "enum": ["Always", "IfNotPresent", "Never"]}
     levels = {**_TEXT, "enum": ["DEBUG", "INFO", "WARNING", "ERROR"]}
     named = {"type": "array", "items": _NAMED}
-    peers = "Peers (from) that may reach metrics and health; all if empty. Kubelets must be among them."
+    peers = "Peers (from) that may reach metrics and health. Defaults to all. Include the kubelets."
     return [
         ChartValue("image.repository", repository, "Image, without its tag.", {**_TEXT, "minLength": 1}),
-        ChartValue("image.tag", tag, "Tag of the image; the chart's appVersion if empty.", _TEXT),
-        ChartValue("image.pullPolicy", "IfNotPresent", "When nodes pull the image.", policies),
-        ChartValue("imagePullSecrets", [], "Secrets to pull the image with, such as [{name: registry}].", named),
-        ChartValue("replicas", 2, "Number of Pods; one works, the others stand by.", {"type": "integer", "minimum": 0}),
-        ChartValue("logLevel", "INFO", "DEBUG, INFO, WARNING or ERROR.", levels),
+        ChartValue("image.tag", tag, "Tag of the image. Defaults to the chart's appVersion.", _TEXT),
+        ChartValue("image.pullPolicy", "IfNotPresent", "Policy for pulling the image.", policies),
+        ChartValue("imagePullSecrets", [], "Secrets for pulling the image, for example [{name: registry}].", named),
+        ChartValue(
+            "replicas", 2, "Number of Pods. One leads, and the others are standbys.", {"type": "integer", "minimum": 0}
+        ),
+        ChartValue("logLevel", "INFO", "Log level: DEBUG, INFO, WARNING or ERROR.", levels),
         *(_of_setting(each) for each in settings),
-        ChartValue("env", [], "Further environment variables of the container.", named),
+        ChartValue("env", [], "Additional environment variables of the container.", named),
         ChartValue("envFrom", [], "ConfigMaps and Secrets whose keys become environment variables.", _OBJECTS),
-        ChartValue("extraArgs", [], "Further flags of `deltaloop run`.", {"type": "array", "items": _TEXT}),
+        ChartValue("extraArgs", [], "Additional flags of `deltaloop run`.", {"type": "array", "items": _TEXT}),
         ChartValue("resources", RESOURCES, "Resource requests and limits of the container.", _OBJECT),
         ChartValue("volumes", [], "Volumes of the Pod.", named),
-        ChartValue("volumeMounts", [], "Mounts of these volumes in the container.", named),
+        ChartValue("volumeMounts", [], "Mounts of the volumes in the container.", named),
         ChartValue("podAnnotations", {}, "Annotations of the Pods.", _TEXTS),
-        ChartValue("podLabels", {}, "Further labels of the Pods.", _TEXTS),
+        ChartValue("podLabels", {}, "Additional labels of the Pods.", _TEXTS),
         ChartValue("serviceAccount.annotations", {}, "Annotations of the service account.", _TEXTS),
         ChartValue("nodeSelector", {}, "Labels of the nodes on which Pods may run.", _TEXTS),
         ChartValue("affinity", {}, "Affinity of the Pods.", _OBJECT),
         ChartValue("tolerations", [], "Taints of nodes that the Pods tolerate.", _OBJECTS),
-        ChartValue("topologySpreadConstraints", [], "Spread of the Pods; over nodes if empty.", _OBJECTS),
+        ChartValue("topologySpreadConstraints", [], "Spread of the Pods. Defaults to different nodes.", _OBJECTS),
         ChartValue("priorityClassName", "", "Priority class of the Pods.", _TEXT),
-        ChartValue("crds.install", True, "Whether the chart installs the CRDs; they stay when it is removed.", _FLAG),
+        ChartValue("crds.install", True, "Whether the chart installs the CRDs. They remain after an uninstall.", _FLAG),
         ChartValue("networkPolicy.enabled", True, "Whether a NetworkPolicy limits traffic to the Pods.", _FLAG),
         ChartValue("networkPolicy.from", [], peers, _OBJECTS),
-        ChartValue("serviceMonitor.enabled", service_monitor, "Whether Prometheus' operator scrapes the Pods.", _FLAG),
+        ChartValue(
+            "serviceMonitor.enabled", service_monitor, "Whether the Prometheus Operator scrapes the Pods.", _FLAG
+        ),
     ]
 
 
@@ -84,7 +88,7 @@ def _of_setting(setting: Setting) -> ChartValue:
     schema = {"anyOf": [plain, {"type": "object", "oneOf": sources}, *([] if setting.required else [{"type": "null"}])]}
     about = str(setting.schema.get("description", "")).strip().replace("\n", " ").replace("|", "\\|")
     text = (
-        f"{about} Variable {setting.variable}; required."
+        f"{about} Variable {setting.variable}. Required."
         if setting.required
         else f"{about} Variable {setting.variable}."
     )
@@ -107,7 +111,7 @@ def _json_schema(value: object) -> Any:
 
 def values_text(values: Sequence[ChartValue]) -> str:
     """Return ``values.yaml`` with the defaults and descriptions."""
-    lines = ["# Set them with --set or --values; `deltaloop package` keeps the values that you change here."]
+    lines = ["# Set these with --set or --values. `deltaloop package` keeps the values that you change here."]
     above = ""
     for value in values:
         head, dot, name = value.path.rpartition(".")
@@ -137,7 +141,7 @@ def schema_of(values: Sequence[ChartValue]) -> dict[str, Any]:
         else:
             properties[name] = said
     # Parent charts and Helm itself set these.
-    properties["global"] = {"description": "What a chart around this one gives to all its parts.", **_OBJECT}
+    properties["global"] = {"description": "Values that a parent chart passes to its subcharts.", **_OBJECT}
     return {"$schema": _DRAFT, "type": "object", "additionalProperties": False, "properties": properties}
 
 

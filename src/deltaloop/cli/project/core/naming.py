@@ -52,18 +52,25 @@ class ProjectNames:
         An empty kind means that in the name (``Paint``).
         """
         if label_problems(name):
-            raise InvalidArgumentError(f"{name!r} is no name: lower-case letters, digits and inner '-', first a letter")
+            raise InvalidArgumentError(
+                f"must be lower-case letters, digits and inner '-', and begin with a letter, got {name!r}.",
+                argument="NAME",
+            )
         module = name.replace("-", "_")
         if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in _TAKEN:
-            raise InvalidArgumentError(f"{name!r} is a module of Python or of a library already: choose another name")
+            raise InvalidArgumentError(f"must not be the name of an existing module, got {name!r}.", argument="NAME")
         short = name
         for ending in _ENDINGS:
             short = short.removesuffix(ending)
         kind = kind or "".join(part.capitalize() for part in short.split("-"))
         if not _KIND.fullmatch(kind) or keyword.iskeyword(kind):
-            raise InvalidArgumentError(f"--kind {kind!r} is none: letters and digits, first a capital, such as Paint")
+            raise InvalidArgumentError(
+                f"must be letters and digits, and begin with a capital, got {kind!r}.", argument="--kind"
+            )
         if "." not in group or subdomain_problems(group):
-            raise InvalidArgumentError(f"--group {group!r} is none: a domain of yours with a dot, such as example.com")
+            raise InvalidArgumentError(
+                f"must be a domain with a dot, like example.com, got {group!r}.", argument="--group"
+            )
         return cls(name, module, kind, group)
 
 

@@ -146,7 +146,9 @@ def _next(owner: ClusterObject, counted: _Counted, active: list[ClusterObject]) 
             metadata["generateName"] = f"{owner.name}-{index}-"
             metadata["annotations"] = {**mapping(metadata.get("annotations")), _INDEX: index}
             metadata["labels"] = {**mapping(metadata.get("labels")), _INDEX: index}
-        made = creates(owner, kinds.POD, body, f"{owner} makes Pod {counted.total('succeeded') + failed + number + 1}")
+        made = creates(
+            owner, kinds.POD, body, f"{owner} creates Pod {counted.total('succeeded') + failed + number + 1}"
+        )
         steps.append(_later(made, failed))
     return steps
 

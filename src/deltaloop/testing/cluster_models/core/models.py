@@ -51,9 +51,8 @@ def with_what_they_need(names: Iterable[str]) -> tuple[ModelName, ...]:
     asked = [*names] or [*NAMES]
     unknown = [name for name in asked if name not in NAMES]
     if unknown:
-        raise InvalidArgumentError(
-            f"environment(): there is no model {', '.join(map(repr, unknown))}; known are {', '.join(NAMES)}"
-        )
+        problem = f"must be among {', '.join(NAMES)}, got {', '.join(map(repr, unknown))}."
+        raise InvalidArgumentError(problem, argument="models")
     found: set[str] = set()
     while asked:
         name = asked.pop()

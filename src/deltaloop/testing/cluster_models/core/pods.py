@@ -130,7 +130,7 @@ def _provisioned(claim: ClusterObject, view: ClusterView) -> list[EnvironmentSte
         **({"storageClassName": storage_class} if storage_class else {}),
     }
     body = {"metadata": {"annotations": {_PROVISIONED: PROVISIONER}}, "spec": spec}
-    return [creates(claim, kinds.PERSISTENT_VOLUME, body, f"a volume is made for {claim}", name=name)]
+    return [creates(claim, kinds.PERSISTENT_VOLUME, body, f"a volume is created for {claim}", name=name)]
 
 
 def _bound(claim: ClusterObject, volume: ClusterObject) -> list[EnvironmentStep]:
@@ -195,7 +195,9 @@ def schedule(view: ClusterView) -> list[EnvironmentStep]:
         write = EnvironmentWrite(
             verb=EnvironmentVerb.BIND, kind=kinds.POD, namespace=pod.namespace, name=pod.name, body=body
         )
-        steps.append(EnvironmentStep(about=pod.uid, told=f"{pod} gets a node", takes=_SCHEDULING, write=write))
+        steps.append(
+            EnvironmentStep(about=pod.uid, told=f"{pod} is scheduled to a node", takes=_SCHEDULING, write=write)
+        )
     return steps
 
 
@@ -269,7 +271,7 @@ def _falls_over(pod: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
         {**mapping(each), "restartCount": often + 1, "state": waiting} for each in items(status["containerStatuses"])
     ]
     pause = min(_LONGEST_BACKOFF, 10.0 * 2.0 ** (often - 1)) if often else 1.0
-    return reports(pod, status, f"{pod} fails and is started again", takes=(pause, pause + 1.0))
+    return reports(pod, status, f"{pod} fails and is restarted", takes=(pause, pause + 1.0))
 
 
 def _running(pod: ClusterObject, view: ClusterView, *, ready: bool) -> dict[str, object]:
@@ -397,7 +399,7 @@ def _of(service: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
             "ownerReferences": [reference_of(service)],
         }
         body = {"metadata": metadata, "addressType": "IPv4", **wanted}
-        return [creates(service, kinds.ENDPOINT_SLICE, body, f"{service} gets an EndpointSlice")]
+        return [creates(service, kinds.ENDPOINT_SLICE, body, f"an EndpointSlice is created for {service}")]
     present = {"endpoints": items(slices[0].fields.get("endpoints")), "ports": items(slices[0].fields.get("ports"))}
     return [] if present == wanted else [patches(slices[0], wanted, f"the endpoints of {service} are written")]
 

@@ -39,7 +39,7 @@ def _of(owner: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
     if not owner.deleted:
         body = pod_of(owner)
         numbers = range(len(pods) + 1, wanted + 1)
-        steps += [creates(owner, kinds.POD, body, f"{owner} makes Pod {number} of {wanted}") for number in numbers]
+        steps += [creates(owner, kinds.POD, body, f"{owner} creates Pod {number} of {wanted}") for number in numbers]
         surplus = sorted(pods, key=_worth)[: max(0, len(pods) - wanted)]
         steps += [deletes(pod, f"{owner} deletes {pod}") for pod in surplus]
     count, marks = available(pods, integer(owner.spec.get("minReadySeconds")), view)
@@ -143,7 +143,7 @@ def _made(owner: ClusterObject, old: Sequence[ClusterObject], size: int) -> list
         },
     }
     name = f"{owner.name}-{digest}"
-    return [creates(owner, kinds.REPLICA_SET, body, f"{owner} makes ReplicaSet {name}", name=name)]
+    return [creates(owner, kinds.REPLICA_SET, body, f"{owner} creates ReplicaSet {name}", name=name)]
 
 
 def _told(owner: ClusterObject) -> dict[str, str]:
@@ -165,7 +165,7 @@ def _noted(owner: ClusterObject, new: ClusterObject, old: Sequence[ClusterObject
     """Return steps that update revision numbers; a template that is used again gets the newest revision."""
     latest = max(map(_revision, old), default=0)
     if _revision(new) <= latest:
-        return [patches(new, {"metadata": {"annotations": {_REVISION: str(latest + 1)}}}, f"{new} is the newest")]
+        return [patches(new, {"metadata": {"annotations": {_REVISION: str(latest + 1)}}}, f"{new} becomes the newest")]
     said = new.annotations[_REVISION]
     if owner.annotations.get(_REVISION) != said:
         return [patches(owner, {"metadata": {"annotations": {_REVISION: said}}}, f"{owner} has revision {said}")]
@@ -304,7 +304,7 @@ def _stateful_sets_of(owner: ClusterObject, view: ClusterView) -> list[Environme
             "data": {"spec": {"template": {**mapping(owner.spec.get("template")), "$patch": "replace"}}},
             "revision": number,
         }
-        told = f"{owner} notes its revision {number}"
+        told = f"{owner} records its revision {number}"
         return [*steps, creates(owner, kinds.CONTROLLER_REVISION, body, told, name=revision)]
     if text(owner.status.get("updateRevision")) != revision:
         return steps  # they write the update revision
@@ -348,7 +348,7 @@ def _scale(
         if pod is None:
             steps += _stateful_sets_made(owner, number, known, view)
         elif not pod.deleted and not is_active(pod):
-            steps.append(deletes(pod, f"{owner} makes {pod} anew, which has ended"))
+            steps.append(deletes(pod, f"{owner} recreates {pod}, which has ended"))
         elif is_active(pod) and is_ready(pod):
             continue
         elif pod.phase == "Pending":
@@ -376,7 +376,7 @@ def _stateful_sets_made(
     volumes: list[object] = [
         {"name": purpose, "persistentVolumeClaim": {"claimName": claim}} for purpose, claim in claims.items()
     ]
-    return [creates(owner, kinds.POD, _pod(owner, number, volumes, known), f"{owner} makes Pod {name}", name=name)]
+    return [creates(owner, kinds.POD, _pod(owner, number, volumes, known), f"{owner} creates Pod {name}", name=name)]
 
 
 def _claims(owner: ClusterObject, number: int, view: ClusterView) -> tuple[list[EnvironmentStep], dict[str, str]]:
@@ -392,7 +392,7 @@ def _claims(owner: ClusterObject, number: int, view: ClusterView) -> tuple[list[
             if at(owner.spec, "persistentVolumeClaimRetentionPolicy", "whenDeleted") == "Delete":
                 metadata["ownerReferences"] = [reference_of(owner)]
             claim = {"metadata": metadata, "spec": at(template, "spec")}
-            told = f"{owner} makes claim {name}"
+            told = f"{owner} creates claim {name}"
             steps.append(creates(owner, kinds.PERSISTENT_VOLUME_CLAIM, claim, told, name=name))
     return steps, names
 

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple, final
 
 import msgspec
 
+from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_values import mapping, text
 from deltaloop.api.keys import join_key
 from deltaloop.apiserver import Fault
@@ -40,7 +41,7 @@ class CrashMoment(StrEnum):
     """Moment of a crash relative to a write."""
 
     BEFORE = "before it was sent"
-    AFTER = "after the server had carried it out"
+    AFTER = "after the server had completed it"
 
 
 class FaultKind(StrEnum):
@@ -269,7 +270,7 @@ def object_of(body: bytes) -> Mapping[str, object]:
 def failing_share(share: float) -> tuple[Fault, ...]:
     """Return faults for a share of all writes, 0 to 1: rejected with 500 or 409, lost, or without a response."""
     if not 0 <= share <= 1:
-        raise ValueError(f"the share of writes that fail is {share!r}; 0 to 1 is needed")
+        raise InvalidArgumentError(f"must be 0 to 1, got {share!r}.", argument="share")
     each = share / len(_HARM)
     # The first matching fault applies, so later faults need a higher probability to get an equal share.
     return tuple(

@@ -56,7 +56,7 @@ class RelayFault:
     def __post_init__(self) -> None:
         name = type(self).__name__
         if self.after_bytes is not None and self.after is not None:
-            raise ValueError(f"{name} has both after_bytes and after; a moment is one of them")
+            raise ValueError(f"{name}: after_bytes and after cannot be combined. Use one of them.")
         require_not_negative(name, after_bytes=self.after_bytes or 0, after=self.after or 0.0)
 
 
@@ -145,7 +145,7 @@ class Corrupt(RelayFault):
     def __post_init__(self) -> None:
         RelayFault.__post_init__(self)
         if self.count < 1 or not 1 <= self.mask <= 255:
-            raise ValueError(f"Corrupt(count={self.count}, mask={self.mask}) flips nothing; 1 or more and 1 to 255")
+            raise ValueError(f"Corrupt must have count >= 1 and mask 1 to 255, got {self.count} and {self.mask}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ class RelayMachine:
         """Add bytes from a peer; raise ``RuntimeError`` after the end of its stream."""
         line = self._lines[direction]
         if line.ended:
-            raise RuntimeError(f"bytes {direction} came after the end of that stream")
+            raise RuntimeError(f"received bytes {direction} after the end of the stream")
         if not data or self._over:
             return
         self._catch_up(now)  # the faults of this moment decide whether these bytes are discarded or delayed
@@ -370,7 +370,7 @@ class RelayMachine:
             case Corrupt(count=count, mask=mask):
                 line.corrupted, line.mask = count, mask
             case _:
-                raise TypeError(f"{type(fault).__name__} is no fault that a relay knows")
+                raise TypeError(f"fault must be a fault of a relay, got {type(fault).__name__}")
 
     def _is_done(self) -> bool:
         if not all(line.ended for line in self._lines.values()):

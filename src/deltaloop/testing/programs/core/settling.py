@@ -64,22 +64,24 @@ def left_to_do(replicas: Sequence[ReplicaState]) -> tuple[str, ...]:
     running = [replica for replica in replicas if not replica.starting]
     working = [replica for replica in running if not (replica.stands_by or replica.disconnected or replica.paused)]
     if running and not working and not left:
-        left.append(f"nobody works: {', '.join(map(_why_not, running))}")
+        left.append(f"no program is working: {', '.join(map(_why_not, running))}")
     elif working:
         done = {replica.does for replica in working}
         held_up = [replica for replica in running if replica.disconnected or replica.paused]
-        left += [f"{_why_not(replica)}, and nobody stands in for it" for replica in held_up if replica.does not in done]
+        left += [
+            f"{_why_not(replica)}, and no other replica takes over" for replica in held_up if replica.does not in done
+        ]
     left += [text for replica in working for queue in replica.queues for text in _left_in(replica.name, queue)]
     return tuple(left)
 
 
 def _starts(replica: ReplicaState) -> str:
-    return f"{replica.name} starts" + (f" again, after {replica.ended_by}" if replica.ended_by else "")
+    return f"{replica.name} starts" + (f" again after {replica.ended_by}" if replica.ended_by else "")
 
 
 def _why_not(replica: ReplicaState) -> str:
     why = (
-        "is disconnected from the server" if replica.disconnected else "stands still" if replica.paused else "stands by"
+        "is disconnected from the server" if replica.disconnected else "is paused" if replica.paused else "is a standby"
     )
     return f"{replica.name} {why}"
 
@@ -87,10 +89,10 @@ def _why_not(replica: ReplicaState) -> str:
 def _left_in(name: str, queue: QueueState) -> Iterable[str]:
     where = f"{name}: {queue.controller}"
     if queue.waiting:
-        yield f"{where} has {queue.waiting} {'key' if queue.waiting == 1 else 'keys'} in line"
+        yield f"{where} has {queue.waiting} {'key' if queue.waiting == 1 else 'keys'} in its queue"
     yield from (f"{where} reconciles {key}" for key in queue.running)
     for key, delay, error in queue.failing:
-        yield f"{where} tries {key} again in {delay:.3g} s, after {f'{error}: see the log' if error else 'a failure'}"
+        yield f"{where} retries {key} in {delay:.3g} s after {f'{error} (see the log)' if error else 'a failure'}"
 
 
 @final
@@ -131,7 +133,7 @@ class Settling:
 
     def report(self, writes: Iterable[str]) -> str:
         """Return a report of the pending work, and of the activity and writes during the wait."""
-        lines = [f"not settled within {self._timeout:g} s; left to do:"]
+        lines = [f"not settled within {self._timeout:g} s; pending:"]
         lines += [f"  {text}" for text in self._left[:_MOST_NAMED]]
         if len(self._left) > _MOST_NAMED:
             lines.append(f"  and {len(self._left) - _MOST_NAMED} more")
@@ -139,8 +141,8 @@ class Settling:
             ran = runs - self._began[replica, controller]
             keys = [key for name, of, key in self._seen if (name, of) == (replica, controller)]
             if ran:
-                busy = f", most often seen at work: {', '.join(keys[:_MOST_NAMED])}" if keys else ""
-                lines.append(f"  meanwhile {replica}: {controller} has reconciled {ran} times{busy}")
+                busy = f", most often for {', '.join(keys[:_MOST_NAMED])}" if keys else ""
+                lines.append(f"  during the wait, {replica}: {controller} reconciled {ran} times{busy}")
         often = Counter(writes).most_common(3)
-        lines += [f"  meanwhile written {count} times: {text}" for text, count in often if count > 1]
+        lines += [f"  during the wait, {count} times: {text}" for text, count in often if count > 1]
         return "\n".join(lines)

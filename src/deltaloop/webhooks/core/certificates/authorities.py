@@ -54,16 +54,19 @@ class CertificateTiming:
         least = self.serving_lifetime + self.propagation + 3 * self.skew
         if self.rotate_before < least:
             raise InvalidArgumentError(
-                f"CertificateTiming: rotate_before is {self.rotate_before:g}; {least:g} are needed (serving_lifetime,"
-                " propagation and three times skew), so that a rotation ends before the authority expires"
+                f"must be at least {least:g} (serving_lifetime + propagation + 3 * skew), so rotations end before"
+                f" the CA expires, got {self.rotate_before:g}.",
+                argument="CertificateTiming.rotate_before",
             )
         if self.authority_lifetime < 2 * self.rotate_before:
             raise InvalidArgumentError(
-                f"CertificateTiming: authority_lifetime is {self.authority_lifetime:g}; twice rotate_before is needed"
+                f"must be at least 2 * rotate_before, got {self.authority_lifetime:g}.",
+                argument="CertificateTiming.authority_lifetime",
             )
         if self.serving_lifetime < 6 * self.skew:
             raise InvalidArgumentError(
-                f"CertificateTiming: serving_lifetime is {self.serving_lifetime:g}; six times skew is needed"
+                f"must be at least 6 * skew, got {self.serving_lifetime:g}.",
+                argument="CertificateTiming.serving_lifetime",
             )
 
 

@@ -51,11 +51,11 @@ class WebhookTarget:
 
     def __post_init__(self) -> None:
         if not self.name:
-            raise InvalidArgumentError(f"WebhookTarget: the name of the {self.kind.value} is empty")
+            raise InvalidArgumentError("must not be empty.", argument="WebhookTarget.name")
         if (self.kind is TargetKind.CONVERSION) == bool(self.webhooks):
             raise InvalidArgumentError(
-                f"WebhookTarget: {self.kind.value} {self.name} has webhooks={self.webhooks!r}; a configuration needs"
-                " the names of those that are yours, a definition has none"
+                f"must be your webhooks of a configuration, or empty for a definition, got {self.webhooks!r}.",
+                argument="WebhookTarget.webhooks",
             )
 
     def __str__(self) -> str:

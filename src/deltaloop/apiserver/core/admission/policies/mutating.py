@@ -208,7 +208,7 @@ def _go_number(number: float) -> str:
 def _key(name: object, words: Mapping[type[object], str] | None = None) -> str:
     if not isinstance(name, str):
         told = (words or {}).get(kind_of(name), "")
-        raise WrongValueError(f"{_UNFIT}{told}" if told else "the keys of what is to be changed have to be texts")
+        raise WrongValueError(f"{_UNFIT}{told}" if told else "the keys of the changed object must be texts")
     return name
 
 
@@ -435,7 +435,7 @@ def _patched(attributes: AdmissionAttributes, served: ServedResource, value: obj
     except JsonPatchError as error:
         raise _FailedError(f"JSON Patch: {error}") from None
     if not is_mapping(result):
-        raise status_errors.internal("the patch of a policy has made the object something else")
+        raise status_errors.internal("the patch of a policy must not change the kind or version of the object")
     try:
         made, unknown = read_anew(attributes, served, result)
     except UnreadableObjectError as error:

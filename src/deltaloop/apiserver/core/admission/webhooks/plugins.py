@@ -165,7 +165,7 @@ def patch_of(response: AdmissionResponse) -> list[object]:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidResponseError(f"received undecodable patch in webhook response: {error}") from None
     if json_type(operations) not in ("array", "null"):
-        raise InvalidResponseError("received undecodable patch in webhook response: it is no list of operations")
+        raise InvalidResponseError("received undecodable patch in webhook response: it must be a list of operations")
     if len(items(operations)) > MAX_OPERATIONS:
         raise InvalidResponseError(
             f"received undecodable patch in webhook response: it must have at most {MAX_OPERATIONS} operations, "
@@ -380,7 +380,9 @@ def _patched(
     except JsonPatchError as error:
         raise status_errors.internal(str(error)) from None
     if not is_mapping(result):
-        raise status_errors.internal("the patch of an admission webhook has made the object something else")
+        raise status_errors.internal(
+            "the patch of an admission webhook must not change the kind or version of the object"
+        )
     if has_own_kind(attributes):
         invocation.served.codec.check_made_kind(result)
     try:
