@@ -110,28 +110,28 @@ def test_addresses_that_can_be_connected_to(server: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("server", "message"),
+    "server",
     [
-        ("h:6443", r"server has the scheme 'h'; write server as http:// or https:// and host\[:port\]"),
-        ("ftp://h", "server has the scheme 'ftp'; write server as"),
-        ("https://", "server is not the address of a server; write server as http:// or https://"),
-        ("https://h:0", "server is not the address of a server"),
-        ("https://h?a=b", "server is not the address of a server"),
-        ("https://h#a", "server is not the address of a server"),
-        ("https://h h", "server has a blank or a control character in it"),
-        (" https://h", "server has a blank or a control character in it"),
-        ("https://" + "h" * 64, "server is not the address of a server"),
-        ("https://h..example", "server is not the address of a server"),
-        ("https://h!", "server is not the address of a server"),
-        ("https://" + "ü" * 70, "server is not the address of a server"),
-        ("https://-.\u2024", "server is not the address of a server"),
-        ("https://h:99999", "server is not a URL; write server as http:// or https://"),
-        ("https://[::1", "server is not a URL"),
-        ("https://planted@h", "server has a user name or password in it; those belong to the user entry"),
-        ("https://:planted@h", "server has a user name or password in it"),
+        "h:6443",
+        "ftp://h",
+        "https://",
+        "https://h:0",
+        "https://h?a=b",
+        "https://h#a",
+        "https://h h",
+        " https://h",
+        "https://" + "h" * 64,
+        "https://h..example",
+        "https://h!",
+        "https://" + "ü" * 70,
+        "https://-.\u2024",
+        "https://h:99999",
+        "https://[::1",
+        "https://planted@h",
+        "https://:planted@h",
     ],
 )
-def test_addresses_that_are_none(server: str, message: str) -> None:
+def test_addresses_that_are_none(server: str) -> None:
     with pytest.raises(ConfigError, check=having(argument="server")) as caught:
         ClientConfig(server=server)
     assert "planted" not in str(caught.value)

@@ -100,7 +100,7 @@ async def test_a_name_that_exists_nowhere_does_not_become_a_load() -> None:
 
 async def test_near_matches_are_named() -> None:
     client, _ = make()
-    with pytest.raises(UnknownResourceError, check=having(name="deploymnt")):
+    with pytest.raises(UnknownResourceError, check=having(name="deploymnt"), match="apps/v1/Deployment"):
         await client.resource("deploymnt")
 
 

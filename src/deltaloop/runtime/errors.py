@@ -59,11 +59,12 @@ class OwnerGoneError(TerminalError):
 
     Attributes:
         owner: Kind and key of the owner.
+        problem: State of the owner, for example ``is gone``.
     """
 
     def __init__(self, owner: str, problem: str) -> None:
         super().__init__(f"children of {owner} cannot be applied: it {problem}")
-        self.owner = owner
+        self.owner, self.problem = owner, problem
 
 
 @final

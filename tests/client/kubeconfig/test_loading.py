@@ -271,7 +271,7 @@ def test_files_that_are_wrong(tmp_path: Path, text: str, argument: str) -> None:
 
 
 def test_a_wrong_context_lists_those_there_are(plain: Path) -> None:
-    with pytest.raises(ConfigError, check=having(argument="context")):
+    with pytest.raises(ConfigError, check=having(argument="context"), match="here, there, userless"):
         load_kubeconfig(plain, context="gone")
 
 

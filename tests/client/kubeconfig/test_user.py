@@ -78,14 +78,14 @@ def test_how_a_plugin_may_ask(version: str, mode: InteractiveMode) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "mode", "message"),
+    ("version", "mode"),
     [
-        (V1, None, f"exec has no interactiveMode, which {V1} asks for; write one of Never, IfAvailable, Always"),
-        (V1, "never", "exec has an interactiveMode that is not known; write one of Never, IfAvailable, Always"),
-        (BETA, "never", "exec has an interactiveMode that is not known"),
+        (V1, None),
+        (V1, "never"),
+        (BETA, "never"),
     ],
 )
-def test_modes_that_are_none(version: str, mode: str | None, message: str) -> None:
+def test_modes_that_are_none(version: str, mode: str | None) -> None:
     fields = {"apiVersion": version, "command": "login", "interactiveMode": mode}
     with pytest.raises(ConfigError, check=having(argument="interactiveMode")):
         _plugin(entry({"exec": fields}), CLUSTER)
@@ -159,7 +159,7 @@ def test_issuers_that_cannot_be_used(config: dict[str, Any], argument: str) -> N
 
 @pytest.mark.parametrize(("name", "cure"), [("gcp", "gke-gcloud-auth-plugin"), ("azure", "kubelogin")])
 def test_providers_that_are_no_more(name: str, cure: str) -> None:
-    with pytest.raises(ConfigError, check=having(argument="name")):
+    with pytest.raises(ConfigError, check=having(argument="name"), match=cure):
         _issuer(entry({"auth-provider": {"name": name}}))
 
 

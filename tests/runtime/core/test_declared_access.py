@@ -103,17 +103,17 @@ def test_the_remedy_is_what_to_write(verb: str, part: str, remedy: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("verbs", "message"),
+    ("verbs", "named"),
     [
-        (("updates",), "RBAC has no verb 'updates'; 'update' is meant, perhaps. There are: get, list, watch"),
-        (("delete_collection",), "'deletecollection' is meant"),
-        (("apply",), "RBAC has no verb 'apply'"),
-        ((), r"verbs is \(\); some are needed"),
-        ("create", "verbs is 'create'; some are needed, such as"),
+        (("updates",), "'updates'.* 'update'"),
+        (("delete_collection",), "'delete_collection'.* 'deletecollection'"),
+        (("apply",), "'apply'"),
+        ((), r"\(\)"),
+        ("create", "'create'"),
     ],
 )
-def test_a_verb_that_is_none_is_refused_where_it_is_declared(verbs: Any, message: str) -> None:
-    with pytest.raises(InvalidArgumentError, check=having(argument="verbs of Permission('v1/Secret')")):
+def test_a_verb_that_is_none_is_refused_where_it_is_declared(verbs: Any, named: str) -> None:
+    with pytest.raises(InvalidArgumentError, check=having(argument="verbs of Permission('v1/Secret')"), match=named):
         Permission("v1/Secret", verbs=verbs)
 
 

@@ -273,13 +273,15 @@ async def test_a_program_whose_caches_are_behind_makes_nothing_for_an_owner_that
             held = await w.client.add_finalizer(CM, mother, "example.com/hold")
             await w.client.delete(CM, "owner", namespace="default")
             p.writes()
-            with pytest.raises(OwnerGoneError, check=having(owner="ConfigMap default/owner")):
+            with pytest.raises(
+                OwnerGoneError, check=having(owner="ConfigMap default/owner", problem="is being deleted")
+            ):
                 await p.children().apply(cm("old"), cm("a"), cm("b"))
             await w.client.remove_finalizer(CM, held, "example.com/hold")
-            with pytest.raises(OwnerGoneError, check=having(owner="ConfigMap default/owner")):
+            with pytest.raises(OwnerGoneError, check=having(owner="ConfigMap default/owner", problem="is gone")):
                 await p.children().apply(cm("old"), cm("a"), cm("b"))
             await owner(w)
-            with pytest.raises(OwnerGoneError, check=having(owner="ConfigMap default/owner")):
+            with pytest.raises(OwnerGoneError, check=having(owner="ConfigMap default/owner", problem="was replaced")):
                 await p.children().apply(cm("old"), cm("a"), cm("b"))
             assert p.writes() == 0
 
@@ -301,13 +303,15 @@ async def test_an_owner_that_is_gone_or_going_gets_no_children() -> None:
     async with world() as w:
         mother = await owner(w)
         async with process(w) as p:
-            with pytest.raises(OwnerGoneError, check=having(owner="ConfigMap default/nobody")):
+            with pytest.raises(OwnerGoneError, check=having(owner="ConfigMap default/nobody", problem="is gone")):
                 await p.children("nobody").apply(cm("a"))
             await p.children().apply(cm("a"))
             await w.client.add_finalizer(CM, mother, "example.com/hold")
             await w.client.delete(CM, "owner", namespace="default")
             await caught_up()
-            with pytest.raises(OwnerGoneError, check=having(owner="ConfigMap default/owner")):
+            with pytest.raises(
+                OwnerGoneError, check=having(owner="ConfigMap default/owner", problem="is being deleted")
+            ):
                 await p.children().apply(cm("a"), cm("b"))
             assert await names(w) == {"a"}
             # What does not go by itself can be deleted by the clean-up.

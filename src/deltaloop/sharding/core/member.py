@@ -1,4 +1,4 @@
-r"""Decide where one member works, and what it writes into the map.
+r"""Decide the ranges of one member, and its changes of the map.
 
 A member is alive while its Lease is renewed; ``leaderelection`` decides this, and ends the membership at the renew
 deadline. In the map, the uid of the Lease names the member: after somebody deleted the Lease, this uid never returns.

@@ -35,10 +35,10 @@ class MemberLease(msgspec.Struct, frozen=True):
 
 @final
 class Membership:
-    """Members as one observer sees them. ``now`` is in seconds on its monotonic clock."""
+    """Members in the view of one observer. ``now`` is in seconds on its monotonic clock."""
 
     def __init__(self, lease_duration: float) -> None:
-        """Create an observer that has seen nothing, with the lease duration of its own program."""
+        """Create an observer with the lease duration of this program."""
         self._seen: dict[str, tuple[MemberLease, float]] = {}
         self._missing: dict[str, float] = {}  # uid -> time at which it counts as dead
         self._longest = lease_duration
@@ -67,7 +67,7 @@ class Membership:
         return tuple(lease for lease, _ in self._seen.values())
 
     def dead(self, now: float) -> frozenset[str]:
-        """Return the uids of former owners, whose ranges may be given away."""
+        """Return the uids of former owners. Members may reassign their ranges."""
         return frozenset(uid for uid, at in self._missing.items() if now >= at)
 
     def next_at(self, now: float) -> float:
