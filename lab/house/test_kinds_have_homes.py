@@ -12,14 +12,12 @@ NAMES = frozenset(
 )
 """Five kinds that every server has much to say about, as they are written; they stand for all."""
 REASONS = {
-    "core/access/escalation.py": "who may grant what is about roles",
-    "core/access/rbac.py": "rights are read from roles",
+    "core/access/rbac.py": "roles contain the permissions",
     "core/access/service_tokens.py": "a token may be bound to a Pod or a Node",
-    "core/admission/limit_ranger.py": "upstream's plugin: limits of what Pods and claims ask for",
+    "core/admission/default_classes.py": "upstream's plugins: what a class of runtimes adds to a Pod for its node",
     "core/admission/pod_scheduling.py": "upstream's plugins: priorities, tolerations, taints and topology of Pods",
     "core/admission/pod_security.py": "upstream's plugin: levels of security of Pods and what makes them",
     "core/admission/resource_quota.py": "upstream's plugin: what counts of Pods, Services and claims",
-    "core/admission/runtime_class.py": "upstream's plugin: what a class adds to a Pod",
     "core/controllers/first_objects.py": "the server's own Service is there from the start",
 }
 """By file, why it names one; an admission plugin is a home, too, of one rule for a few kinds."""

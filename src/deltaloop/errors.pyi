@@ -84,6 +84,7 @@ from deltaloop.runtime.objects.ownership import AlreadyOwnedError as AlreadyOwne
 from deltaloop.runtime.program.kubeconfig_file import KubeconfigExistsError as KubeconfigExistsError
 from deltaloop.runtime.program.options import RunOptionError as RunOptionError
 from deltaloop.runtime.program.settings import SettingsError as SettingsError
+from deltaloop.sharding.core.shard_map import InvalidShardMapError as InvalidShardMapError
 from deltaloop.simulation.determinism import SimulationRunningError as SimulationRunningError
 from deltaloop.simulation.simulator import BrokenReferenceError as BrokenReferenceError
 from deltaloop.simulation.simulator import SimulationFailedError as SimulationFailedError

@@ -20,7 +20,7 @@ def test_a_missing_section_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_methods_are_shown_as_calls() -> None:
     calls = [call for call, _ in context.members(ReconcileClient)]
-    assert "await get(kind, name, *, namespace=..., subresource=..., timeout=...) -> T" in calls
+    assert "await get(kind, name, *, namespace=None, subresource=None, timeout=None) -> T" in calls
     assert any(call.startswith("async with watch(kind, *, namespace=None") for call in calls)
     assert any(call.startswith("async for each in iter_list(") for call in calls)
 

@@ -21,6 +21,7 @@ from typing import Any, Final, cast
 from tools.public_names import homes, is_internal, packages
 
 from deltaloop import kinds
+from deltaloop.client.verbs import request_keywords
 
 _UNSEEN: Final = frozenset({object, abc.ABC, typing.Generic, typing.Protocol})
 # The other special methods are not part of an interface that programs call.
@@ -208,7 +209,9 @@ def keyword_group(parameter: inspect.Parameter, function: Callable[..., object])
     packed = _UNPACKED.fullmatch(_annotation(parameter.annotation))
     if parameter.kind is not inspect.Parameter.VAR_KEYWORD or packed is None:
         return None
-    value: Any = getattr(inspect.unwrap(function), "__globals__", {}).get(packed["name"].rpartition(".")[2])
+    name = packed["name"].rpartition(".")[2]
+    known: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {})
+    value: Any = known.get(name) or getattr(request_keywords, name, None)  # imported for type checkers only
     if value is None or not typing.is_typeddict(value):
         return None
     return {key: value.__annotations__[key] for key in sorted(value.__annotations__)}

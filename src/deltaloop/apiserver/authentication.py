@@ -68,7 +68,7 @@ def read_token_table(text: str, *, source: str) -> tuple[StaticUser, ...]:
     """Parse a token table with a line ``token,user,uid,"group1,group2"`` per user; UID and groups are optional.
 
     Raises:
-        ValueError: If a line is invalid. The message contains the source and the line number but not the token.
+        InvalidArgumentError: If a line is invalid. The message contains its number but not the token.
 
     Source: Kubernetes, ``--token-auth-file``.
     """

@@ -92,7 +92,7 @@ class Faults:
         """Apply a fault to the open watches in its scope, and return their number.
 
         Raises:
-            ValueError: If the fault is not for watches (``end``, ``cut``, ``expire``, ``stall``).
+            InvalidArgumentError: If the fault is not for watches (``end``, ``cut``, ``expire``, ``stall``).
         """
         if fault.do not in ON_WATCHES:
             raise InvalidArgumentError(
@@ -112,7 +112,7 @@ class Faults:
         """Renumber resource versions from a revision, like after a move to a new etcd, and cut all watches.
 
         Raises:
-            ValueError: If the revision is less than 1.
+            InvalidArgumentError: If the revision is less than 1.
         """
         if revision < 1:
             raise InvalidArgumentError(f"must be >= 1, got {revision}.", argument="revision")
@@ -126,7 +126,7 @@ class Faults:
         even if they were created or deleted since that revision.
 
         Raises:
-            ValueError: If the changes since that revision were dropped.
+            InvalidArgumentError: If the changes since that revision were dropped.
         """
         try:
             self._store.restore_backup(revision)

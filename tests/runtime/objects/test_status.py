@@ -251,12 +251,13 @@ async def test_nothing_is_lost_without_a_block() -> None:
         status = d.status(await d.put())
         async with status:
             status["phase"] = "Up"
-        for change in (
+        changes: list[Callable[[], object]] = [
             lambda: status.__setitem__("phase", "Down"),
             lambda: status.remove("phase"),
             lambda: status.set_condition("Ready", True, reason="AllUp"),
             lambda: status.remove_condition("Ready"),
-        ):
+        ]
+        for change in changes:
             with pytest.raises(InvalidArgumentError, match=r"must be used as a block.*Write `async with"):
                 change()
         with pytest.raises(InvalidArgumentError, match="must be used as a block"):

@@ -135,8 +135,9 @@ async def test_loaded_objects_pass_the_webhooks_of_the_program(tmp_path: Path) -
     options = _with_webhook(file)
     task = asyncio.create_task(dl.run(darken, options=options))
     assert options.write_kubeconfig is not None
-    await eventually(options.write_kubeconfig.exists, every=0.02)
-    async with dl.connect(kubeconfig=options.write_kubeconfig) as client:
+    config = Path(options.write_kubeconfig)
+    await eventually(config.exists, every=0.02)
+    async with dl.connect(kubeconfig=config) as client:
         found = await eventually(lambda: client.list(Paint, namespace="default"), every=0.02)
         assert [each.spec.colour for each in found] == ["dark red"]
     task.cancel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -194,8 +195,7 @@ def test_the_graph_is_read_in_parts_and_nothing_is_collected_before_it_is_comple
         read[-1] += 1
         return owner_references(obj)
 
-    owner_references = Resource.owner_references.fget
-    assert owner_references is not None
+    owner_references: Callable[[Resource], tuple[OwnerReference, ...]] = vars(Resource)["owner_references"].fget
     monkeypatch.setattr(Resource, "owner_references", property(reads))
     collector = GarbageCollector(made)
     wrote: list[bool] = []
