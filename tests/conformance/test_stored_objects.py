@@ -265,7 +265,11 @@ async def test_a_lease_without_coordinated_elections(api: Api) -> None:
 async def test_an_autoscaler_without_policies(api: Api) -> None:
     path = f"/apis/autoscaling/v2/namespaces/{api.namespace}/horizontalpodautoscalers"
     target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
-    spec = {"maxReplicas": 3, "scaleTargetRef": target, "behavior": {"scaleUp": {"policies": []}, "scaleDown": {}}}
+    spec: dict[str, Any] = {
+        "maxReplicas": 3,
+        "scaleTargetRef": target,
+        "behavior": {"scaleUp": {"policies": []}, "scaleDown": {}},
+    }
     answer = await api.post(path, {"metadata": {"name": "a"}, "spec": spec})
     message = "spec.behavior.scaleUp.policies: Required value: must specify at least one Policy"
     assert message in answer.refuses(422, "Invalid")

@@ -141,7 +141,7 @@ def test_a_refusal_is_told_to_come_from_the_webhook() -> None:
 
     Simulation(scenario_of(notes, check)).run(parse_schedule("webhook-rejects:create:configmaps:1"))
     assert "check.configmaps.core" in told[0]
-    assert "webhooks are wrong" in told[0]
+    assert "webhooks reject all requests temporarily" in told[0]
 
 
 def test_two_faults_of_webhooks_end_one_after_the_other() -> None:

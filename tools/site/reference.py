@@ -28,7 +28,7 @@ from deltaloop.metrics.collector import RegisteredCollector
 def rooms() -> list[str]:
     """List what has a page, by name: packages and faces with public names."""
     every = [each for each in packages() if each.count(".") == 1 and not is_internal(each)]
-    return sorted(each.rpartition(".")[2] for each in every)
+    return sorted(room for each in every if public_names(room := each.rpartition(".")[2]))
 
 
 def public_names(room: str) -> dict[str, str]:
