@@ -19,7 +19,7 @@ class ConfigError(InvalidArgumentError):
     def at(self, where: object) -> Self:
         """Add the file and entry to the message, and return the error."""
         self.where = f"{where}: {self.where}".removesuffix(": ")
-        self.args = (f"{where}: {self}",)
+        Exception.__init__(self, f"{where}: {self}")
         return self
 
 

@@ -43,7 +43,7 @@ class InvalidKindError(InvalidArgumentError):
 
     def __init__(self, cls: str, field: str, what: str, *, option: str = "") -> None:
         super().__init__(f"{cls}.{field}: {what}" if field else f"{cls}: {what}")
-        self.argument = option or (f"{cls}.{field}" if field else cls)
+        self.argument: str = option or (f"{cls}.{field}" if field else cls)
         self.cls = cls
         self.field = field
 

@@ -24,7 +24,7 @@ class InvalidControllerError(InvalidArgumentError):
 
     def __init__(self, controller: str, problem: str, *, argument: str = "") -> None:
         super().__init__(problem, argument=argument)
-        self.args = (f"controller {controller!r}: {self}",)
+        Exception.__init__(self, f"controller {controller!r}: {self}")
         self.controller = controller
 
 
@@ -64,7 +64,8 @@ class OwnerGoneError(TerminalError):
 
     def __init__(self, owner: str, problem: str) -> None:
         super().__init__(f"children of {owner} cannot be applied: it {problem}")
-        self.owner, self.problem = owner, problem
+        self.owner: str = owner
+        self.problem: str = problem
 
 
 @final

@@ -348,9 +348,10 @@ class ReconcileClient(Verbs):
         server = client._server  # noqa: SLF001 - of the same family
         home = server.home if namespace is None else namespace
         by, self._kinds = (controller, number, key), server.discovery.kinds
-        self._way = self.way = CachedWay(
+        self.way: CachedWay = CachedWay(
             server, self._kinds, server.write_query, views, attribution, by, home, write_check
         )
+        self._way = self.way
         self._client = client
         self._views = views
         self._live: Client | None = None
