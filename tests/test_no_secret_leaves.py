@@ -195,9 +195,9 @@ async def _errors(client: dl.Client, secret: dl.Resource) -> list[BaseException]
     with pytest.raises(dl.errors.MalformedObjectError) as malformed:
         dl.Resource.from_json(unreadable)
     errors.append(malformed.value)
-    with pytest.raises(dl.errors.MalformedObjectError) as misfit:
+    with pytest.raises(dl.errors.MalformedObjectError) as mismatch:
         secret.decode(dict[str, int])
-    errors.append(misfit.value)
+    errors.append(mismatch.value)
     return errors
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deltaloop.schemas.patterns.matching import compile_pattern, pattern_error
-from deltaloop.schemas.patterns.rune_sets import folded
+from deltaloop.schemas.patterns.syntax import folded
 from lab.patterns.asking_go import GO, TEXTS, ask_go, build, some_patterns
 
 pytestmark = [pytest.mark.skipif(not GO, reason="no Go"), pytest.mark.real_time]

@@ -15,15 +15,7 @@ import deltaloop as dl
 from deltaloop.api.status import Status
 from deltaloop.apiserver.core.json_patch import apply_operations
 from deltaloop.webhooks import WebhookAddress, admitting, converting
-from deltaloop.webhooks.core import (
-    admission_review,
-    conversion_review,
-    findings,
-    hub,
-    object_patch,
-    registrations,
-    time_limit,
-)
+from deltaloop.webhooks.core import admission_review, conversion_review, object_patch, registrations, time_limit
 from deltaloop.webhooks.request import no_listers
 from lab.mutants.edited import edited_module
 
@@ -164,11 +156,11 @@ BUGS: list[tuple[ModuleType, str, str, Callable[[Names], None]]] = [
     (admission_review, 'response["patchType"] = "JSONPatch"', "pass", answers),
     (admission_review, "if (review.api_version, review.kind) != (API_VERSION, KIND):", "if False:", answers),
     (conversion_review, '"status": "Failure"', '"status": "Success"', conversions),
-    (findings, "code=422 if is_invalid else 403", "code=422", refusals),
-    (findings, "any(each.path for each in findings)", "all(each.path for each in findings)", refusals),
-    (hub, "if (target, source) not in self._functions:", "if False:", ways),
+    (admission_review, "code=422 if is_invalid else 403", "code=422", refusals),
+    (admission_review, "any(each.path for each in findings)", "all(each.path for each in findings)", refusals),
+    (conversion_review, "if (target, source) not in self._functions:", "if False:", ways),
     (
-        hub,
+        conversion_review,
         "(self._functions[source, self.version], self._functions[self.version, target])",
         "(self._functions[self.version, target],)",
         ways,

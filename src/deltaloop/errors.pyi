@@ -47,9 +47,9 @@ from deltaloop.cache.errors import UnknownIndexError as UnknownIndexError
 from deltaloop.cache.errors import VeryShortWatchError as VeryShortWatchError
 from deltaloop.cache.errors import WatchListEndedError as WatchListEndedError
 from deltaloop.cache.errors import WatchListStalledError as WatchListStalledError
-from deltaloop.cel.faults import CostLimitError as CostLimitError
-from deltaloop.cel.faults import EvaluationError as EvaluationError
-from deltaloop.cel.faults import InvalidExpressionError as InvalidExpressionError
+from deltaloop.cel.errors import CostLimitError as CostLimitError
+from deltaloop.cel.errors import EvaluationError as EvaluationError
+from deltaloop.cel.errors import InvalidExpressionError as InvalidExpressionError
 from deltaloop.client.errors import ConfigError as ConfigError
 from deltaloop.client.errors import CredentialsError as CredentialsError
 from deltaloop.client.errors import RequestTimeoutError as RequestTimeoutError
@@ -59,7 +59,7 @@ from deltaloop.client.errors import TransportError as TransportError
 from deltaloop.client.errors import WaitTimeoutError as WaitTimeoutError
 from deltaloop.client.verbs.resource_list import UnreadableItemError as UnreadableItemError
 from deltaloop.client.verbs.resource_list import UnreadableItemsError as UnreadableItemsError
-from deltaloop.crds.errors import InvalidKindError as InvalidKindError
+from deltaloop.crds.class_schemas import InvalidKindError as InvalidKindError
 from deltaloop.crds.quantity_values import InvalidQuantityError as InvalidQuantityError
 from deltaloop.leaderelection.guard import LeadershipLostError as LeadershipLostError
 from deltaloop.runtime.core.access import PreflightError as PreflightError
@@ -92,7 +92,7 @@ from deltaloop.testing.core.attempts import EventuallyError as EventuallyError
 from deltaloop.testing.programs.core.settling import NotSettledError as NotSettledError
 from deltaloop.testing.servers.control_plane import ControlPlaneError as ControlPlaneError
 from deltaloop.webhooks.core.admission_review import InvalidReviewError as InvalidReviewError
-from deltaloop.webhooks.core.hub import NoConversionError as NoConversionError
+from deltaloop.webhooks.core.conversion_review import NoConversionError as NoConversionError
 from deltaloop.webhooks.errors import CachesNotFilledError as CachesNotFilledError
 from deltaloop.webhooks.errors import InvalidReviewResultError as InvalidReviewResultError
 from deltaloop.webhooks.errors import InvalidWebhookError as InvalidWebhookError

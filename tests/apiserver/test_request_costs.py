@@ -21,8 +21,7 @@ import pytest
 from deltaloop.api import kinds
 from deltaloop.api.json_values import copied
 from deltaloop.api.status import ApiError
-from deltaloop.apiserver.core.access.escalation import missing_rules
-from deltaloop.apiserver.core.access.rbac import Rule
+from deltaloop.apiserver.core.access.rbac import Rule, missing_rules
 from deltaloop.apiserver.core.answers.openapi import index_document
 from deltaloop.apiserver.core.answers.published import PublishedSchemas
 from deltaloop.apiserver.core.controllers.first_objects import make_namespaces

@@ -403,7 +403,7 @@ TYPED = ResourceType("", "v1", "Pod", "pods", model=TypedPod)
 async def test_a_kind_with_a_class_is_handed_out_typed(caplog: pytest.LogCaptureFixture) -> None:
     source = FakeSource()
     source.put("a", node="n1")
-    source.put("misfit")
+    source.put("mismatch")
     informer = Informer(source, TYPED, options=InformerOptions(resync_period=30.0, random=lambda: 0.0, reflector=PAGED))
     heard: list[str] = []
     updates: list[bool] = []

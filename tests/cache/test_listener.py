@@ -196,7 +196,7 @@ async def test_a_cancellation_of_the_handlers_own_is_a_failure_and_no_end(
 
 async def test_what_does_not_fit_its_class_is_told_from_a_handler_that_raises(caplog: pytest.LogCaptureFixture) -> None:
     source = FakeSource()
-    source.put("misfit")
+    source.put("mismatch")
     source.put("fits", node="n1")
 
     def raises(obj: Any) -> None:
@@ -207,7 +207,7 @@ async def test_what_does_not_fit_its_class_is_told_from_a_handler_that_raises(ca
     async with running(informer):
         pass
     assert [(record.__dict__["key"], record.getMessage()) for record in caplog.records] == [
-        ("default/misfit", "an object does not fit, or a handler raised; its notification is lost"),
+        ("default/mismatch", "an object does not fit, or a handler raised; its notification is lost"),
         ("default/fits", "a handler raised; its notification is lost"),
     ]
 

@@ -10,7 +10,7 @@ import pytest
 from deltaloop import cel
 from deltaloop.cel import libraries, operators
 from deltaloop.cel.costs import UNLIMITED, Cost, Estimate
-from deltaloop.cel.faults import FailedValue
+from deltaloop.cel.errors import FailedValue
 from deltaloop.cel.kubernetes import kubernetes_environment
 from deltaloop.cel.libraries import extensions
 from deltaloop.cel.library import function

@@ -9,7 +9,7 @@ from hypothesis import assume, example, given, reject, settings
 
 from deltaloop import cel, errors
 from deltaloop.cel import operators, types
-from deltaloop.cel.faults import InternalError
+from deltaloop.cel.errors import InternalError
 from tests.cel.answers import BINDINGS, ENVIRONMENT, OBJECT, PORT
 from tests.cel.expressions import texts, trees
 from tests.nightly import examples

@@ -14,7 +14,7 @@ from contextlib import suppress
 import pytest
 
 from deltaloop import cel
-from deltaloop.cel.faults import FailedValue
+from deltaloop.cel.errors import FailedValue
 from deltaloop.cel.kubernetes import kubernetes_environment
 from deltaloop.errors import EvaluationError, InvalidExpressionError
 from tests.nightly import by_day

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from deltaloop.crds import BreakingReason, breaking_changes
 from deltaloop.crds.comparing import BreakingChange
+from deltaloop.schemas.completing import unknown_fields
 from deltaloop.schemas.decoding import decode_by_schema, schema_errors
-from deltaloop.schemas.pruning import unknown_fields
 from deltaloop.schemas.schema_compiler import schema_from_json
 
 TEXT: dict[str, Any] = {"type": "string"}

@@ -13,10 +13,8 @@ from deltaloop._internal.pacing import Wait
 from deltaloop.api.times import WallTime
 from deltaloop.leaderelection import LeaseLock, LossReason
 from deltaloop.leaderelection.candidacy import Candidacy
-from deltaloop.leaderelection.core.effects import Effect, Left, ReleaseOutcome, StepDown
-from deltaloop.leaderelection.core.election import Election
-from deltaloop.leaderelection.core.timing import ElectionTiming
-from deltaloop.leaderelection.last_resort import LastResort
+from deltaloop.leaderelection.core.election import Effect, Election, ElectionTiming, Left, ReleaseOutcome, StepDown
+from deltaloop.leaderelection.process_exit import ExitTimer
 from tests.leaderelection.fake_server import FakeClient, FakeServer, WallClock
 from tests.leaderelection.test_elector import now
 from tests.leaderelection.test_lock import Recorder
@@ -26,7 +24,7 @@ from tests.leaderelection.test_term import said
 class Place:
     """A candidacy and what it was heard to do."""
 
-    def __init__(self, election: Election | None = None, *, last_resort: float | None = None) -> None:
+    def __init__(self, election: Election | None = None, *, exit_timer: float | None = None) -> None:
         self.server = FakeServer()
         self.client = FakeClient(self.server)
         self.events = Recorder()
@@ -39,7 +37,7 @@ class Place:
             random=lambda: 0.5,
             on_new_leader=lambda identity: self.hear(f"leader {identity}"),
             on_slow_path=lambda: self.hear("slow path"),
-            last_resort=LastResort(last_resort, lambda: self.hear("last resort")),
+            exit_timer=ExitTimer(exit_timer, lambda: self.hear("last resort")),
         )
 
     def hear(self, what: str) -> None:
@@ -87,9 +85,9 @@ async def test_giving_up_says_what_became_of_the_lock(release: bool, outcome: Re
     assert place.server.holder() == ("thief" if release else "a")
 
 
-async def test_a_loss_is_returned_and_starts_the_last_resort() -> None:
+async def test_a_loss_is_returned_and_starts_the_exit_timer() -> None:
     for end in ("give up", "close", "neither"):
-        place = Place(last_resort=3.0)
+        place = Place(exit_timer=3.0)
         await place.candidacy.contend()
         place.server.edit(lambda lease: lease["spec"].update(holderIdentity="thief"))
         began = now()

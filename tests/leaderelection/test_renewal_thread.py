@@ -32,7 +32,7 @@ from deltaloop.leaderelection import (
     MultiLock,
     TermEnd,
 )
-from deltaloop.leaderelection.core.effects import ReleaseOutcome
+from deltaloop.leaderelection.core.election import ReleaseOutcome
 from deltaloop.testing import eventually
 from tests.leaderelection.fake_server import FakeClient, FakeServer
 from tests.leaderelection.serving import serving

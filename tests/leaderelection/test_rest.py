@@ -31,7 +31,7 @@ from deltaloop.leaderelection import (
     run_or_die,
 )
 from deltaloop.leaderelection.clock import boot_time
-from deltaloop.leaderelection.last_resort import LastResort, end_process
+from deltaloop.leaderelection.process_exit import ExitTimer, end_process
 from tests.having import having
 from tests.leaderelection.fake_server import FakeClient, FakeServer, OtherWrites
 from tests.leaderelection.test_elector import make, now
@@ -326,7 +326,7 @@ def test_the_end_of_the_process_is_logged_and_does_not_wait_for_the_log(
 
 async def test_the_last_resort_waits_once_and_can_be_taken_back() -> None:
     ends = list[float]()
-    resort = LastResort(3.0, lambda: ends.append(now()))
+    resort = ExitTimer(3.0, lambda: ends.append(now()))
     resort.cancel()
     resort.start()
     await asyncio.sleep(1)
@@ -341,9 +341,9 @@ async def test_the_last_resort_waits_once_and_can_be_taken_back() -> None:
     resort.start()
     await asyncio.sleep(10)
     assert ends == [3.0, 24.0]
-    never = LastResort(None, lambda: ends.append(now()))
+    never = ExitTimer(None, lambda: ends.append(now()))
     never.start()
-    at_once = LastResort(0.0, lambda: ends.append(now()))
+    at_once = ExitTimer(0.0, lambda: ends.append(now()))
     at_once.start()
     await asyncio.sleep(1)
     assert ends == [3.0, 24.0, 31.0]

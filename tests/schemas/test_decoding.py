@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaloop.crds.rules.definitions import RuleChecks
+from deltaloop.schemas.completing import unknown_fields
 from deltaloop.schemas.decoding import decode_by_schema, duplicate_field_texts, schema_errors
-from deltaloop.schemas.pruning import unknown_fields
 from deltaloop.schemas.schema_compiler import schema_from_json
 from deltaloop.schemas.schema_rules import schema_errors as crd_schema_errors
 from deltaloop.schemas.types import Schema

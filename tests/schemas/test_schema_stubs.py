@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.schemas.schema_stubs import UnusableDefinitionError, constant_name, module_name, modules
-from deltaloop.schemas.type_stubs import module_text
+from deltaloop.schemas.type_stubs import UnusableDefinitionError, constant_name, module_name, module_text, modules
 
 
 def definition(spec: dict[str, Any], *, scope: str = "Namespaced", served: bool = True) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from deltaloop.errors import InvalidArgumentError, InvalidReviewResultError
 from deltaloop.webhooks import AdmissionWebhook, WebhookSet
 from deltaloop.webhooks.admitting import admit
 from deltaloop.webhooks.answer import Answer
-from deltaloop.webhooks.core.findings import MOST_FINDINGS
+from deltaloop.webhooks.core.admission_review import MOST_FINDINGS
 from deltaloop.webhooks.errors import CachesNotFilledError
 from deltaloop.webhooks.request import no_listers
 from tests.webhooks.kinds import (
@@ -111,8 +111,8 @@ def test_an_old_object_that_does_not_fit_does_not_keep_a_repair_away() -> None:
         found = response(answer)
         assert (found["allowed"], "patch" in found, answer.outcome) == (True, False, "allowed")
         assert "does not fit at spec.replicas" in found["warnings"][0]
-        assert answer.misfit is not None
-        assert (answer.misfit.key, answer.misfit.field) == ("shop/a", "spec.replicas")
+        assert answer.mismatch is not None
+        assert (answer.mismatch.key, answer.mismatch.field) == ("shop/a", "spec.replicas")
     assert response(ask(reads_old, database(replicas=10), old=old))["allowed"] is False, "what it found before counts"
 
 
@@ -176,7 +176,7 @@ STORED = database(replicas=1)
     ],
     ids=["delete", "label", "label, mutating", "finalizer", "another field", "status"],
 )
-def test_a_misfit_that_a_change_does_not_touch_passes_without_a_call(
+def test_a_mismatch_that_a_change_does_not_touch_passes_without_a_call(
     webhook: AdmissionWebhook, obj: dict[str, Any] | None, fields: dict[str, Any]
 ) -> None:
     CALLS.clear()
@@ -186,8 +186,8 @@ def test_a_misfit_that_a_change_does_not_touch_passes_without_a_call(
     assert found["warnings"] == [
         f"webhook {webhook.name} did not check this request: the stored Database does not fit at spec.owner"
     ]
-    assert answer.misfit is not None
-    assert (answer.misfit.key, answer.misfit.field) == ("shop/a", "spec.owner")
+    assert answer.mismatch is not None
+    assert (answer.mismatch.key, answer.mismatch.field) == ("shop/a", "spec.owner")
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_misfit_that_a_change_does_not_touch_passes_without_a_call(
     ],
 )
 @pytest.mark.parametrize("webhook", [check_new, complete_new])
-def test_a_misfit_that_a_change_makes_is_refused(
+def test_a_mismatch_that_a_change_makes_is_refused(
     webhook: AdmissionWebhook, obj: dict[str, Any], old: dict[str, Any] | None, field: str, reason: str
 ) -> None:
     status = response(ask(webhook, obj, **({} if old is None else {"old": old})))["status"]

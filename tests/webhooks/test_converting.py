@@ -144,7 +144,7 @@ def test_an_absent_required_field_does_not_fail_a_list() -> None:
     made = {each["metadata"]["name"]: each["spec"] for each in found["convertedObjects"]}
     assert (made["a6"], made["b"]["replicas"]) == ({"replicas": 6, "image": "postgres:18"}, 0)
     assert made["c"] == {"replicas": 2, "image": "postgres:"}
-    assert answer.misfit == ("shop/b", "spec.size", "the required field is absent", 2)
+    assert answer.mismatch == ("shop/b", "spec.size", "the required field is absent", 2)
 
 
 @pytest.mark.parametrize(
@@ -163,8 +163,8 @@ def test_an_object_that_fails_is_named_with_its_field(bad: dict[str, Any], field
     assert "databases.example.com shop/bad" in found["result"]["message"]
     assert f" at {field}: " in found["result"]["message"]
     assert "secret" not in found["result"]["message"]
-    assert answer.misfit is not None
-    assert (answer.misfit.key, answer.misfit.field, answer.outcome) == ("shop/bad", field, "invalid")
+    assert answer.mismatch is not None
+    assert (answer.mismatch.key, answer.mismatch.field, answer.outcome) == ("shop/bad", field, "invalid")
 
 
 def test_an_object_whose_function_fails_is_named() -> None:

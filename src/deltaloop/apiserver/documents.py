@@ -14,8 +14,8 @@ from deltaloop._internal.threads import beside_loop
 from deltaloop.api.kubernetes_version import KUBERNETES, MINOR
 from deltaloop.apiserver.builtin_tables import published_schemas
 from deltaloop.apiserver.core import status_errors
-from deltaloop.apiserver.core.answers import discovery, openapi, openapi_v2, root_documents
-from deltaloop.apiserver.core.answers.openapi_v2_protobuf import to_protobuf
+from deltaloop.apiserver.core.answers import discovery, openapi, openapi_v2
+from deltaloop.apiserver.core.answers.openapi_v2 import to_protobuf
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import encode_json
@@ -131,12 +131,10 @@ class Documents:
     async def _find(self, request: web.BaseRequest, segments: tuple[str, ...]) -> web.Response | None:
         match segments:
             case ("",):
-                return indented_answer(encode_json(root_documents.paths_document(self._registry)), self._headers)
+                return indented_answer(encode_json(discovery.paths_document(self._registry)), self._headers)
             case ("metrics",):
-                text = root_documents.metrics_text(self._registry, self._count)
-                return web.Response(
-                    body=text.encode(), headers={**self._headers, "Content-Type": root_documents.METRICS}
-                )
+                text = discovery.metrics_text(self._registry, self._count)
+                return web.Response(body=text.encode(), headers={**self._headers, "Content-Type": discovery.METRICS})
             case ("version",):
                 if not any(clause.accepts_json for clause in _accepted(request)):
                     raise status_errors.not_acceptable(("application/json",))

@@ -487,11 +487,11 @@ def _controllers(options: ServerOptions) -> Iterator[tuple[str, RunController]]:
     if "gc" in options.controllers:
         yield "gc", collect_garbage
     if "namespace" in options.controllers:
-        from deltaloop.apiserver.core.controllers.namespace_cleanup import clean_up
+        from deltaloop.apiserver.core.controllers.garbage import clean_up
 
         yield "namespace", partial(repeat, clean_up)
     if "volume-protection" in options.controllers:
-        from deltaloop.apiserver.core.controllers.namespace_cleanup import release
+        from deltaloop.apiserver.core.controllers.garbage import release
 
         yield "volume-protection", partial(repeat, release)
     if "policy-status" in options.controllers:

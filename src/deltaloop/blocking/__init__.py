@@ -8,8 +8,8 @@
 from deltaloop.blocking.background_loop import BackgroundLoop as BackgroundLoop
 from deltaloop.blocking.client import Client as Client
 from deltaloop.blocking.connect import connect as connect
+from deltaloop.blocking.factory import Informer as Informer
 from deltaloop.blocking.factory import InformerFactory as InformerFactory
-from deltaloop.blocking.informer import Informer as Informer
-from deltaloop.blocking.informer import Registration as Registration
-from deltaloop.blocking.informer import SharedInformer as SharedInformer
+from deltaloop.blocking.factory import Registration as Registration
+from deltaloop.blocking.factory import SharedInformer as SharedInformer
 from deltaloop.blocking.queue import BlockingQueue as BlockingQueue

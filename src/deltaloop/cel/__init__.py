@@ -20,7 +20,7 @@ from deltaloop.cel.costs import SizeHints as SizeHints
 from deltaloop.cel.environment import CompiledExpression as CompiledExpression
 from deltaloop.cel.environment import Environment as Environment
 from deltaloop.cel.environment import Evaluation as Evaluation
-from deltaloop.cel.faults import ExpressionFault as ExpressionFault
+from deltaloop.cel.errors import ExpressionFault as ExpressionFault
 from deltaloop.cel.libraries import DEFAULT_LIBRARIES as DEFAULT_LIBRARIES
 from deltaloop.cel.libraries import KUBERNETES_LANGUAGE as KUBERNETES_LANGUAGE
 from deltaloop.cel.libraries import STANDARD as STANDARD
@@ -28,6 +28,7 @@ from deltaloop.cel.library import Library as Library
 from deltaloop.cel.library import Overload as Overload
 from deltaloop.cel.macros import Macro as Macro
 from deltaloop.cel.syntax import Node as Node
+from deltaloop.cel.syntax import unparse as unparse
 from deltaloop.cel.types import BOOL as BOOL
 from deltaloop.cel.types import BYTES as BYTES
 from deltaloop.cel.types import DOUBLE as DOUBLE
@@ -44,7 +45,6 @@ from deltaloop.cel.types import list_of as list_of
 from deltaloop.cel.types import map_of as map_of
 from deltaloop.cel.types import object_of as object_of
 from deltaloop.cel.types import optional_of as optional_of
-from deltaloop.cel.unparser import unparse as unparse
 from deltaloop.cel.validators import KUBERNETES_VALIDATORS as KUBERNETES_VALIDATORS
 from deltaloop.cel.validators import Validator as Validator
 from deltaloop.cel.values import Duration as Duration

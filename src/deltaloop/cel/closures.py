@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, no_such_overload
+from deltaloop.cel.errors import CostLimitError, EvaluationError, FailedValue, no_such_overload
 from deltaloop.cel.loops import SPENT, Closure, Frame, Pending
 from deltaloop.cel.operators import contains, optional_index
 from deltaloop.cel.values import NO_VALUE, OptionalValue, kind_of

@@ -13,15 +13,19 @@ from contextlib import suppress
 from typing import Any, Final
 
 from deltaloop.cel.calls import (
+    CALL_WITH_CONSTANT,
+    COMPARISONS,
     OPERATOR_SIGNS,
     UNGUARDED,
     VariableCall,
     call_by_values,
     chooser,
+    comparison,
     plain_call,
     price_of,
     priced_call,
     priced_call_of_two,
+    text_comparison,
     unguarded,
     variable_call,
     variable_call_shape,
@@ -38,7 +42,6 @@ from deltaloop.cel.closures import (
     optional_field,
     variable,
 )
-from deltaloop.cel.comparisons import CALL_WITH_CONSTANT, COMPARISONS, comparison, text_comparison
 from deltaloop.cel.costs import (
     LIST_COST,
     MAP_COST,
@@ -48,7 +51,7 @@ from deltaloop.cel.costs import (
     Cost,
     paired,
 )
-from deltaloop.cel.faults import CostLimitError, EvaluationError, InternalError, no_such_overload, sound
+from deltaloop.cel.errors import CostLimitError, EvaluationError, InternalError, no_such_overload, sound
 from deltaloop.cel.library import Overload
 from deltaloop.cel.loops import (
     FIRST_SLOT,

@@ -15,8 +15,7 @@ from deltaloop.cel.checker import Checked, Declarations, check
 from deltaloop.cel.closures import UNBOUND
 from deltaloop.cel.compiler import CONVERSIONS, Compiler
 from deltaloop.cel.costs import Cost, Estimate, SizeHints
-from deltaloop.cel.estimates import estimate
-from deltaloop.cel.faults import (
+from deltaloop.cel.errors import (
     CostLimitError,
     EvaluationError,
     FailedValue,
@@ -24,6 +23,7 @@ from deltaloop.cel.faults import (
     InvalidExpressionError,
     fault_at,
 )
+from deltaloop.cel.estimates import estimate
 from deltaloop.cel.libraries import DEFAULT_LIBRARIES
 from deltaloop.cel.library import Library
 from deltaloop.cel.loops import BUDGET, CAREFUL, FIRST_SLOT, SPENT, Closure

@@ -15,7 +15,7 @@ from operator import length_hint
 from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 
 from deltaloop.cel.costs import Cost
-from deltaloop.cel.faults import CostLimitError, EvaluationError, FailedValue, no_such_overload, sound
+from deltaloop.cel.errors import CostLimitError, EvaluationError, FailedValue, no_such_overload, sound
 from deltaloop.cel.operators import find, in_order, is_missing, sorting_key
 from deltaloop.cel.values import LIST_KINDS, NO_VALUE, OptionalValue, kind_of
 from deltaloop.schemas.work import build

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import cmp_to_key
 from typing import Any, Final, cast
 
-from deltaloop.cel.faults import EvaluationError, FailedValue, no_such_overload
+from deltaloop.cel.errors import EvaluationError, FailedValue, no_such_overload
 from deltaloop.cel.types import Type, runtime_type, type_name
 from deltaloop.cel.values import (
     LIST_KINDS,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from deltaloop.cel.checker import Checked
-from deltaloop.cel.faults import EvaluationError
+from deltaloop.cel.errors import EvaluationError
 from deltaloop.cel.libraries.formatting import CLAUSE, unfit_argument
 from deltaloop.cel.libraries.instants import parse_duration, parse_timestamp
 from deltaloop.cel.syntax import (

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast, final
 
 from deltaloop.api.json_values import mapping
-from deltaloop.cel.faults import EvaluationError
+from deltaloop.cel.errors import EvaluationError
 from deltaloop.schemas.work import build, charge
 
 # ``type`` without the type narrowing of type checkers, because the exact type of a value matters.

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from deltaloop.cel.faults import EvaluationError
+from deltaloop.cel.errors import EvaluationError
 
 _WRITTEN: Final = re.compile(r"([+-]?)(\d{1,2}):(\d{1,2})\Z", re.ASCII)
 # The local time of the first and last days can be outside of Python's years.

@@ -93,7 +93,7 @@ def evaluate(
 
 
 def _compiled(expression: str, variables: Mapping[str, cel.Type], version: str | None) -> cel.CompiledExpression:
-    from deltaloop.cel.faults import InvalidExpressionError
+    from deltaloop.cel.errors import InvalidExpressionError
     from deltaloop.cel.kubernetes import kubernetes_environment
 
     since = None if version is None else _known(version)
@@ -149,9 +149,8 @@ def _type(written: str) -> cel.Type:
 
 
 def _kubernetes_types() -> dict[str, cel.Type]:
-    from deltaloop.cel.kubernetes.addresses import CIDR, IP
+    from deltaloop.cel.kubernetes.addresses import CIDR, IP, URL
     from deltaloop.cel.kubernetes.quantities import QUANTITY
-    from deltaloop.cel.kubernetes.urls import URL
     from deltaloop.cel.kubernetes.versions import SEMVER
 
     return {each.name: each for each in (CIDR, IP, QUANTITY, SEMVER, URL)}

@@ -13,8 +13,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_values import items, mapping, text
 from deltaloop.api.resource_type import ResourceType, definition_of, put_definition, put_resource_type
 from deltaloop.crds.annotations import RULES
-from deltaloop.crds.class_schemas import IDENTITY, ClassSchema, class_schema, has_rules
-from deltaloop.crds.errors import InvalidKindError
+from deltaloop.crds.class_schemas import IDENTITY, ClassSchema, InvalidKindError, class_schema, has_rules
 from deltaloop.crds.fields import column_errors, scale_errors, selectable_errors
 from deltaloop.schemas.described_fields import described_field
 from deltaloop.schemas.field_errors import SchemaError

@@ -9,8 +9,8 @@ import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource_type import ResourceType
+from deltaloop.crds.class_schemas import InvalidKindError
 from deltaloop.crds.declaring import DeclaredKind, column_of, declared_kind, scale_of
-from deltaloop.crds.errors import InvalidKindError
 
 
 def generate_crd(*versions: type) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from deltaloop.events.core.draft import EventDraft as EventDraft
 from deltaloop.events.core.event_object import event_field_selector as event_field_selector
 from deltaloop.events.core.series import SeriesOptions as SeriesOptions
 from deltaloop.events.event_log import log_event as log_event
-from deltaloop.events.options import EventClient as EventClient
-from deltaloop.events.options import EventRecorderOptions as EventRecorderOptions
 from deltaloop.events.recorder import ComponentRecorder as ComponentRecorder
+from deltaloop.events.recorder import EventClient as EventClient
 from deltaloop.events.recorder import EventRecorder as EventRecorder
+from deltaloop.events.recorder import EventRecorderOptions as EventRecorderOptions

@@ -15,9 +15,10 @@ from deltaloop._internal.pacing import Wait
 from deltaloop.api.errors import DeltaloopError
 from deltaloop.api.redaction import redact
 from deltaloop.api.status import ConflictError, NotFoundError
-from deltaloop.leaderelection.core.effects import (
+from deltaloop.leaderelection.core.election import (
     BecameLeader,
     Create,
+    Election,
     Fact,
     Left,
     LossReason,
@@ -28,10 +29,9 @@ from deltaloop.leaderelection.core.effects import (
     StepDown,
     Update,
 )
-from deltaloop.leaderelection.core.election import Election
 from deltaloop.leaderelection.core.record import LockState
-from deltaloop.leaderelection.last_resort import LastResort
 from deltaloop.leaderelection.lock import Lock
+from deltaloop.leaderelection.process_exit import ExitTimer
 
 _log: Final = logging.getLogger("deltaloop.leaderelection")
 
@@ -80,7 +80,7 @@ class Candidacy:
         random: Callable[[], float],
         on_new_leader: Callable[[str], object],
         on_slow_path: Callable[[], object],
-        last_resort: LastResort,
+        exit_timer: ExitTimer,
     ) -> None:
         self.election = election
         self._lock = lock
@@ -89,14 +89,14 @@ class Candidacy:
         self._random = random
         self._on_new_leader = on_new_leader
         self._on_slow_path = on_slow_path
-        self.last_resort = last_resort
+        self.exit_timer = exit_timer
         self._long_lease: tuple[str, float] = "", 0.0
 
     async def open(self) -> None:
         """The calling event loop needs no preparation."""
 
     async def close(self) -> None:
-        self.last_resort.cancel()
+        self.exit_timer.cancel()
 
     def record_event(self, message: str) -> None:
         self._lock.record_event(message)
@@ -126,7 +126,7 @@ class Candidacy:
                 case Wait():
                     await self._wait(effect)
                 case StepDown(because):
-                    self.last_resort.start()
+                    self.exit_timer.start()
                     return because
                 case Left():
                     raise RuntimeError(f"{effect} while leading; a bug in deltaloop")
@@ -143,7 +143,7 @@ class Candidacy:
 
         It takes at most the renew deadline. After a cancellation, the lock expires.
         """
-        self.last_resort.cancel()
+        self.exit_timer.cancel()
         self.election.release(self._clock(), give_up=release)
         try:
             while True:

@@ -22,12 +22,11 @@ from deltaloop.client.client import Client
 from deltaloop.leaderelection.candidacy import Candidacy, Candidate
 from deltaloop.leaderelection.clock import boot_time
 from deltaloop.leaderelection.config import LeaderElectionConfig, LeaderElectionMetrics
-from deltaloop.leaderelection.core.effects import BecameLeader
-from deltaloop.leaderelection.core.election import Election
+from deltaloop.leaderelection.core.election import BecameLeader, Election
 from deltaloop.leaderelection.core.record import whole_seconds
 from deltaloop.leaderelection.guard import LeadershipGuard, LeadershipLostError
-from deltaloop.leaderelection.last_resort import LastResort, end_process
 from deltaloop.leaderelection.lock import Lock, MovableLock
+from deltaloop.leaderelection.process_exit import ExitTimer, end_process
 from deltaloop.leaderelection.renewal_thread import RenewalThread
 from deltaloop.leaderelection.reports import Reports
 from deltaloop.leaderelection.term import Term
@@ -236,7 +235,7 @@ class LeaderElector:
             random=self._random,
             on_new_leader=on_new_leader,
             on_slow_path=on_slow_path,
-            last_resort=LastResort(self.config.exit_after_loss, self._end_process),
+            exit_timer=ExitTimer(self.config.exit_after_loss, self._end_process),
         )
 
     def _make_term(self, won: BecameLeader) -> Term:

@@ -21,9 +21,15 @@ from typing import Final, Protocol, TypeVar, final
 from deltaloop._internal.pacing import Wait
 from deltaloop._internal.tracebacks import thread_frames
 from deltaloop.leaderelection.candidacy import Candidacy
-from deltaloop.leaderelection.core.effects import BecameLeader, LossReason, ReleaseOutcome
-from deltaloop.leaderelection.core.election import Election
-from deltaloop.leaderelection.core.heartbeat import Beat, Heartbeat, Silent
+from deltaloop.leaderelection.core.election import (
+    Beat,
+    BecameLeader,
+    Election,
+    Heartbeat,
+    LossReason,
+    ReleaseOutcome,
+    Silent,
+)
 from deltaloop.leaderelection.lock import Lock
 
 _log: Final = logging.getLogger("deltaloop.leaderelection")
@@ -203,7 +209,7 @@ class RenewalThread:
                 task.cancel()
             await asyncio.wait(tasks)
         because = self.election.lose(LossReason.WEDGED, self._clock())
-        candidacy.last_resort.start()
+        candidacy.exit_timer.start()
         if because is LossReason.WEDGED:
             self._name_the_wedged(heartbeat.result())
         return because

@@ -12,7 +12,7 @@ from typing import Final, final
 
 from deltaloop._internal.tracebacks import ErrorSummaries
 from deltaloop.leaderelection.config import LeaderElectionConfig, LeaderElectionMetrics
-from deltaloop.leaderelection.core.effects import BecameLeader, LossReason, ReleaseOutcome
+from deltaloop.leaderelection.core.election import BecameLeader, LossReason, ReleaseOutcome
 from deltaloop.leaderelection.lock import Lock
 
 _log: Final = logging.getLogger("deltaloop.leaderelection")

@@ -13,7 +13,7 @@ from typing import Final, Self, final
 
 from deltaloop.client.client import Client
 from deltaloop.leaderelection.candidacy import Candidate
-from deltaloop.leaderelection.core.effects import LossReason, ReleaseOutcome
+from deltaloop.leaderelection.core.election import LossReason, ReleaseOutcome
 from deltaloop.leaderelection.guard import LeadershipGuard
 from deltaloop.leaderelection.reports import Reports
 

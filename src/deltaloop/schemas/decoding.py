@@ -15,7 +15,7 @@ from typing import Final, cast, final
 import msgspec
 
 from deltaloop.api.json_values import is_list, is_mapping
-from deltaloop.schemas import pruning, validating
+from deltaloop.schemas import completing, validating
 from deltaloop.schemas.field_errors import SchemaError
 from deltaloop.schemas.json_in_parts import decode_in_parts, encode_sorted
 from deltaloop.schemas.types import NO_DEFAULT, Schema, TypeNode
@@ -109,7 +109,7 @@ def decode_by_schema(schema: Schema, fields: dict[str, object], *, applied: bool
     """
     if not schema.source:
         return False
-    pruned = pruning.prune(schema.tree, fields)
+    pruned = completing.prune(schema.tree, fields)
     return apply_defaults(schema.tree, fields, keep_nulls=applied) or bool(pruned)
 
 

@@ -13,9 +13,9 @@ from typing import Final, Protocol
 import msgspec
 
 from deltaloop.api.json_values import is_mapping, items, mapping, text, texts
+from deltaloop.schemas.completing import prune_value
 from deltaloop.schemas.described_fields import described_field
 from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required
-from deltaloop.schemas.pruning import prune_value
 from deltaloop.schemas.schema_compiler import compile_schema
 from deltaloop.schemas.structural import EMBEDDED, JUNCTORS, OPEN, structural_errors
 from deltaloop.schemas.validating import validate_value

@@ -1,13 +1,14 @@
+from deltaloop.webhooks.answer import WebhookMetrics as WebhookMetrics
 from deltaloop.webhooks.certificates.mounted import MountedCertificates as MountedCertificates
 from deltaloop.webhooks.certificates.own import ManagedCertificateOptions as ManagedCertificateOptions
 from deltaloop.webhooks.certificates.own import ManagedCertificates as ManagedCertificates
 from deltaloop.webhooks.certificates.sources import CertificateSource as CertificateSource
 from deltaloop.webhooks.converting import KindConversion as KindConversion
+from deltaloop.webhooks.core.admission_review import FieldError as FieldError
 from deltaloop.webhooks.core.admission_review import RequestUser as RequestUser
 from deltaloop.webhooks.core.certificates.authorities import CertificateTiming as CertificateTiming
 from deltaloop.webhooks.core.certificates.targets import TargetKind as TargetKind
 from deltaloop.webhooks.core.certificates.targets import WebhookTarget as WebhookTarget
-from deltaloop.webhooks.core.findings import FieldError as FieldError
 from deltaloop.webhooks.core.registrations import WebhookAddress as WebhookAddress
 from deltaloop.webhooks.declaring import AdmissionWebhook as AdmissionWebhook
 from deltaloop.webhooks.declaring import ConversionFunction as ConversionFunction
@@ -16,7 +17,6 @@ from deltaloop.webhooks.declaring import convert as convert
 from deltaloop.webhooks.declaring import mutate as mutate
 from deltaloop.webhooks.declaring import validate as validate
 from deltaloop.webhooks.fixed_certificate import StaticCertificate as StaticCertificate
-from deltaloop.webhooks.metrics import WebhookMetrics as WebhookMetrics
 from deltaloop.webhooks.registering import registrations as registrations
 from deltaloop.webhooks.request import AdmissionRequest as AdmissionRequest
 from deltaloop.webhooks.request_by_hand import admission_request as admission_request

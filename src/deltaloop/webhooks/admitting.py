@@ -1,7 +1,7 @@
 """Call the function of an admission webhook and build the response.
 
-An invalid review returns 400. An object that does not fit its class returns 422, or is allowed (``core/misfits.py``).
-Errors that the function reports return 422 or 403.
+An invalid review returns 400. An object that does not fit its class returns 422, or is allowed
+(``core/mismatches.py``). Errors that the function reports return 422 or 403.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from deltaloop.api.status import Status
 from deltaloop.cache.lister import Lister
 from deltaloop.client.core.edited_objects import edited_object
 from deltaloop.client.verbs.request_keywords import Kind
-from deltaloop.webhooks.answer import Answer, SeenMisfit, failed, refused_body, told
+from deltaloop.webhooks.answer import Answer, SeenMismatch, Steps, failed, finished, refused_body, told
 from deltaloop.webhooks.core.admission_review import (
+    FieldError,
     InvalidReviewError,
     ReviewedRequest,
     admission_response,
     read_admission_review,
+    refusal,
 )
-from deltaloop.webhooks.core.findings import FieldError, refusal
-from deltaloop.webhooks.core.misfits import decide_misfit
+from deltaloop.webhooks.core.mismatches import decide_mismatch
 from deltaloop.webhooks.core.object_patch import PatchOperation, patch_between
 from deltaloop.webhooks.declaring import AdmissionWebhook
 from deltaloop.webhooks.errors import CachesNotFilledError, InvalidReviewResultError, InvalidWebhookError
 from deltaloop.webhooks.request import AdmissionRequest, Listers
-from deltaloop.webhooks.steps import Steps, finished
 
 _Fields: TypeAlias = dict[str, Any]
 _REQUIRED: Final = "FieldValueRequired"
@@ -60,7 +60,7 @@ def admission_steps(webhook: AdmissionWebhook, body: bytes | bytearray, listers:
         given = _given(webhook, review)
         stored = _stored(webhook, review)
     except MalformedObjectError as error:
-        return _misfit(webhook, review, error)
+        return _mismatch(webhook, review, error)
     misread: list[MalformedObjectError] = []
     request = AdmissionRequest[Any](
         webhook.name, review, old=lambda: _old(webhook, review, misread), listers=_declared(webhook, listers)
@@ -187,11 +187,11 @@ def _fields(raw: bytes) -> _Fields:
         raise MalformedObjectError(f"the object cannot be read: {without_data(error)}") from None
 
 
-def _misfit(webhook: AdmissionWebhook, review: ReviewedRequest, error: MalformedObjectError) -> Answer:
+def _mismatch(webhook: AdmissionWebhook, review: ReviewedRequest, error: MalformedObjectError) -> Answer:
     new, old = _if_readable(review.new), _if_readable(review.old)
     judged = old if review.operation == "DELETE" else new
     model: Any = webhook.type.model if webhook.is_typed and judged is not None else None
-    decision = decide_misfit(
+    decision = decide_mismatch(
         review.operation, model, new, old, subresource=review.sub_resource, problem=str(error) or "it cannot be read"
     )
     if decision.rejecting is None:
@@ -214,7 +214,7 @@ def _passed(
     where = f" at {field}" if field else ""
     warning = f"webhook {webhook.name} did not check this request: the stored {webhook.type.kind} does not fit{where}"
     given = _answer(review, request, warnings=[warning])
-    return given._replace(misfit=SeenMisfit(join_key(review.namespace, review.name), field, problem))
+    return given._replace(mismatch=SeenMismatch(join_key(review.namespace, review.name), field, problem))
 
 
 def _if_readable(raw: bytes | None) -> _Fields | None:

@@ -1,9 +1,23 @@
-"""Responses to reviews, with their details for logs and metrics."""
+"""Responses to reviews, with their details for logs and metrics.
+
+::
+
+    controller_runtime_webhook_latency_seconds{webhook}           ``answered``
+    controller_runtime_webhook_requests_total{webhook,code}       ``answered``
+    controller_runtime_webhook_requests_in_flight{webhook}        ``in_flight``
+    deltaloop_webhook_reviews_total{webhook,outcome}              ``answered``
+    deltaloop_webhook_certificate_expiry_timestamp_seconds        ``certificate_valid_until``
+
+The label ``webhook`` is the path of the request, like in controller-runtime. Requests for unknown paths are not
+counted.
+
+Source: controller-runtime pkg/webhook/internal/metrics/metrics.go.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeAlias, final
+from collections.abc import Callable, Generator
+from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar, final
 
 from deltaloop.api.status import Status
 from deltaloop.webhooks.core.admission_review import InvalidReviewError
@@ -14,7 +28,7 @@ Outcome: TypeAlias = Literal["allowed", "denied", "converted", "invalid", "faile
 
 
 @final
-class SeenMisfit(NamedTuple):
+class SeenMismatch(NamedTuple):
     """Object that does not fit a class, for the log, without its data; ``field`` is empty for the whole object."""
 
     key: str
@@ -27,7 +41,7 @@ class Answer(NamedTuple):
     """Response to a review. If the HTTP status is not 200, the API server applies the failure policy.
 
     Attributes:
-        misfit: Object that does not fit a class, although the request is not rejected.
+        mismatch: Object that does not fit a class, although the request is not rejected.
         key: Key of the object whose conversion failed.
     """
 
@@ -35,7 +49,7 @@ class Answer(NamedTuple):
     body: bytes
     outcome: Outcome
     error: Exception | None = None
-    misfit: SeenMisfit | None = None
+    mismatch: SeenMismatch | None = None
     key: str = ""
 
 
@@ -57,3 +71,33 @@ def refused_body(error: InvalidReviewError, answer: Callable[[str, Status], byte
     if error.uid:
         return Answer(200, answer(error.uid, status), "invalid")
     return Answer(400, status.to_json(), "invalid")
+
+
+class WebhookMetrics(Protocol):
+    """Hooks that are called on the event loop and must not block."""
+
+    def in_flight(self, path: str, number: int) -> None:
+        """Report the number of reviews that are in progress at a path."""
+        ...
+
+    def certificate_valid_until(self, seconds: float) -> None:
+        """Report the expiry of a newly served certificate in seconds since 1970."""
+        ...
+
+    def answered(self, path: str, code: int, outcome: Outcome, seconds: float) -> None:
+        """Report a response: its HTTP status, outcome, and the seconds since the request arrived."""
+        ...
+
+
+T = TypeVar("T")
+
+Steps: TypeAlias = Generator[None, None, T]
+
+
+def finished(steps: Steps[T]) -> T:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result

@@ -21,18 +21,19 @@ from deltaloop.api.plain_text import one_line
 from deltaloop.api.resource import DECODE_ERRORS, Resource, typed, without_data
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.set_fields import set_fields
-from deltaloop.webhooks.answer import Answer, SeenMisfit, refused_body, told
+from deltaloop.webhooks.answer import Answer, SeenMismatch, Steps, finished, refused_body, told
 from deltaloop.webhooks.core.admission_review import InvalidReviewError
 from deltaloop.webhooks.core.conversion_review import (
+    Hub,
+    HubError,
+    NoConversionError,
     converted_response,
     read_conversion_review,
     unconverted_response,
 )
-from deltaloop.webhooks.core.hub import Hub, HubError, NoConversionError
 from deltaloop.webhooks.core.zero_values import unset_choices, with_zero_values
 from deltaloop.webhooks.declaring import ConversionFunction
 from deltaloop.webhooks.errors import InvalidReviewResultError, InvalidWebhookError
-from deltaloop.webhooks.steps import Steps, finished
 
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _encode: Final = msgspec.json.Encoder().encode
@@ -93,14 +94,14 @@ class KindConversion:
         return finished(self.steps(obj, version))
 
     def steps(
-        self, obj: Mapping[str, Any], version: str, misfits: list[SeenMisfit] | None = None
+        self, obj: Mapping[str, Any], version: str, mismatches: list[SeenMismatch] | None = None
     ) -> Steps[dict[str, Any]]:
         """Convert an object in steps, of which every second step runs a function.
 
         Args:
             obj: Object in any version of the kind.
             version: Target version.
-            misfits: List that receives absent required fields.
+            mismatches: List that receives absent required fields.
 
         Raises:
             NoConversionError: If a version is unknown or the object is of a different kind. Other errors are those of
@@ -112,7 +113,7 @@ class KindConversion:
         original = copied(dict(obj))
         result: dict[str, Any] = copied(dict(obj))
         for function in self._hub.way(source, version):
-            given = _given(function, result, misfits if misfits is not None else [])
+            given = _given(function, result, mismatches if mismatches is not None else [])
             yield
             returned = function.function(given)
             yield
@@ -153,7 +154,7 @@ class ReviewConversion:
         self._group, _, self._version = desired.rpartition("/")
         self._results: list[msgspec.Raw] = []
         self.size: int = 0
-        self._misfits: list[SeenMisfit] = []
+        self._mismatches: list[SeenMismatch] = []
 
     def object_steps(self, obj: dict[str, Any] | bytes | bytearray) -> Steps[Answer | None]:
         """Convert the next object in steps. Return a response if it cannot be converted."""
@@ -166,7 +167,7 @@ class ReviewConversion:
             if self._group != self._conversion.type.group:
                 path, group = self._conversion.path, self._conversion.type.group
                 raise NoConversionError(f"{path} converts to versions of {group}")
-            result = yield from self._conversion.steps(decoded, self._version, self._misfits)
+            result = yield from self._conversion.steps(decoded, self._version, self._mismatches)
             written = _encode(result)
             self.size += len(written)
             self._results.append(msgspec.Raw(written))
@@ -175,15 +176,15 @@ class ReviewConversion:
         return None
 
     def converted(self) -> Answer:
-        seen = self._misfits[0]._replace(objects=len(self._misfits)) if self._misfits else None
-        return Answer(200, converted_response(self._uid, self._results), "converted", misfit=seen)
+        seen = self._mismatches[0]._replace(objects=len(self._mismatches)) if self._mismatches else None
+        return Answer(200, converted_response(self._uid, self._results), "converted", mismatch=seen)
 
     def _failed(self, obj: Mapping[str, Any], error: Exception) -> Answer:
         key, named = _key(obj), f"{self._conversion.type.group_resource} {one_line(_key(obj))}"
         if isinstance(error, NoConversionError | MalformedObjectError):
             path = error.path if isinstance(error, MalformedObjectError) else ""
             body = unconverted_response(self._uid, f"{named}: {error}")
-            return Answer(200, body, "invalid", misfit=SeenMisfit(key, path, str(error)))
+            return Answer(200, body, "invalid", mismatch=SeenMismatch(key, path, str(error)))
         why = f"the conversion of {named} to {self._version} failed: {told(error)}"
         return Answer(200, unconverted_response(self._uid, why), "failed", error, key=key)
 
@@ -193,7 +194,7 @@ def _key(obj: Mapping[str, Any]) -> str:
     return join_key(text(metadata.get("namespace")), text(metadata.get("name")))
 
 
-def _given(function: ConversionFunction, obj: dict[str, Any], seen: list[SeenMisfit]) -> Any:
+def _given(function: ConversionFunction, obj: dict[str, Any], seen: list[SeenMismatch]) -> Any:
     """Return the argument of a function, with zero values for absent required fields."""
     source = function.source
     if source.model in _PLAIN:
@@ -217,7 +218,7 @@ def _given(function: ConversionFunction, obj: dict[str, Any], seen: list[SeenMis
             problem = f"it does not fit {model.__name__} at {absent.field}: {absent.problem}"
             raise MalformedObjectError(problem, path=absent.field) from error
         unset_choices(given, filled.choices)
-        seen.append(SeenMisfit(_key(obj), filled.found[0].field, filled.found[0].problem))
+        seen.append(SeenMismatch(_key(obj), filled.found[0].field, filled.found[0].problem))
         return given
 
 

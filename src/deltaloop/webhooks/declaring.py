@@ -13,8 +13,7 @@ from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, TypedKind, as_kind
 from deltaloop.client.verbs.request_keywords import Kind
-from deltaloop.webhooks.core.admission_review import ReviewOperation
-from deltaloop.webhooks.core.findings import FieldError
+from deltaloop.webhooks.core.admission_review import FieldError, ReviewOperation
 from deltaloop.webhooks.errors import InvalidWebhookError
 from deltaloop.webhooks.request import AdmissionRequest
 

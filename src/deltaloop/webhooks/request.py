@@ -41,22 +41,6 @@ class AdmissionRequest(Generic[T_co]):
         options: Options of the request, for example ``{"kind": "CreateOptions", "fieldManager": "kubectl"}``.
     """
 
-    __slots__ = (
-        "_annotations",
-        "_listers",
-        "_old",
-        "_warnings",
-        "_webhook",
-        "dry_run",
-        "name",
-        "namespace",
-        "operation",
-        "options",
-        "subresource",
-        "uid",
-        "user",
-    )
-
     def __init__(
         self, webhook: str, request: ReviewedRequest, *, old: Callable[[], T_co | None], listers: Listers
     ) -> None:

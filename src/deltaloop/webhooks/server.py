@@ -25,19 +25,17 @@ from deltaloop._internal.tracebacks import ErrorSummaries, own_frames
 from deltaloop.api.logs import http_logger
 from deltaloop.api.status import Status
 from deltaloop.webhooks.admitting import admission_steps, admit
-from deltaloop.webhooks.answer import Answer, Outcome, told
+from deltaloop.webhooks.answer import Answer, Outcome, WebhookMetrics, told
 from deltaloop.webhooks.certificates.sources import CertificateSource
-from deltaloop.webhooks.conversion_turns import convert_review
 from deltaloop.webhooks.converting import KindConversion
 from deltaloop.webhooks.core.bytes_in_flight import BytesInFlight, HeldBytes, TooManyBytesError
 from deltaloop.webhooks.core.review_splitting import ReviewTooLargeError, ValueCount, is_costly
 from deltaloop.webhooks.core.time_limit import CONVERSION_SECONDS, time_limit
 from deltaloop.webhooks.declaring import AdmissionWebhook
 from deltaloop.webhooks.errors import InvalidReviewResultError, InvalidWebhookError, WebhookServerError
-from deltaloop.webhooks.metrics import WebhookMetrics
 from deltaloop.webhooks.request import Listers, no_listers
 from deltaloop.webhooks.server_options import WebhookServerOptions
-from deltaloop.webhooks.turns import LateError, Turns
+from deltaloop.webhooks.turns import LateError, Turns, convert_review
 from deltaloop.webhooks.webhook_set import WebhookSet
 
 _logger: Final = logging.getLogger("deltaloop.webhooks")
@@ -246,8 +244,8 @@ class WebhookServer:
         try:
             if answer.error is not None:
                 self._log(path, answer.error, answer.key)
-            if answer.misfit is not None:
-                self._log_misfit(path, answer)
+            if answer.mismatch is not None:
+                self._log_mismatch(path, answer)
             if self._metrics is not None:
                 seconds = asyncio.get_running_loop().time() - arrived_at
                 self._metrics.answered(path, answer.status, answer.outcome, seconds)
@@ -305,8 +303,8 @@ class WebhookServer:
             )
         return answer
 
-    def _log_misfit(self, path: str, answer: Answer) -> None:
-        seen, webhook = answer.misfit, self.webhooks.name_at(path)
+    def _log_mismatch(self, path: str, answer: Answer) -> None:
+        seen, webhook = answer.mismatch, self.webhooks.name_at(path)
         assert seen is not None
         extra = {"webhook": webhook, "key": seen.key, "field": seen.field, "problem": seen.problem}
         if answer.outcome == "invalid":

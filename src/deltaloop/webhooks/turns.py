@@ -6,13 +6,19 @@ There is only one thread, because each computing thread delays the loop by the s
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, cast, final
 
 from deltaloop._internal.threads import beside_loop
-from deltaloop.webhooks.steps import Steps
+from deltaloop.webhooks.answer import Answer, Steps, finished
+from deltaloop.webhooks.converting import KindConversion, ReviewConversion, refused_conversion
+from deltaloop.webhooks.core.admission_review import InvalidReviewError
+from deltaloop.webhooks.core.bytes_in_flight import HeldBytes, TooManyBytesError
+from deltaloop.webhooks.core.conversion_review import ConversionRequest, read_conversion_review
+from deltaloop.webhooks.core.review_splitting import is_costly, split_review
 
 T = TypeVar("T")
 
@@ -118,3 +124,50 @@ def _advance(steps: Steps[Any]) -> tuple[bool, Any]:
     except StopIteration as stop:
         return True, stop.value
     return False, None
+
+
+async def convert_review(
+    conversion: KindConversion, body: bytearray, turns: Turns, deadline: float, *, max_objects: int, held: HeldBytes
+) -> Answer:
+    """Convert the objects of a review, and empty its body; responses count where they are larger.
+
+    Raises:
+        TooManyBytesError: If the reviews and responses in flight exceed their limit.
+        ReviewTooLargeError: If the review or an object exceeds a limit.
+        LateError: If the deadline, a time on the event loop's clock, has passed.
+    """
+    async with turns.take(deadline) as turn:
+        try:
+            if not is_costly(body):
+                request = read_conversion_review(body)
+                objects: Iterable[dict[str, Any] | bytearray] = request.objects
+            else:
+                request, spans = await _split(body, turn, max_objects)
+                objects = (body[begin:end] for begin, end in spans)
+        except InvalidReviewError as error:
+            return refused_conversion(error)
+        review, counted = ReviewConversion(conversion, request.uid, request.desired), len(body)
+        for obj in objects:
+            steps = review.object_steps(obj)
+            costly = not isinstance(obj, dict) and is_costly(obj)
+            answer = await turn.outside(steps) if costly else finished(steps)
+            if answer is not None:
+                return answer
+            if review.size > counted:
+                if not held.grow(review.size - counted):
+                    raise TooManyBytesError
+                counted = review.size
+            await turn.worked()
+        body.clear()
+        return review.converted()
+
+
+async def _split(body: bytearray, turn: Turn, max_objects: int) -> tuple[ConversionRequest, list[tuple[int, int]]]:
+    splitting = split_review(body, max_objects=max_objects)
+    while True:
+        try:
+            next(splitting)
+        except StopIteration as stop:
+            split = stop.value
+            return read_conversion_review(split.envelope), split.spans
+        await turn.worked()

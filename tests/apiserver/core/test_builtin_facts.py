@@ -22,7 +22,6 @@ from deltaloop.apiserver.core.kinds import (
     event,
     field_checks,
     networking,
-    persistent_volume,
     pod,
     pod_eviction,
     pod_owners,
@@ -30,6 +29,7 @@ from deltaloop.apiserver.core.kinds import (
     resource_amounts,
     service,
     service_allocation,
+    storage,
     workloads,
 )
 from deltaloop.apiserver.core.kinds.resources import BuiltInTypes
@@ -176,7 +176,7 @@ def no_errors(*_: object, **__: object) -> tuple[object, ...]:
         (batch, "_WORDS", (), "cronjobs"),
         (batch, "_FIELDS", ((0, 99, {}),) * 5, "cronjobs"),
         (claim_spec, "amount", lambda _: 1, "persistentvolumeclaims"),
-        (persistent_volume, "amount", lambda _: 1, "persistentvolumes"),
+        (storage, "amount", lambda _: 1, "persistentvolumes"),
         (batch, "one_of", no_errors, "jobs"),
         (pod, "_requests_of_pod", nothing, "pods"),
         (service_allocation, "_family_errors", no_errors, "services"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.apiserver.core.admission.webhooks.review import InvalidResponseError, patch_of, read_response
+from deltaloop.apiserver.core.admission.webhooks.plugins import InvalidResponseError, patch_of, read_response
 from deltaloop.apiserver.core.json_patch import MAX_OPERATIONS
 from deltaloop.apiserver.core.webhook_calls import Called, FailedCallError, WebhookCall, endpoint_of, read_answer
 from deltaloop.schemas.nesting import MAX_PARTS

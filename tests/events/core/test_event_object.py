@@ -18,7 +18,7 @@ from deltaloop.events.core.event_object import (
     event_field_selector,
     event_name,
 )
-from deltaloop.events.options import EventRecorderOptions
+from deltaloop.events.recorder import EventRecorderOptions
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
 ABOUT = ObjectReference(

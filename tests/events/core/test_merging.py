@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from deltaloop.events.core.correlation import CorrelatorOptions
 from deltaloop.events.core.draft import Correlated, EventApi
-from deltaloop.events.core.merging import EventMerger
-from deltaloop.events.core.series import SeriesOptions
+from deltaloop.events.core.series import EventMerger, SeriesOptions
 from tests.events.core.test_series import draft, shown
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltaloop.events.core.recent import Recent
+from deltaloop.events.core.correlation import Recent
 
 
 def test_what_was_not_used_for_longest_goes_first_and_reading_is_a_use() -> None:

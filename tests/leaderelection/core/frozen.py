@@ -15,8 +15,11 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from deltaloop._internal.pacing import Wait
-from deltaloop.leaderelection.core.effects import (
+from deltaloop.leaderelection.core.election import (
     Create,
+    Election,
+    ElectionPhase,
+    ElectionTiming,
     Left,
     LossReason,
     Read,
@@ -25,10 +28,8 @@ from deltaloop.leaderelection.core.effects import (
     StepDown,
     Update,
 )
-from deltaloop.leaderelection.core.election import Election, ElectionPhase
 from deltaloop.leaderelection.core.election import _Step as Step
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState, whole_seconds
-from deltaloop.leaderelection.core.timing import ElectionTiming
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 LONG_AGO = 12.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from deltaloop.leaderelection.core.timing import ElectionTiming
+from deltaloop.leaderelection.core.election import ElectionTiming
 from tests.leaderelection.core.frozen import Member
 from tests.leaderelection.core.worlds import Settings
 

@@ -10,9 +10,12 @@ import pytest
 
 from deltaloop._internal.pacing import Wait
 from deltaloop.api.errors import InvalidArgumentError
-from deltaloop.leaderelection.core.effects import (
+from deltaloop.leaderelection.core.election import (
     BecameLeader,
     Create,
+    Election,
+    ElectionPhase,
+    ElectionTiming,
     Left,
     LossReason,
     NewLeader,
@@ -21,9 +24,7 @@ from deltaloop.leaderelection.core.effects import (
     StepDown,
     Update,
 )
-from deltaloop.leaderelection.core.election import Election, ElectionPhase
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState, whole_seconds
-from deltaloop.leaderelection.core.timing import ElectionTiming
 
 WALL = datetime(2026, 1, 2, tzinfo=UTC)
 EARLIER = datetime(2026, 1, 1, tzinfo=UTC)

@@ -12,10 +12,18 @@ from typing import Any
 import pytest
 
 from deltaloop._internal.pacing import Wait
-from deltaloop.leaderelection.core.effects import Create, Fact, Read, Request, StepDown, Update
-from deltaloop.leaderelection.core.election import Election, ElectionPhase
+from deltaloop.leaderelection.core.election import (
+    Create,
+    Election,
+    ElectionPhase,
+    ElectionTiming,
+    Fact,
+    Read,
+    Request,
+    StepDown,
+    Update,
+)
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState, whole_seconds
-from deltaloop.leaderelection.core.timing import ElectionTiming
 from tests.leaderelection.core.explorer import explore
 from tests.leaderelection.core.frozen import EPOCH, Cores, Frozen, Holder, Member, Record
 from tests.leaderelection.core.settings import HALVES, SLOW, THREE, TIMING, TWO, USUAL

@@ -4,7 +4,7 @@ import hypothesis.strategies as st
 from hypothesis import given, settings
 
 from deltaloop._internal.pacing import Wait
-from deltaloop.leaderelection.core.heartbeat import Beat, Heartbeat, Silent
+from deltaloop.leaderelection.core.election import Beat, Heartbeat, Silent
 from tests.nightly import examples
 
 

@@ -19,10 +19,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from deltaloop.leaderelection.core.effects import Read
-from deltaloop.leaderelection.core.election import Election, ElectionPhase
+from deltaloop.leaderelection.core.election import Election, ElectionPhase, ElectionTiming, Read
 from deltaloop.leaderelection.core.record import whole_seconds
-from deltaloop.leaderelection.core.timing import ElectionTiming
 from tests.leaderelection.core.frozen import LONG_AGO, Cores, Frozen, Holder, Member, Record, is_leading
 
 World: TypeAlias = tuple[int, ...]

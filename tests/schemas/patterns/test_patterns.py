@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaloop.schemas.patterns.matching import Pattern, compile_pattern, pattern_error
-from deltaloop.schemas.patterns.rune_sets import ASCII, LAST, folded
-from deltaloop.schemas.patterns.syntax import PatternSyntaxError, parse_pattern
+from deltaloop.schemas.patterns.syntax import ASCII, LAST, PatternSyntaxError, folded, parse_pattern
 from deltaloop.schemas.work import Account, WorkLimitError, limited
 
 # Here Go and Python agree. They do not about a "$" before a last newline, nor (before Python 3.14) about a "\\B" in an

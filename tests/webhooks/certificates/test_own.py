@@ -39,8 +39,7 @@ from deltaloop.webhooks import (
     WebhookTarget,
 )
 from deltaloop.webhooks.certificates import secret_form
-from deltaloop.webhooks.certificates.authority_secret import AuthoritySecret
-from deltaloop.webhooks.certificates.webhook_bundles import WebhookBundles
+from deltaloop.webhooks.certificates.own import AuthoritySecret, WebhookBundles
 from deltaloop.webhooks.core.certificates.rotation import WriteBundle
 from tests.apiserver.serving import START, widget_crd
 from tests.servers import api_server

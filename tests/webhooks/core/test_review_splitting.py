@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deltaloop.webhooks.answer import finished
 from deltaloop.webhooks.core.admission_review import InvalidReviewError
 from deltaloop.webhooks.core.review_splitting import (
     MOST_CONTAINERS,
@@ -20,7 +21,6 @@ from deltaloop.webhooks.core.review_splitting import (
     is_costly,
     split_review,
 )
-from deltaloop.webhooks.steps import finished
 from tests.nightly import examples
 from tests.webhooks.kinds import conversion
 

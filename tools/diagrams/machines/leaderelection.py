@@ -9,8 +9,16 @@ from datetime import UTC, datetime
 from tools.diagrams.model import Diagram, Machine, Move, walked
 
 from deltaloop._internal.pacing import Wait
-from deltaloop.leaderelection.core.effects import Create, Left, Read, Request, StepDown, Update
-from deltaloop.leaderelection.core.election import Election, ElectionPhase
+from deltaloop.leaderelection.core.election import (
+    Create,
+    Election,
+    ElectionPhase,
+    Left,
+    Read,
+    Request,
+    StepDown,
+    Update,
+)
 from deltaloop.leaderelection.core.record import LeaderElectionRecord, LockState
 
 WALL = datetime(2026, 1, 1, tzinfo=UTC)

@@ -9,7 +9,7 @@ from tools.diagrams.model import Diagram, Machine, Move, Table, walked
 
 from deltaloop.api.resource import Resource
 from deltaloop.cache.core.dictionary_training import DictionaryTraining, TrainingPhase, ZstdOptions
-from deltaloop.leaderelection.core.heartbeat import Beat, Heartbeat, Silent
+from deltaloop.leaderelection.core.election import Beat, Heartbeat, Silent
 from deltaloop.runtime.core.outcomes import ROWS, Action
 from deltaloop.runtime.core.predicates import (
     AnnotationsChanged,
@@ -290,7 +290,7 @@ def diagrams() -> list[Diagram]:
             "heartbeat",
             "leader-election",
             "The heartbeat of a leader's event loop",
-            "leaderelection/core/heartbeat.py",
+            "leaderelection/core/election.py",
             Machine(_Loop, _loop_moves, view=_loop_view, identity=_loop_view),
         ),
         walked(

@@ -7,10 +7,7 @@ from collections.abc import Callable
 import pytest
 from tests.events.core.test_correlation import OPTIONS, Happening, judged, run
 
-from deltaloop.events.core.correlation import (
-    CorrelatorOptions,
-    EventCorrelator,
-)
+from deltaloop.events.core.correlation import CorrelatorOptions, EventCorrelator
 from lab.mutants.edited import edited
 
 ForgetsTheFirst = edited(

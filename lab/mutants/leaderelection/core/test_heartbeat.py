@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.leaderelection.core.test_heartbeat import is_right
 
-from deltaloop.leaderelection.core.heartbeat import Heartbeat
+from deltaloop.leaderelection.core.election import Heartbeat
 from lab.mutants.edited import edited
 
 NeverSilent = edited(

@@ -9,8 +9,8 @@ import pytest
 from tests.webhooks.certificates.test_own import check_late_writes
 
 from deltaloop.webhooks import WebhookTarget
-from deltaloop.webhooks.certificates import webhook_bundles
-from deltaloop.webhooks.certificates.authority_secret import AuthoritySecret
+from deltaloop.webhooks.certificates import own
+from deltaloop.webhooks.certificates.own import AuthoritySecret
 from deltaloop.webhooks.core.certificates.targets import bundle_patch
 from lab.mutants.edited import edited
 
@@ -24,6 +24,6 @@ async def test_seeded_late_writes_are_found(monkeypatch: pytest.MonkeyPatch) -> 
     edit = ('fields["data"] = data', 'fields["data"] = data; del fields["metadata"]["resourceVersion"]')
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         await check_late_writes(edited("WritesWhateverIsThere", AuthoritySecret, edit))
-    monkeypatch.setattr(webhook_bundles, "bundle_patch", untested)
+    monkeypatch.setattr(own, "bundle_patch", untested)
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         await check_late_writes(AuthoritySecret)

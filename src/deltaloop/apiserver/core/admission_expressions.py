@@ -16,7 +16,7 @@ from typing import Final, final
 
 from deltaloop import cel
 from deltaloop.api.json_values import mapping, text
-from deltaloop.cel.faults import EvaluationError, InvalidExpressionError
+from deltaloop.cel.errors import EvaluationError, InvalidExpressionError
 from deltaloop.cel.kubernetes import (
     AUTHORIZER,
     JSON_PATCH,

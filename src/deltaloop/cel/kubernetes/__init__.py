@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 from deltaloop.cel.environment import Environment
-from deltaloop.cel.kubernetes.addresses import ADDRESSES, NETWORKS
+from deltaloop.cel.kubernetes.addresses import ADDRESSES, NETWORKS, URLS
 from deltaloop.cel.kubernetes.authorization import AUTHORIZATION, SELECTORS
 from deltaloop.cel.kubernetes.authorization import AUTHORIZER as AUTHORIZER
 from deltaloop.cel.kubernetes.authorization import RESOURCE_CHECK as RESOURCE_CHECK
@@ -26,10 +26,8 @@ from deltaloop.cel.kubernetes.mutations import JSON_PATCH as JSON_PATCH
 from deltaloop.cel.kubernetes.mutations import JSON_PATCHES as JSON_PATCHES
 from deltaloop.cel.kubernetes.mutations import OBJECT as OBJECT
 from deltaloop.cel.kubernetes.mutations import MutationTypes as MutationTypes
-from deltaloop.cel.kubernetes.named_formats import NAMED_FORMATS
-from deltaloop.cel.kubernetes.patterns import PATTERNS
+from deltaloop.cel.kubernetes.named_formats import NAMED_FORMATS, PATTERNS
 from deltaloop.cel.kubernetes.quantities import QUANTITIES
-from deltaloop.cel.kubernetes.urls import URLS
 from deltaloop.cel.kubernetes.versions import SEMVERS
 from deltaloop.cel.libraries import STANDARD
 from deltaloop.cel.libraries.extensions import LISTS as LIST_EXTENSIONS

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, TypeAlias, final
 
 from deltaloop.api.dns_names import numbered_label_problems, subdomain_problems
-from deltaloop.cel.faults import EvaluationError, no_such_overload
+from deltaloop.cel.errors import EvaluationError, no_such_overload
 from deltaloop.cel.library import Library, method
 from deltaloop.cel.types import BOOL, STRING, Type, object_of
 

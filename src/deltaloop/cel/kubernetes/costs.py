@@ -29,11 +29,10 @@ from deltaloop.cel.costs import (
     size_of,
     through_text,
 )
-from deltaloop.cel.kubernetes.addresses import CIDR, IP
+from deltaloop.cel.kubernetes.addresses import CIDR, IP, URL
 from deltaloop.cel.kubernetes.authorization import AUTHORIZER, DECISION, GROUP_CHECK, PATH_CHECK, RESOURCE_CHECK
 from deltaloop.cel.kubernetes.named_formats import FORMAT, NamedFormat
 from deltaloop.cel.kubernetes.quantities import QUANTITY
-from deltaloop.cel.kubernetes.urls import URL
 from deltaloop.cel.kubernetes.versions import SEMVER
 from deltaloop.cel.operators import SIMPLE
 from deltaloop.cel.values import LIST_KINDS, kind_of

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from deltaloop.cel.faults import EvaluationError, no_such_overload
+from deltaloop.cel.errors import EvaluationError, no_such_overload
 from deltaloop.cel.libraries.arithmetic import ARITHMETIC
 from deltaloop.cel.library import Library, Overload, method
 from deltaloop.cel.operators import SIMPLE, equal, greater, less

@@ -1,11 +1,12 @@
 """Named formats: ``format.dns1123Label().validate("my-name")`` returns none, or a list of errors.
 
-Source: k8s.io/apiserver pkg/cel/library/format.go.
+Source: k8s.io/apiserver pkg/cel/library/format.go; k8s.io/apiserver pkg/cel/library/regex.go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar, Final, final
 
 import msgspec
@@ -17,12 +18,14 @@ from deltaloop.api.dns_names import (
     numbered_label_problems,
     subdomain_problems,
 )
-from deltaloop.cel.faults import no_such_overload
+from deltaloop.cel.errors import EvaluationError, no_such_overload
 from deltaloop.cel.library import Library, Overload, function, method
-from deltaloop.cel.types import STRING, Type, list_of, object_of, optional_of
+from deltaloop.cel.types import INT, STRING, Type, list_of, object_of, optional_of
 from deltaloop.cel.values import NO_VALUE, OptionalValue
 from deltaloop.schemas.formats import fits
 from deltaloop.schemas.go_urls import UrlError, parse_request_url
+from deltaloop.schemas.patterns.matching import Pattern, compile_pattern
+from deltaloop.schemas.patterns.syntax import PatternSyntaxError
 from deltaloop.schemas.work import charge
 
 FORMAT: Final = object_of("kubernetes.NamedFormat")
@@ -106,5 +109,35 @@ NAMED_FORMATS: Final = Library(
         "format.named": (function("format-named", (STRING,), optional_of(FORMAT), _named),),
         "validate": (method("format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validated),),
         **{f"format.{name}": (_constant(name, value),) for name, value in FORMATS.items()},
+    },
+)
+
+
+def _pattern(text: str) -> Pattern:
+    try:
+        return compile_pattern(text)
+    except PatternSyntaxError as error:
+        raise EvaluationError(f"Illegal regex: {error}") from None
+
+
+def _find(text: str, pattern: str) -> str:
+    match = _pattern(pattern).find(text)
+    return "" if match is None else text[slice(*match)]
+
+
+def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
+    return _pattern(pattern).find_all(text, most)
+
+
+_FIND: Final = (method("string_find_string", (STRING, STRING), STRING, _find),)
+_FIND_ALL: Final = (
+    method("string_find_all_string", (STRING, STRING), list_of(STRING), _find_all),
+    method("string_find_all_string_int", (STRING, STRING, INT), list_of(STRING), _find_all),
+)
+PATTERNS: Final = Library(
+    "kubernetes.regex",
+    {
+        name: tuple(replace(overload, pattern=1) for overload in overloads)
+        for name, overloads in (("find", _FIND), ("findAll", _FIND_ALL))
     },
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final, final
 
-from deltaloop.cel.faults import EvaluationError, no_such_overload
+from deltaloop.cel.errors import EvaluationError, no_such_overload
 from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.types import BOOL, DOUBLE, INT, STRING, Type, object_of
 from deltaloop.cel.values import INT_LEAST, INT_MOST

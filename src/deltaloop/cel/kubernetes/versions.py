@@ -10,7 +10,7 @@ from typing import ClassVar, Final, TypeAlias, final
 
 import msgspec
 
-from deltaloop.cel.faults import EvaluationError, no_such_overload
+from deltaloop.cel.errors import EvaluationError, no_such_overload
 from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.types import BOOL, INT, STRING, Type, object_of
 from deltaloop.cel.values import UINT_MOST

@@ -9,7 +9,7 @@ import math
 from typing import Any, Final
 
 from deltaloop.cel import types
-from deltaloop.cel.faults import EvaluationError
+from deltaloop.cel.errors import EvaluationError
 from deltaloop.cel.library import Library, Overload, function
 from deltaloop.cel.operators import equal, greater, greater_or_equal, in_parts, less, less_or_equal, unequal
 from deltaloop.cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, A, Type, list_of

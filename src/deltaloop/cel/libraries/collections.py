@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from deltaloop.cel.faults import EvaluationError
+from deltaloop.cel.errors import EvaluationError
 from deltaloop.cel.library import Library, Overload, function, method
 from deltaloop.cel.macros import Macro, comprehension, expand_has
 from deltaloop.cel.operators import contains, index

@@ -9,7 +9,7 @@ import math
 import re
 from typing import Any, Final
 
-from deltaloop.cel.faults import EvaluationError
+from deltaloop.cel.errors import EvaluationError
 from deltaloop.cel.libraries.instants import duration_text, parse_duration, parse_timestamp, timestamp_text
 from deltaloop.cel.library import Library, function
 from deltaloop.cel.types import (

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from deltaloop.cel.costs import FLATTEN_COST, RANGE_COST, REVERSE_COST, SLICE_COST, compared_sets, paired
-from deltaloop.cel.faults import EvaluationError
+from deltaloop.cel.errors import EvaluationError
 from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.macros import Macro, comprehension, expand_bind, expand_optional
 from deltaloop.cel.operators import contains, in_order, in_parts, is_zero_value, optional_index, sorting_key

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, cast
 
-from deltaloop.cel.faults import EvaluationError, FailedValue
+from deltaloop.cel.errors import EvaluationError, FailedValue
 from deltaloop.cel.libraries.conversions import CONVERSIONS
 from deltaloop.cel.types import REPRESENTED, Type, runtime_type, type_name
 from deltaloop.cel.values import LIST_KINDS, Duration, Timestamp, Uint, kind_of

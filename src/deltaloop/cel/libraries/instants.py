@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from deltaloop.cel.faults import EvaluationError
+from deltaloop.cel.errors import EvaluationError
 from deltaloop.cel.library import Library, Overload, method
 from deltaloop.cel.types import DURATION, INT, STRING, TIMESTAMP
 from deltaloop.cel.values import SECOND, Duration, Timestamp, as_duration, as_timestamp

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from deltaloop.cel.faults import EvaluationError, FailedValue
+from deltaloop.cel.errors import EvaluationError, FailedValue
 from deltaloop.cel.libraries.formatting import format_text
 from deltaloop.cel.library import Library, function, method
 from deltaloop.cel.operators import in_parts

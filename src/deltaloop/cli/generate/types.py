@@ -33,8 +33,7 @@ def types(
 
     For each API version, this is a module with a constant for each kind, and its stub for type checkers.
     """
-    from deltaloop.schemas.schema_stubs import modules
-    from deltaloop.schemas.type_stubs import module_text
+    from deltaloop.schemas.type_stubs import module_text, modules
 
     path = Path(source)
     if path.exists():

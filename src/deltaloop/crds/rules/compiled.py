@@ -15,7 +15,7 @@ import msgspec
 
 from deltaloop import cel
 from deltaloop.api.json_values import is_mapping, items, mapping, text
-from deltaloop.cel.faults import InvalidExpressionError
+from deltaloop.cel.errors import InvalidExpressionError
 from deltaloop.crds.cel_environments import NEW, STORED
 from deltaloop.crds.rules.declarations import Declared, DeclaredTypes, declared, is_whole
 from deltaloop.crds.rules.values import Reader, reader

@@ -15,7 +15,7 @@ import msgspec
 
 from deltaloop.api.json_values import is_mapping, items, mapping, text, texts
 from deltaloop.cel import OptionalValue
-from deltaloop.cel.faults import CostLimitError
+from deltaloop.cel.errors import CostLimitError
 from deltaloop.cel.kubernetes import OBJECT_BUDGET, PER_CALL_LIMIT
 from deltaloop.cel.values import NO_VALUE
 from deltaloop.crds.rules.compiled import OLD_SELF, SELF, CompiledRule, RuleNode, RuleScope, rules_below

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias, cast
 
 from deltaloop.api.json_values import is_mapping, items, mapping, text, texts
 from deltaloop.cel import Duration, Timestamp
-from deltaloop.cel.faults import EvaluationError, FailedValue
+from deltaloop.cel.errors import EvaluationError, FailedValue
 from deltaloop.cel.libraries.instants import parse_timestamp
 from deltaloop.cel.values import SECOND, KeyedList, SetList
 from deltaloop.crds.rules.declarations import is_whole, with_identity

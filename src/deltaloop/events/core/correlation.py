@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias, final
+from typing import Final, Generic, TypeAlias, TypeVar, final
 
 from deltaloop._internal.option_types import check_types
 from deltaloop._internal.pacing import TokenBucket
@@ -24,7 +24,29 @@ from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.references import ObjectReference
 from deltaloop.api.times import WallTime
 from deltaloop.events.core.draft import Correlated, EventDraft
-from deltaloop.events.core.recent import Recent
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Recent(Generic[K, V]):
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._entries: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        if key not in self._entries:
+            return None
+        self._entries.move_to_end(key)
+        return self._entries[key]
+
+    def put(self, key: K, value: V) -> None:
+        """Store a value, and evict the least recently used keys if the mapping is full."""
+        self._entries[key] = value
+        self._entries.move_to_end(key)
+        while len(self._entries) > self._size:
+            self._entries.popitem(last=False)
+
 
 COMBINED_PREFIX: Final = "(combined from similar events): "
 MESSAGE_LIMIT: Final = 1024

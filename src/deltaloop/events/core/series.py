@@ -14,19 +14,21 @@ Events are processed by their own times: ``record`` first handles the writes tha
 outage does not end a series whose repeats are still in the queue. Unlike upstream, each series has its own times, and
 the version of an object is not part of the key.
 
-Source: client-go tools/events/event_broadcaster.go; KEP-383.
+Source: client-go tools/events/event_broadcaster.go; KEP-383; client-go tools/events/event_broadcaster.go
+(``NewEventBroadcasterAdapter``, which uses discovery at the start).
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias, final
 
 from deltaloop._internal.option_types import check_types
 from deltaloop._internal.pacing.checks import require_positive
-from deltaloop.events.core.correlation import Key, object_key
-from deltaloop.events.core.draft import Correlated, EventDraft
+from deltaloop.events.core.correlation import CorrelatorOptions, EventCorrelator, Key, object_key
+from deltaloop.events.core.draft import Correlated, EventApi, EventDraft
 
 SeriesKey: TypeAlias = tuple[Key, Key, Key]
 
@@ -164,3 +166,44 @@ class EventSeriesCache:
         del self._entries[key]
         self._written.pop(key, None)
         self._unwritten.pop(key, None)
+
+
+@final
+class EventMerger:
+    """Merge state of one recorder. It is not thread-safe."""
+
+    def __init__(self, api: EventApi, correlation: CorrelatorOptions, series: SeriesOptions) -> None:
+        self.api: EventApi = api
+        self._correlator = EventCorrelator(correlation)
+        self._series = EventSeriesCache(series)
+
+    def record(self, event: EventDraft, now: float) -> list[Correlated]:
+        """Return the events to send, in order, possibly none; ``now`` is the monotonic time of the event."""
+        if self.api is EventApi.EVENTS_V1:
+            return self._series.record(event, now)
+        correlated = self._correlator.correlate(event, now)
+        return [] if correlated is None else [correlated]
+
+    def due(self, now: float) -> list[Correlated]:
+        """Return the events whose time to be sent has come."""
+        return self._series.due(now)
+
+    def next_due(self) -> float | None:
+        return self._series.next_due()
+
+    def take_unwritten(self, now: float) -> Correlated | None:
+        """Return one count that is not on the server, or None."""
+        return self._series.take_unwritten(now)
+
+    @property
+    def unwritten(self) -> int:
+        return self._series.unwritten
+
+    def fall_back(self, events: Iterable[Correlated], now: float) -> list[Correlated]:
+        """Switch to core/v1, and return the events to send for ``events`` and for counts that were not written yet."""
+        self.api = EventApi.CORE_V1
+        left = [each.event for each in events]
+        while (unwritten := self._series.take_unwritten(now)) is not None:
+            left.append(unwritten.event)
+        self._series = EventSeriesCache()
+        return [sent for event in left for sent in self.record(event, now)]

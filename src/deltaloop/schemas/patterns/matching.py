@@ -23,8 +23,16 @@ from functools import lru_cache
 from typing import Final, TypeAlias, final
 
 from deltaloop._internal.fork_safety import fork_safe
-from deltaloop.schemas.patterns.rune_sets import LAST, NEWLINE, WORD, RuneSet
-from deltaloop.schemas.patterns.syntax import Assertion, Node, PatternSyntaxError, parse_pattern
+from deltaloop.schemas.patterns.syntax import (
+    LAST,
+    NEWLINE,
+    WORD,
+    Assertion,
+    Node,
+    PatternSyntaxError,
+    RuneSet,
+    parse_pattern,
+)
 from deltaloop.schemas.work import build, charge
 
 _MATCHED: Final = 0  # the place after the whole pattern

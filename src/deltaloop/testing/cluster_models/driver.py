@@ -21,8 +21,15 @@ from deltaloop.apiserver import ApiServer
 from deltaloop.cache import HandlerFuncs, Informer, InformerFactory
 from deltaloop.cache.errors import NotFreshError
 from deltaloop.client import Client, DeleteOptions
-from deltaloop.testing.cluster_models.core.agenda import Agenda, EnvironmentStep, EnvironmentVerb, EnvironmentWrite
-from deltaloop.testing.cluster_models.core.cluster_view import NAME_SIGNS, ClusterObject, ClusterView
+from deltaloop.testing.cluster_models.core.cluster_view import (
+    NAME_SIGNS,
+    Agenda,
+    ClusterObject,
+    ClusterView,
+    EnvironmentStep,
+    EnvironmentVerb,
+    EnvironmentWrite,
+)
 from deltaloop.testing.cluster_models.core.models import ModelName, kinds_of, steps_of, with_what_they_need
 
 MANAGER: Final = "deltaloop-environment"

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import random
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,16 +22,14 @@ from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.api.kinds import SECRET
 from deltaloop.api.redaction import redact
 from deltaloop.api.resource import Resource
-from deltaloop.api.status import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from deltaloop.api.times import format_time, from_epoch, utc_now
+from deltaloop.api.status import AlreadyExistsError, ConflictError, ForbiddenError, InvalidError, NotFoundError
+from deltaloop.api.times import format_time, from_epoch, parse_time, utc_now
 from deltaloop.cache import HandlerFuncs, InformerFactory
-from deltaloop.client import Client
+from deltaloop.client import Client, PatchType, WriteOptions
 from deltaloop.leaderelection.clock import boot_time
-from deltaloop.webhooks.certificates import signing
-from deltaloop.webhooks.certificates.authority_secret import MANAGER, AuthoritySecret
+from deltaloop.webhooks.certificates import secret_form, signing
 from deltaloop.webhooks.certificates.targets import TARGET_KINDS
-from deltaloop.webhooks.certificates.webhook_bundles import WebhookBundles
-from deltaloop.webhooks.core.certificates.authorities import Authority, CertificateTiming
+from deltaloop.webhooks.core.certificates.authorities import Authorities, Authority, Certificate, CertificateTiming
 from deltaloop.webhooks.core.certificates.rotation import (
     CertificateDecision,
     IssueServing,
@@ -40,13 +38,181 @@ from deltaloop.webhooks.core.certificates.rotation import (
     SecretState,
     Serving,
     TargetSeen,
+    WriteBundle,
     WriteSecret,
     decide,
     why_not_ready,
 )
-from deltaloop.webhooks.core.certificates.targets import WebhookTarget
+from deltaloop.webhooks.core.certificates.server_clock import ServerClock
+from deltaloop.webhooks.core.certificates.targets import (
+    WebhookTarget,
+    bundle_patch,
+    bundles_of,
+    is_managed_elsewhere,
+)
 
 _log: Final = logging.getLogger("deltaloop.webhooks")
+
+
+@final
+class WebhookBundles:
+    """Reader and writer of ``caBundle`` in the given configurations."""
+
+    def __init__(self, client: Client, targets: Sequence[WebhookTarget]) -> None:
+        self._client = client
+        self._targets = tuple(targets)
+        self._read: dict[WebhookTarget, Mapping[str, Any]] = {}
+
+    async def read(self) -> list[TargetSeen]:
+        found: list[TargetSeen] = []
+        for target in self._targets:
+            obj = await self._client.find(TARGET_KINDS[target.kind], target.name)
+            fields = obj.to_dict() if obj is not None else {}
+            self._read[target] = fields
+            bundles = {name: _certificates(pems) for name, pems in bundles_of(target, fields).items()}
+            found.append(TargetSeen(target, bundles, managed_elsewhere=is_managed_elsewhere(fields)))
+        return found
+
+    async def write(self, write: WriteBundle) -> None:
+        """Write certificates into an unchanged configuration, or raise InvalidError from the patch's test operation."""
+        patch = bundle_patch(write.target, self._read[write.target], [each.pem for each in write.certificates])
+        await self._client.patch(TARGET_KINDS[write.target.kind], write.target.name, patch, type=PatchType.JSON)
+        _log.info("wrote caBundle", extra={"target": str(write.target), "certificates": len(write.certificates)})
+
+
+def _certificates(pems: Sequence[str] | None) -> tuple[Certificate, ...] | None:
+    if pems is None:
+        return None
+    try:
+        return tuple(signing.read_certificate(pem) for pem in pems)
+    except ValueError:
+        return None
+
+
+MANAGER: Final = "deltaloop-certificates"
+
+_CLOCK_EVERY: Final = 86400.0
+_CLOCK_ANNOTATION: Final = "webhooks.deltaloop.dev/clock"
+_CLOCKS_DIFFER: Final = 60.0
+_DRY: Final = WriteOptions(dry_run=True)
+
+
+@final
+class AuthoritySecret:
+    """Reader and writer of one Secret. ``labels`` and ``owner`` are only used for a new Secret."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        namespace: str,
+        name: str,
+        labels: Mapping[str, str],
+        owner: Mapping[str, Any] | None,
+        clock: Callable[[], float],
+        wall_clock: Callable[[], datetime],
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._labels = labels
+        self._owner = owner
+        self._clock = clock
+        self._server_clock = ServerClock(wall_clock().timestamp(), clock())
+        self._clock_seen_at: float | None = None
+        self._read: Resource | None = None
+
+    def __str__(self) -> str:
+        return f"{self._namespace}/{self._name}"
+
+    def now(self) -> float:
+        """Return the best estimate of the API server's time in seconds since 1970."""
+        return self._server_clock.now(self._clock())
+
+    async def read(self) -> SecretSeen:
+        if self._clock_seen_at is None or self._clock() - self._clock_seen_at >= _CLOCK_EVERY:
+            await self._look_at_the_clock(await self._find())
+        asked_at = self.now()
+        self._read = await self._find()
+        if self._read is None:
+            return SecretSeen(SecretState.MISSING, asked_at)
+        fields = self._read.to_dict()
+        if (held := secret_form.read_secret(fields)) is not None:
+            return SecretSeen(SecretState.HELD, asked_at, held)
+        return SecretSeen(SecretState.UNUSABLE if secret_form.is_ours(fields) else SecretState.FOREIGN, asked_at)
+
+    async def write(self, held: Authorities) -> None:
+        """Write unchanged authorities.
+
+        Raises ConflictError (``AlreadyExistsError``) or NotFoundError after other writes.
+        """
+        data = secret_form.to_data(held)
+        if self._read is None:
+            metadata: dict[str, Any] = {"labels": dict(self._labels), "annotations": {secret_form.MARK: "v1"}}
+            if self._owner is not None:
+                metadata["ownerReferences"] = [dict(self._owner)]
+            await self._client.create(SECRET, self._new(metadata, data), namespace=self._namespace)
+        else:
+            fields: dict[str, Any] = self._read.to_dict()
+            fields["metadata"].setdefault("annotations", {})[secret_form.MARK] = "v1"
+            fields["data"] = data
+            await self._client.update(SECRET, fields, namespace=self._namespace)
+        _log.info(
+            "the authorities of webhooks' certificates have changed",
+            extra={
+                "secret_name": str(self),
+                "published": held.signer.published_at is not None,
+                "successor": held.successor is not None,
+                "former": len(held.former),
+            },
+        )
+
+    async def _find(self) -> Resource | None:
+        return await self._client.find(SECRET, self._name, namespace=self._namespace)
+
+    def _new(self, metadata: Mapping[str, Any], data: Mapping[str, str]) -> dict[str, Any]:
+        return {"metadata": {**metadata, "name": self._name}, "type": secret_form.TYPE, "data": data}
+
+    async def _look_at_the_clock(self, secret: Resource | None) -> None:
+        """Learn the server's time from the timestamp of a dry run."""
+        now = self._clock()
+        try:
+            shown = await self._dry_run(secret, now)
+        except (ConflictError, AlreadyExistsError, NotFoundError):
+            return  # the next pass tries again
+        except ForbiddenError:
+            shown = None
+        self._clock_seen_at = now
+        if shown is None:
+            return
+        self._server_clock.seen(shown.timestamp(), now)
+        if abs(self._server_clock.offset) > _CLOCKS_DIFFER:
+            _log.warning(
+                "this machine's clock differs from the API server's, whose counts for certificates",
+                extra={"seconds": round(self._server_clock.offset)},
+            )
+
+    async def _dry_run(self, secret: Resource | None, now: float) -> datetime | None:
+        if secret is None:
+            empty: dict[str, Any] = {
+                "metadata": {"name": self._name}
+            }  # without a type, because the server warns about an empty TLS Secret
+            made = await self._client.create(SECRET, empty, namespace=self._namespace, options=_DRY)
+            return _time(made.to_dict()["metadata"].get("creationTimestamp"))
+        fields: dict[str, Any] = secret.to_dict()
+        fields["metadata"].setdefault("annotations", {})[_CLOCK_ANNOTATION] = str(now)
+        changed = await self._client.update(SECRET, fields, namespace=self._namespace, options=_DRY)
+        managers = changed.to_dict()["metadata"].get("managedFields", [])
+        times = [_time(each.get("time")) for each in managers if each.get("manager") == MANAGER]
+        return max((each for each in times if each is not None), default=None)
+
+
+def _time(text: object) -> datetime | None:
+    try:
+        return parse_time(text) if isinstance(text, str) else None
+    except InvalidArgumentError:
+        return None
+
 
 _MOST_STEPS: Final = 8  # per pass, the next pass continues
 

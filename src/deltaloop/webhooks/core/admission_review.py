@@ -3,14 +3,18 @@
 An invalid review is rejected with a review if the uid is known, otherwise with a Status. No input may cause an internal
 error.
 
-Source: https://pkg.go.dev/k8s.io/api/admission/v1; apiserver pkg/admission/plugin/webhook/request/admissionreview.go.
+If an error has a path, the object is invalid: 422 Invalid, with a cause for each error. Otherwise the request is not
+allowed: 403 Forbidden.
+
+Source: https://pkg.go.dev/k8s.io/api/admission/v1; apiserver pkg/admission/plugin/webhook/request/admissionreview.go;
+apimachinery pkg/apis/meta/v1/types.go (``CauseType``), pkg/api/errors ``NewInvalid``, ``NewForbidden``.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias, final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, final
 
 import msgspec
 
@@ -18,7 +22,7 @@ from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.dns_names import label_key_problems
 from deltaloop.api.plain_text import one_line
 from deltaloop.api.resource import DECODE_ERRORS, without_data
-from deltaloop.api.status import Status
+from deltaloop.api.status import Status, StatusCause, StatusDetails
 from deltaloop.webhooks.core.object_patch import PatchOperation
 
 API_VERSION: Final = "admission.k8s.io/v1"
@@ -72,11 +76,16 @@ class RequestUser(msgspec.Struct, frozen=True):
     extra: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict[str, tuple[str, ...]])
 
 
-@final
-class ReviewedRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Request in a review. Objects are unchanged JSON, or ``null`` if they are absent."""
+class ReviewRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Request in a review."""
 
     uid: str
+
+
+@final
+class ReviewedRequest(ReviewRequest, frozen=True, kw_only=True, rename="camel"):
+    """Request in an admission review. Objects are unchanged JSON, or ``null`` if they are absent."""
+
     kind: ReviewedKind
     operation: ReviewOperation
     sub_resource: str = ""
@@ -97,10 +106,15 @@ class ReviewedRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
         return _present(self.old_object)
 
 
-class _Review(msgspec.Struct, frozen=True, rename="camel"):
+R = TypeVar("R", bound=ReviewRequest)
+
+
+class Review(msgspec.Struct, Generic[R], frozen=True, rename="camel"):
+    """Review as the API server sends it."""
+
     api_version: str = ""
     kind: str = ""
-    request: ReviewedRequest | None = None
+    request: R | None = None
 
 
 class _Request(msgspec.Struct):
@@ -113,23 +127,40 @@ class _Answerable(msgspec.Struct, rename="camel"):
     request: _Request = msgspec.field(default_factory=_Request)
 
 
-_decode: Final = msgspec.json.Decoder(_Review).decode
+_decode: Final = msgspec.json.Decoder(Review[ReviewedRequest]).decode
 _decode_answerable: Final = msgspec.json.Decoder(_Answerable).decode
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def read_admission_review(body: bytes | bytearray) -> ReviewedRequest:
+def read_review(
+    body: bytes | bytearray, decode: Callable[[bytes | bytearray], Review[R]], api_version: str, kind: str
+) -> R:
     """Return the request of a review, or raise InvalidReviewError."""
     try:
-        review = _decode(body)
+        review = decode(body)
     except DECODE_ERRORS as error:
-        raise InvalidReviewError(f"the body is no {KIND}: {without_data(error)}", uid=_uid_of(body)) from None
-    if (review.api_version, review.kind) != (API_VERSION, KIND):
+        uid = _uid_of(body, api_version, kind)
+        raise InvalidReviewError(f"the body is no {kind}: {without_data(error)}", uid=uid) from None
+    if (review.api_version, review.kind) != (api_version, kind):
         # The uid is not used, because the sender would not understand a review of a different version.
-        raise InvalidReviewError(f"the body is no {KIND} of {API_VERSION}: put v1 into admissionReviewVersions")
+        field = f"{kind[0].lower()}{kind[1:]}Versions"
+        raise InvalidReviewError(f"the body is no {kind} of {api_version}: put v1 into {field}")
     if review.request is None or not review.request.uid:
-        raise InvalidReviewError(f"the {KIND} has no request with a uid")
+        raise InvalidReviewError(f"the {kind} has no request with a uid")
     return review.request
+
+
+def _uid_of(body: bytes | bytearray, api_version: str, kind: str) -> str:
+    try:
+        review = _decode_answerable(body)
+    except DECODE_ERRORS:
+        return ""
+    return review.request.uid if (review.api_version, review.kind) == (api_version, kind) else ""
+
+
+def read_admission_review(body: bytes | bytearray) -> ReviewedRequest:
+    """Return the request of a review, or raise InvalidReviewError."""
+    return read_review(body, _decode, API_VERSION, KIND)
 
 
 def admission_response(
@@ -164,9 +195,50 @@ def _present(raw: msgspec.Raw) -> bytes | None:
     return None if found == _NULL else found
 
 
-def _uid_of(body: bytes | bytearray) -> str:
-    try:
-        review = _decode_answerable(body)
-    except DECODE_ERRORS:
-        return ""
-    return review.request.uid if (review.api_version, review.kind) == (API_VERSION, KIND) else ""
+MOST_FINDINGS: Final = 100
+_LONGEST: Final = 1024
+_LONGEST_MESSAGE: Final = 8 * 1024
+
+
+@final
+class FieldError(msgspec.Struct, frozen=True):
+    """Error that a validation reports for a field or a request.
+
+    Attributes:
+        path: Path of the field, for example ``spec.replicas`` or ``spec.ports[0].name``. Empty for the whole request,
+            for example if the user lacks a permission.
+        message: Description of the problem and its solution, for the user who sent the request.
+        reason: ``FieldValueInvalid``, ``FieldValueRequired``, ``FieldValueDuplicate``, ``FieldValueForbidden``,
+            ``FieldValueNotSupported``, ``FieldValueTooLong``, ``FieldValueTooMany``, ``FieldValueNotFound``,
+            ``FieldValueTypeInvalid``, or a custom reason.
+    """
+
+    path: str
+    message: str
+    reason: str = "FieldValueInvalid"
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+def refusal(findings: Sequence[FieldError], *, group: str, kind: str, name: str) -> Status:
+    """Build the Status that rejects a request. Errors beyond ``MOST_FINDINGS`` are only counted."""
+    shown, rest = findings[:MOST_FINDINGS], len(findings) - MOST_FINDINGS
+    texts = [one_line(str(each), longest=_LONGEST) for each in shown]
+    if rest > 0:
+        texts.append(f"and {rest} more")
+    is_invalid = any(each.path for each in findings)
+    causes = tuple(
+        StatusCause(
+            reason=one_line(each.reason, longest=_LONGEST) if each.path else "",
+            message=one_line(each.message, longest=_LONGEST),
+            field=one_line(each.path, longest=_LONGEST),
+        )
+        for each in shown
+    )
+    return Status(
+        message=one_line("; ".join(texts), longest=_LONGEST_MESSAGE),
+        reason="Invalid" if is_invalid else "Forbidden",
+        details=StatusDetails(name=name, group=group, kind=kind, causes=causes),
+        code=422 if is_invalid else 403,
+    )

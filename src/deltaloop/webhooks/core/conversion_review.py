@@ -1,18 +1,22 @@
-"""ConversionReview of ``apiextensions.k8s.io/v1``.
+"""Conversion reviews of apiextensions.k8s.io/v1, and the conversions of one kind as a hub and spokes.
 
-Source: https://pkg.go.dev/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1 (``ConversionReview``).
+Each additional version therefore needs two functions, and conversions between two spokes go through the hub. The hub
+should be the storage version.
+
+Source: https://pkg.go.dev/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1 (``ConversionReview``);
+controller-runtime pkg/conversion/conversion.go (``Hub``, ``Convertible``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final, final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Generic, TypeVar, final
 
 import msgspec
 
+from deltaloop._internal.root_error import DeltaloopError
 from deltaloop.api.plain_text import one_line
-from deltaloop.api.resource import DECODE_ERRORS, without_data
-from deltaloop.webhooks.core.admission_review import InvalidReviewError
+from deltaloop.webhooks.core.admission_review import Review, ReviewRequest, read_review
 
 API_VERSION: Final = "apiextensions.k8s.io/v1"
 KIND: Final = "ConversionReview"
@@ -20,35 +24,19 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 @final
-class ConversionRequest(msgspec.Struct, frozen=True, kw_only=True):
+class ConversionRequest(ReviewRequest, frozen=True, kw_only=True):
     """Request of a conversion review; ``desired`` is the target API version."""
 
-    uid: str
     desired: str = msgspec.field(name="desiredAPIVersion")
     objects: list[dict[str, Any]] = msgspec.field(default_factory=list[dict[str, Any]])
 
 
-class _Review(msgspec.Struct, frozen=True, rename="camel"):
-    api_version: str = ""
-    kind: str = ""
-    request: ConversionRequest | None = None
-
-
-_decode: Final = msgspec.json.Decoder(_Review).decode
-_decode_loose: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_decode: Final = msgspec.json.Decoder(Review[ConversionRequest]).decode
 
 
 def read_conversion_review(body: bytes | bytearray) -> ConversionRequest:
     """Return the request of a review, or raise InvalidReviewError."""
-    try:
-        review = _decode(body)
-    except DECODE_ERRORS as error:
-        raise InvalidReviewError(f"the body is no {KIND}: {without_data(error)}", uid=_uid_of(body)) from None
-    if (review.api_version, review.kind) != (API_VERSION, KIND):
-        raise InvalidReviewError(f"the body is no {KIND} of {API_VERSION}: put v1 into conversionReviewVersions")
-    if review.request is None or not review.request.uid:
-        raise InvalidReviewError(f"the {KIND} has no request with a uid")
-    return review.request
+    return read_review(body, _decode, API_VERSION, KIND)
 
 
 def converted_response(uid: str, objects: Sequence[dict[str, Any] | msgspec.Raw]) -> bytes:
@@ -66,13 +54,63 @@ def _response(uid: str, result: dict[str, str], objects: Sequence[dict[str, Any]
     return _encode({"apiVersion": API_VERSION, "kind": KIND, "response": response})
 
 
-def _uid_of(body: bytes | bytearray) -> str:
-    try:
-        review = _decode_loose(body)
-    except DECODE_ERRORS:
-        return ""
-    request = review.get("request")
-    if (review.get("apiVersion"), review.get("kind")) != (API_VERSION, KIND) or not isinstance(request, dict):
-        return ""
-    uid: object = request.get("uid")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    return uid if isinstance(uid, str) else ""
+F = TypeVar("F")
+
+
+@final
+class NoConversionError(DeltaloopError):
+    """There is no conversion between two versions."""
+
+
+class HubError(ValueError):
+    """Functions do not form a hub and spokes."""
+
+
+@final
+class Hub(Generic[F]):
+    """Conversion functions of one kind, as tuples of source version, target version and function.
+
+    Raises HubError if the functions do not form a hub and spokes.
+    """
+
+    def __init__(self, functions: Iterable[tuple[str, str, F]]) -> None:
+        self._functions: Mapping[tuple[str, str], F] = self._by_way(functions)
+        ways = list(self._functions)
+        shared = set(ways[0]).intersection(*ways)
+        if not shared:
+            shown = ", ".join(f"{source} to {target}" for source, target in ways)
+            raise HubError(f"no version is part of all conversions ({shown}): convert each to and from one, the hub")
+        for source, target in ways:
+            if (target, source) not in self._functions:
+                raise HubError(f"it is converted from {source} to {target}, and not back: add the other direction")
+        self.version: str = ways[0][0] if ways[0][0] in shared else ways[0][1]
+        if len(shared) > 1:  # with two versions, either can be the hub
+            self.version = ways[0][1]
+        self.spokes: tuple[str, ...] = tuple(
+            dict.fromkeys(each for way in ways for each in way if each != self.version)
+        )
+
+    @staticmethod
+    def _by_way(functions: Iterable[tuple[str, str, F]]) -> dict[tuple[str, str], F]:
+        found: dict[tuple[str, str], F] = {}
+        for source, target, function in functions:
+            if source == target:
+                raise HubError(f"it is converted from {source} to {target}, which is the same version")
+            if (source, target) in found:
+                raise HubError(f"it is converted from {source} to {target} by two functions")
+            found[source, target] = function
+        if not found:
+            raise HubError("there is no conversion")
+        return found
+
+    def way(self, source: str, target: str) -> tuple[F, ...]:
+        """Return the functions between two versions in call order, or raise NoConversionError."""
+        for version in (source, target):
+            if version != self.version and version not in self.spokes:
+                known = ", ".join((self.version, *self.spokes))
+                raise NoConversionError(f"version {version!r} is not converted here; there are {known}")
+        if source == target:
+            return ()
+        if self.version in (source, target):
+            return (self._functions[source, target],)
+        return (self._functions[source, self.version], self._functions[self.version, target])

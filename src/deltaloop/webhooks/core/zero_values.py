@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal, Union, cast, final, get_args,
 import msgspec
 
 from deltaloop.api.json_values import copied, items, mapping
-from deltaloop.webhooks.core.misfits import ListItem, Misfit, Step, bare, class_fields, misfits
+from deltaloop.webhooks.core.mismatches import ListItem, Mismatch, Step, bare, class_fields, mismatches
 
 _NO_ZERO: Final = object()
 _DEEPEST: Final = 32
@@ -29,13 +29,13 @@ class FilledObject(msgspec.Struct, frozen=True):
     """Object whose absent required fields are filled in; ``choices`` are the paths of absent choices."""
 
     fields: dict[str, Any]
-    found: list[Misfit]
+    found: list[Mismatch]
     choices: list[Path]
 
 
 def with_zero_values(cls: Any, fields: dict[str, Any]) -> FilledObject:
     """Fill in the absent required fields of a copy of an object."""
-    filled = FilledObject(copied(fields), misfits(cls, fields), [])
+    filled = FilledObject(copied(fields), mismatches(cls, fields), [])
     for each in filled.found:
         zero = _zero(each.hint, each.path, filled.choices) if each.absent else _NO_ZERO
         if zero is not _NO_ZERO:

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from deltaloop.apiserver.core.access import escalation
-from deltaloop.apiserver.core.access.escalation import compact_rules, describe_rule, missing_rules
-from deltaloop.apiserver.core.access.rbac import EVERYTHING, Rule
+from deltaloop.apiserver.core.access import rbac
+from deltaloop.apiserver.core.access.rbac import EVERYTHING, Rule, compact_rules, describe_rule, missing_rules
 from deltaloop.apiserver.core.user import Attributes, User
 
 BOB = User(name="bob")
@@ -120,7 +119,7 @@ def one_way(resource: str) -> tuple[str, ...]:
     return (resource,)
 
 
-_is_about, _parts = escalation._is_about, escalation._parts
+_is_about, _parts = rbac._is_about, rbac._parts
 
 
 @pytest.mark.nightly
@@ -144,7 +143,7 @@ _is_about, _parts = escalation._is_about, escalation._parts
     ],
 )
 def test_seeded_bugs_are_found(part: str, broken: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(escalation, part, broken)
+    monkeypatch.setattr(rbac, part, broken)
     with pytest.raises(AssertionError):
         check_many_pairs()
 

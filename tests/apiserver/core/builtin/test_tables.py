@@ -13,8 +13,8 @@ import pytest
 from deltaloop.api.json_values import at as at_path
 from deltaloop.api.json_values import mapping
 from deltaloop.apiserver.builtin_tables import builtin_tables
+from deltaloop.schemas.completing import prune
 from deltaloop.schemas.object_meta import OBJECT_META_STRUCTS
-from deltaloop.schemas.pruning import prune
 from deltaloop.schemas.types import TypeNode
 from tests.apiserver.core.built_in import built_in_schema
 

@@ -14,8 +14,7 @@ from deltaloop.api.status import BadRequestError, InvalidError, NotFoundError
 from deltaloop.apiserver.authentication import is_own_host
 from deltaloop.apiserver.core.builtin.codec import BuiltInCodec
 from deltaloop.apiserver.core.kinds.scaling import apply_scale, check_scale, scale_of
-from deltaloop.apiserver.core.metadata.generated_names import generated_name
-from deltaloop.apiserver.core.metadata.rules import metadata_errors, normalized_metadata
+from deltaloop.apiserver.core.metadata.rules import generated_name, metadata_errors, normalized_metadata
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ScalePaths, ServedResource
 from deltaloop.apiserver.core.storage.selection import Selection

@@ -10,8 +10,14 @@ from deltaloop.api import kinds
 from deltaloop.api.json_values import copied, integer, is_mapping, mapping, text
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.testing.cluster_models.core.agenda import Agenda, EnvironmentStep, EnvironmentVerb, EnvironmentWrite
-from deltaloop.testing.cluster_models.core.cluster_view import ClusterObject, ClusterView
+from deltaloop.testing.cluster_models.core.cluster_view import (
+    Agenda,
+    ClusterObject,
+    ClusterView,
+    EnvironmentStep,
+    EnvironmentVerb,
+    EnvironmentWrite,
+)
 from deltaloop.testing.cluster_models.core.models import kinds_of, steps_of, with_what_they_need
 
 Fields = dict[str, Any]

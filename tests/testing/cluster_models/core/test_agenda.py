@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from deltaloop.api import kinds
-from deltaloop.testing.cluster_models.core.agenda import Agenda, EnvironmentStep, EnvironmentVerb, EnvironmentWrite
+from deltaloop.testing.cluster_models.core.cluster_view import (
+    Agenda,
+    EnvironmentStep,
+    EnvironmentVerb,
+    EnvironmentWrite,
+)
 
 WRITE = EnvironmentWrite(verb=EnvironmentVerb.DELETE, kind=kinds.POD, namespace="default", name="a")
 

@@ -19,7 +19,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
-from deltaloop.apiserver.core.metadata.label_match import selects
+from deltaloop.apiserver.core.metadata.rules import selects
 from deltaloop.apiserver.core.served_resource import ServedResource
 
 _NAMESPACES: Final = kinds.NAMESPACE.group_resource

@@ -16,8 +16,14 @@ from deltaloop.apiserver.core.admission.certificates import (
     CERTIFICATE_SUBJECT_RESTRICTION,
 )
 from deltaloop.apiserver.core.admission.chain import Chain, Plugin
-from deltaloop.apiserver.core.admission.default_classes import DEFAULT_INGRESS_CLASS, DEFAULT_STORAGE_CLASS
-from deltaloop.apiserver.core.admission.limit_ranger import LIMIT_RANGER
+from deltaloop.apiserver.core.admission.default_classes import (
+    DEFAULT_INGRESS_CLASS,
+    DEFAULT_STORAGE_CLASS,
+    PERSISTENT_VOLUME_CLAIM_RESIZE,
+    POD_RESIZE_VALIDATOR,
+    RUNTIME_CLASS,
+    STORAGE_OBJECT_IN_USE_PROTECTION,
+)
 from deltaloop.apiserver.core.admission.namespace_lifecycle import NAMESPACE_LIFECYCLE
 from deltaloop.apiserver.core.admission.pod_scheduling import (
     DEFAULT_TOLERATION_SECONDS,
@@ -29,13 +35,8 @@ from deltaloop.apiserver.core.admission.pod_security import POD_SECURITY
 from deltaloop.apiserver.core.admission.policies.mutating import MUTATING_POLICIES
 from deltaloop.apiserver.core.admission.policies.params_access import PARAMS_ACCESS
 from deltaloop.apiserver.core.admission.policies.validating import VALIDATING_POLICIES
-from deltaloop.apiserver.core.admission.resource_quota import RESOURCE_QUOTA
-from deltaloop.apiserver.core.admission.runtime_class import POD_RESIZE_VALIDATOR, RUNTIME_CLASS
+from deltaloop.apiserver.core.admission.resource_quota import LIMIT_RANGER, RESOURCE_QUOTA
 from deltaloop.apiserver.core.admission.service_account import SERVICE_ACCOUNT
-from deltaloop.apiserver.core.admission.storage_claims import (
-    PERSISTENT_VOLUME_CLAIM_RESIZE,
-    STORAGE_OBJECT_IN_USE_PROTECTION,
-)
 from deltaloop.apiserver.core.admission.webhooks.plugins import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 
 DEFAULT_ON: Final[Mapping[str, tuple[Plugin, ...] | str]] = {

@@ -14,7 +14,7 @@ from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.chain import Plugin
 from deltaloop.apiserver.core.admission.pod_scheduling import CREATE, PODS, with_spec
-from deltaloop.apiserver.core.metadata.generated_names import generated_name
+from deltaloop.apiserver.core.metadata.rules import generated_name
 
 _DEFAULT: Final = "default"
 _MIRROR: Final = "kubernetes.io/config.mirror"

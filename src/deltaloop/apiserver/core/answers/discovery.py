@@ -3,13 +3,14 @@
 Clients recognize the aggregated form by the content type, and then expect it for ``/api`` and ``/apis``.
 
 Source: apimachinery pkg/apis/meta/v1 (``APIGroupList``, ``APIResourceList``), api/apidiscovery/v2; apiserver
-pkg/endpoints/discovery; client-go discovery/discovery_client.go.
+pkg/endpoints/discovery; client-go discovery/discovery_client.go; apiserver pkg/server/routes/index.go;
+pkg/storage/etcd3/metrics.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -206,3 +207,29 @@ def _aggregated_resource(resource: ServedResource) -> dict[str, Any]:
     if below:
         entry["subresources"] = below
     return entry
+
+
+_PATHS = ("/api", "/apis", "/apis/", "/healthz", "/healthz/ping", "/livez", "/livez/ping", "/metrics", "/openapi/v2")
+_MORE_PATHS = ("/openapi/v3", "/openapi/v3/", "/readyz", "/readyz/ping", "/version")
+METRICS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def paths_document(registry: Registry) -> dict[str, object]:
+    paths = {*_PATHS, *_MORE_PATHS}
+    for served in registry.resources():
+        group, version = served.type.group, served.type.version
+        paths |= {f"/apis/{group}", f"/apis/{group}/{version}"} if group else {f"/api/{version}"}
+    return {"paths": sorted(paths)}
+
+
+def metrics_text(registry: Registry, count: Callable[[str], int]) -> str:
+    """Return the Prometheus metric with the number of objects per resource."""
+    return "\n".join(_lines(registry, count)) + "\n"
+
+
+def _lines(registry: Registry, count: Callable[[str], int]) -> Iterator[str]:
+    yield "# HELP apiserver_resource_objects Number of stored objects by resource."
+    yield "# TYPE apiserver_resource_objects gauge"
+    kinds = {served.storage: served.type for served in reversed(registry.resources())}
+    for group, plural, storage in sorted((kind.group, kind.plural, storage) for storage, kind in kinds.items()):
+        yield f'apiserver_resource_objects{{group="{group}",resource="{plural}"}} {count(storage)}'

@@ -18,11 +18,10 @@ from deltaloop.apiserver.core.codec import AsSent, WebhookConversion
 from deltaloop.apiserver.core.external_answers import ExternalAnswers
 from deltaloop.apiserver.core.metadata.types import check_readable_type, converting_words, json_words, unreadable_type
 from deltaloop.apiserver.core.strategy import Conversion
-from deltaloop.schemas.completing import complete_object
+from deltaloop.schemas.completing import complete_object, prune
 from deltaloop.schemas.converting import convert_object
 from deltaloop.schemas.decoding import duplicate_field_texts
 from deltaloop.schemas.object_meta import UNTYPED
-from deltaloop.schemas.pruning import prune
 from deltaloop.schemas.reading import read_object
 from deltaloop.schemas.types import Schema
 

@@ -1,4 +1,4 @@
-"""Garbage collection by owner references, and completion of cascading deletes.
+"""Controllers that delete dependents of deleted objects, and the content of deleted namespaces.
 
 An owner is *absent* if no object with its UID is found, *waiting* if it is being deleted in the foreground, *unknown*
 if its API version is not served or it is namespaced and its dependent is not, and *solid* otherwise. For objects with
@@ -16,7 +16,8 @@ For each object that is being deleted with one of these finalizers:
 An owner is also absent if the collector has seen its deletion in an API version that is no longer served. Events are
 never collected. The graph follows the changes of the store, and is rebuilt if it falls behind the retained changes.
 
-Source: Kubernetes pkg/controller/garbagecollector.
+Source: Kubernetes pkg/controller/garbagecollector; Kubernetes pkg/controller/namespace/deletion; Kubernetes
+pkg/controller/volume/{pvcprotection,pvprotection,vacprotection}.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ from enum import Enum, auto
 from typing import Final, NamedTuple, final
 
 from deltaloop.api import kinds
-from deltaloop.api.json_values import at, items, mapping
+from deltaloop.api.json_values import at, items, mapping, texts
 from deltaloop.api.resource import OwnerReference, Resource
 from deltaloop.api.status import ApiError, NotFoundError
+from deltaloop.apiserver.core.kinds.cluster import NAMESPACE_FINALIZER
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import decode_object, stored_version
 from deltaloop.apiserver.core.storage.history import StoredChange
@@ -305,3 +307,62 @@ class GarbageCollector:
 
 def _waits(owner: Resource) -> bool:
     return owner.deletion_timestamp is not None and FOREGROUND in owner.finalizers
+
+
+MOST: Final = 200
+_BACKGROUND: Final = DeleteOptions(propagation_policy="Background")
+_NAMESPACES: Final = kinds.NAMESPACE.group_resource
+
+
+def clean_up(state: ServerState, *, moments: Moments, most: int = MOST) -> bool:
+    """Continue the deletion of terminating namespaces, at most ``most`` objects each.
+
+    Call again while it returns True.
+    """
+    before = state.store.revision
+    for namespace in state.store.being_deleted(_NAMESPACES):
+        _empty(state, namespace.name, moments=moments, most=most)
+    return state.store.revision != before
+
+
+def _empty(state: ServerState, namespace: str, *, moments: Moments, most: int) -> None:
+    store = state.store
+    left = 0
+    # The versions of a resource share their objects, so one version is enough.
+    resources = {item.type.group_resource: item for item in state.registry.resources() if item.type.namespaced}
+    for resource, served in sorted(resources.items()):
+        for item in store.list(resource, prefix=f"{namespace}/").items:
+            if item.deletion_timestamp is None:
+                if most <= 0:
+                    return
+                delete(state.own_write(served, namespace, item.name, moments()), _BACKGROUND)
+                most -= 1
+        left += len(store.list(resource, prefix=f"{namespace}/").items)
+    if left:
+        return
+    itself = state.registry.resource(kinds.NAMESPACE)
+    current = store.get(_NAMESPACES, namespace)
+    if itself is None or current is None:
+        return
+    fields = decode_object(itself, current)
+    finalizers = [name for name in texts(at(fields, "spec", "finalizers")) if name != NAMESPACE_FINALIZER]
+    if len(finalizers) == len(texts(at(fields, "spec", "finalizers"))):
+        return
+    fields["spec"] = {**mapping(fields["spec"]), "finalizers": finalizers}
+    update(state.own_write(itself, "", namespace, moments(), subresource="finalize"), fields)
+
+
+def release(state: ServerState, *, moments: Moments) -> bool:
+    """Remove the protection finalizers of unused objects, and return whether an object was written."""
+    before = state.store.revision
+    for served in state.registry.resources():
+        protection = served.strategy.protection
+        if protection is None:
+            continue
+        for item in state.store.being_deleted(served.storage):
+            if protection.finalizer in item.finalizers and not protection.in_use(item, state.store):
+                fields = decode_object(served, item)
+                left = [name for name in item.finalizers if name != protection.finalizer]
+                mapping(fields["metadata"])["finalizers"] = left
+                update(state.own_write(served, item.namespace, item.name, moments()), fields)
+    return state.store.revision != before

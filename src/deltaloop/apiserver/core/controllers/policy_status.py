@@ -11,8 +11,7 @@ from typing import Final, final
 from deltaloop.api.json_values import at, integer
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.apiserver.core.admission.policies.declared_kinds import declared_kind
-from deltaloop.apiserver.core.admission.policies.type_checking import KindName, expression_warnings
+from deltaloop.apiserver.core.admission.policies.type_checking import KindName, declared_kind, expression_warnings
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.apiserver.core.write_context import Moments

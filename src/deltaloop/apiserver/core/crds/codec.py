@@ -34,12 +34,12 @@ from deltaloop.apiserver.core.metadata.types import (
     json_words,
     unreadable_type,
 )
+from deltaloop.schemas.completing import prune, unknown_fields
 from deltaloop.schemas.decoding import decode_by_schema, duplicate_field_texts
 from deltaloop.schemas.field_errors import SchemaError, invalid_value
 from deltaloop.schemas.go_numbers import Number, as_sent
 from deltaloop.schemas.identity import embedded_objects
 from deltaloop.schemas.object_meta import METADATA, UNTYPED
-from deltaloop.schemas.pruning import prune, unknown_fields
 from deltaloop.schemas.reading import check_value
 from deltaloop.schemas.types import Schema
 

@@ -30,10 +30,10 @@ from deltaloop.apiserver.core.webhook_calls import (
     WebhookCalls,
     read_answer,
 )
+from deltaloop.schemas.completing import prune
 from deltaloop.schemas.decoding import decode_by_schema
 from deltaloop.schemas.field_errors import SchemaError
 from deltaloop.schemas.go_numbers import go_type
-from deltaloop.schemas.pruning import prune
 from deltaloop.schemas.types import Schema
 
 SECONDS: Final = 30

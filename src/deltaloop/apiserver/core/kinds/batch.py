@@ -16,8 +16,12 @@ from deltaloop.apiserver.core.kinds.cells import condition, since
 from deltaloop.apiserver.core.kinds.field_checks import immutable, one_of, shown_selector
 from deltaloop.apiserver.core.kinds.pod_owners import selected_errors
 from deltaloop.apiserver.core.kinds.pod_warnings import name_warnings, pod_warnings
-from deltaloop.apiserver.core.metadata.label_match import selects
-from deltaloop.apiserver.core.metadata.rules import label_name_errors, label_value_problems, qualified_name_errors
+from deltaloop.apiserver.core.metadata.rules import (
+    label_name_errors,
+    label_value_problems,
+    qualified_name_errors,
+    selects,
+)
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy
 from deltaloop.schemas.checking import Check, Place
 from deltaloop.schemas.field_errors import (

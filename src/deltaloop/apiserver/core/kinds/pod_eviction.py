@@ -26,7 +26,7 @@ from deltaloop.api.status import ApiError, Status, StatusCause, StatusDetails, e
 from deltaloop.api.times import format_time, from_epoch
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.kinds.field_checks import shown_selector
-from deltaloop.apiserver.core.metadata.label_match import selects
+from deltaloop.apiserver.core.metadata.rules import selects
 from deltaloop.apiserver.core.strategy import Asked, Given, Stored, Strategy, Writes
 from deltaloop.apiserver.core.write_options import check_dry_run, parse_delete_options
 from deltaloop.schemas.checking import Place

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from deltaloop.api.json_values import at, integer, mapping, string_map, text
 from deltaloop.apiserver.core.kinds.field_checks import immutable, selector_errors, shown_selector
 from deltaloop.apiserver.core.kinds.pod_warnings import pod_warnings
-from deltaloop.apiserver.core.metadata.label_match import selects
+from deltaloop.apiserver.core.metadata.rules import selects
 from deltaloop.schemas.checking import Check, Place
 from deltaloop.schemas.field_errors import SchemaError, forbidden_field, invalid_value, not_supported, required, shown
 

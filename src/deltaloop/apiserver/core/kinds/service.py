@@ -1,11 +1,13 @@
 """Service: defaults, validation, and allocation of addresses and ports (``service_allocation``, ``ip_address``).
 
-Source: Kubernetes pkg/registry/core/service/strategy.go, storage/storage.go; pkg/apis/core/validation/validation.go;
+Source: Kubernetes pkg/printers/internalversion/printers.go; pkg/registry/discovery/endpointslice/strategy.go;
+Kubernetes pkg/registry/core/service/strategy.go, storage/storage.go; pkg/apis/core/validation/validation.go;
 pkg/api/service/warnings.go; pkg/printers/internalversion/printers.go.
 """
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Network
 from typing import Final
@@ -14,8 +16,15 @@ from deltaloop.api import kinds
 from deltaloop.api.json_values import at, integer, items, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.kinds import field_checks as check
-from deltaloop.apiserver.core.kinds.addresses import address_warnings, network_errors, network_family, why_no_address
-from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, condition, load_balancer_addresses
+from deltaloop.apiserver.core.kinds.addresses import (
+    address_family,
+    address_warnings,
+    network_errors,
+    network_family,
+    why_no_address,
+)
+from deltaloop.apiserver.core.kinds.cells import NONE, UNKNOWN, UNSET, condition, first_three, load_balancer_addresses
+from deltaloop.apiserver.core.kinds.field_checks import each
 from deltaloop.apiserver.core.kinds.kubelet_verbs import proxy_of
 from deltaloop.apiserver.core.kinds.networking import (
     IP_ADDRESS,
@@ -37,6 +46,146 @@ from deltaloop.schemas.field_errors import (
     invalid_value,
     required,
 )
+
+_CONTROLLER: Final = "endpoint-controller"
+_SLICE_CONTROLLERS: Final = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
+_FAMILIES: Final = {"IPv4": 4, "IPv6": 6}
+
+
+def _endpoints(endpoints: Mapping[str, object]) -> str:
+    found: list[str] = []
+    for subset in items(at(endpoints, "subsets")):
+        addresses = [text(at(address, "ip")) for address in items(at(subset, "addresses"))]
+        ports = items(at(subset, "ports"))
+        found += addresses if not ports else []
+        found += [_joined(address, integer(at(port, "port"))) for port in ports for address in addresses]
+    return first_three(found, empty="" if items(at(endpoints, "subsets")) else NONE)
+
+
+def _joined(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def _slice_ports(endpoint_slice: Mapping[str, object]) -> str:
+    return first_three([_slice_port(port) for port in items(endpoint_slice.get("ports"))], empty=UNSET) or UNSET
+
+
+def _slice_port(port: object) -> str:
+    number, name = at(port, "port"), at(port, "name")
+    if number is not None:
+        return str(integer(number))
+    return "*" if name is None else text(name)
+
+
+def _slice_addresses(endpoint_slice: Mapping[str, object]) -> str:
+    endpoints = items(endpoint_slice.get("endpoints"))
+    return first_three([address for item in endpoints for address in texts(at(item, "addresses"))], empty=UNSET)
+
+
+def _new_slice_warnings(endpoint_slice: Mapping[str, object]) -> Iterator[str]:
+    if endpoint_slice.get("addressType") == "FQDN":
+        yield "spec.addressType: FQDN endpoints are deprecated"
+
+
+def _slice_warnings(endpoint_slice: Mapping[str, object]) -> Iterator[str]:
+    if _manager(endpoint_slice, "endpointslice.kubernetes.io/managed-by") in _SLICE_CONTROLLERS:
+        return
+    for field, endpoint in each(endpoint_slice, "endpoints"):
+        for place, address in enumerate(texts(endpoint.get("addresses"))):
+            yield from address_warnings(address, f"{field}.addresses[{place}]")
+
+
+def _warnings(endpoints: Mapping[str, object]) -> Iterator[str]:
+    if _manager(endpoints, "endpoints.kubernetes.io/managed-by") == _CONTROLLER:
+        return
+    for path, subset in each(endpoints, "subsets"):
+        for group in ("addresses", "notReadyAddresses"):
+            for field, address in each(subset, group, path):
+                yield from address_warnings(text(address.get("ip")), f"{field}.ip")
+
+
+def _manager(owner: Mapping[str, object], label: str) -> object:
+    """Return the managing controller of an object. Kubernetes' controllers write canonical addresses."""
+    return at(owner, "metadata", "labels", label)
+
+
+def _subset_errors(place: Place) -> Iterator[SchemaError]:
+    if not items(place.fields.get("addresses")) and not items(place.fields.get("notReadyAddresses")):
+        yield required(place.path, "must specify `addresses` or `notReadyAddresses`")
+    ports = items(place.fields.get("ports"))
+    for number, port in enumerate(ports):
+        name, where = text(at(port, "name")), f"{place.below('ports')}[{number}].name"
+        if name:
+            yield from label_name_errors(name, where)
+        elif len(ports) > 1:
+            yield required(where)
+
+
+def _slice_address_errors(place: Place) -> Iterator[SchemaError]:
+    """Yield the errors in the addresses of an endpoint, which must have the address type of their slice."""
+    kind = text(at(place.whole, "addressType"))
+    for number, address in enumerate(texts(place.value)):
+        where = f"{place.path}[{number}]"
+        if kind in _FAMILIES:
+            why = why_no_address(address)
+            if why:
+                yield invalid_value(where, address, why)
+                continue
+            if address_family(address) != _FAMILIES[kind]:
+                yield invalid_value(place.path, address, f"must be an {kind} address")
+            elif kind == "IPv6" and str(ipaddress.ip_address(address)) != address:
+                yield invalid_value(where, address, "must be in canonical form")
+                continue
+            yield from _reached_errors(address, where, place.whole)
+        elif kind == "FQDN":
+            yield from _domain_errors(address, where)
+
+
+def _address_errors(place: Place) -> Iterator[SchemaError]:
+    return _reached_errors(place.text, place.path, place.whole)
+
+
+def _reached_errors(address: str, field: str, whole: object) -> Iterator[SchemaError]:
+    """Yield an error for an address that other machines cannot reach, except in the server's own endpoints."""
+    named = at(whole, "metadata", "namespace"), at(whole, "metadata", "name")
+    if named != ("default", "kubernetes"):
+        for problem in endpoint_address_problems(address):
+            yield invalid_value(field, address, problem)
+
+
+def _domain_errors(name: str, field: str) -> Iterator[SchemaError]:
+    if not name:
+        yield required(field)
+        return
+    name = name.removesuffix(".")
+    wrong = [*subdomain_errors(name, field)]
+    yield from wrong
+    if not wrong and len(name.split(".")) < 2:
+        yield invalid_value(field, name, "should be a domain with at least two segments separated by dots")
+    for label in name.split("."):
+        if not wrong and len(label) > 63:
+            yield invalid_value(field, label, "must be no more than 63 bytes")
+
+
+def _unique_names(place: Place) -> Iterator[SchemaError]:
+    names = [text(at(item, "name")) for item in items(place.value)]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            yield duplicate(f"{place.path}[{number}].name", name)
+
+
+ENDPOINTS: Final = Strategy(
+    warn=_warnings,
+    checks={"endpoint_address": _address_errors, "subset": _subset_errors},
+    cells={"Endpoints": _endpoints},
+)
+SLICE: Final = Strategy(
+    checks={"slice_addresses": _slice_address_errors, "unique_names": _unique_names},
+    warn_new=_new_slice_warnings,
+    warn=_slice_warnings,
+    cells={"Ports": _slice_ports, "Endpoints": _slice_addresses},
+)
+
 
 IPV4: Final = 4
 _SESSION_SECONDS: Final = 10_800
@@ -221,7 +370,7 @@ def _update_errors(before: Mapping[str, object], after: Mapping[str, object]) ->
         yield invalid_value("spec.clusterIPs[0]", [new.get("clusterIP") or ""], "may not change once set")
 
 
-def _warnings(service: Mapping[str, object]) -> Iterator[str]:
+def _service_warnings(service: Mapping[str, object]) -> Iterator[str]:
     spec = mapping(service.get("spec"))
     kind, external = text(spec.get("type")), texts(spec.get("externalIPs"))
     headless = kind == "ClusterIP" and spec.get("clusterIP") == "None"
@@ -269,7 +418,7 @@ def _external_ip(service: Mapping[str, object]) -> str:
             return UNKNOWN
 
 
-STRATEGY: Final = Strategy(
+SERVICE: Final = Strategy(
     defaults={"core.v1.Service": _defaults, "core.v1.ServiceSpec": _spec_defaults},
     keep=_keep,
     checks={
@@ -281,7 +430,7 @@ STRATEGY: Final = Strategy(
         "what_service_needs": _need_errors,
     },
     validate_update=_update_errors,
-    warn=_warnings,
+    warn=_service_warnings,
     warn_status=load_balancer_warnings,
     finish_new=_finish_new,
     finish_update=_finish_update,

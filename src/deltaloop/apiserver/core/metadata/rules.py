@@ -1,6 +1,7 @@
 """Validation of metadata, with the real server's messages.
 
-Source: apimachinery pkg/api/validation/objectmeta.go, pkg/util/validation.
+Source: apimachinery pkg/apis/meta/v1 ``LabelSelectorAsSelector``; apimachinery pkg/api/validation/objectmeta.go,
+pkg/util/validation.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from deltaloop.api.json_values import items, mapping
+from deltaloop.api.json_values import items, mapping, text, texts
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.schemas.field_errors import (
     SchemaError,
@@ -22,6 +23,49 @@ from deltaloop.schemas.field_errors import (
     required,
     too_long,
 )
+
+
+def selects(selector: dict[str, Any], labels: Mapping[str, str]) -> bool:
+    """Return whether a selector matches labels. Unknown operators match nothing."""
+    wanted = mapping(selector.get("matchLabels"))
+    if any(labels.get(name) != value for name, value in wanted.items()):
+        return False
+    return all(_holds(mapping(item), labels) for item in items(selector.get("matchExpressions")))
+
+
+def _holds(expression: dict[str, Any], labels: Mapping[str, str]) -> bool:
+    value = labels.get(text(expression.get("key")))
+    values = texts(expression.get("values"))
+    match text(expression.get("operator")):
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case _:
+            return False
+
+
+GENERATED_TRIES: Final = 8
+_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH: Final = 5
+_LONGEST_BASE: Final = 58
+_SUFFIXES: Final = len(_LETTERS) ** _SUFFIX_LENGTH
+_NEXT_SUFFIX: Final = 8_867_117  # shares no factor with _SUFFIXES, so that attempts do not repeat
+
+
+def generated_name(base: str, *, random: float, attempt: int) -> str:
+    """Return the base with five more characters (``pkg/storage/names/generate.go``); ``random`` is in [0, 1)."""
+    number = (int(random * _SUFFIXES) + attempt * _NEXT_SUFFIX) % _SUFFIXES
+    suffix = ""
+    for _ in range(_SUFFIX_LENGTH):
+        number, position = divmod(number, len(_LETTERS))
+        suffix += _LETTERS[position]
+    return base[:_LONGEST_BASE] + suffix
+
 
 _SUBDOMAIN: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"

@@ -10,7 +10,7 @@ from typing import Final
 
 from deltaloop.api.shard_selector import ShardField, ShardSelector
 from deltaloop.apiserver.core import status_errors
-from deltaloop.cel.faults import InvalidExpressionError
+from deltaloop.cel.errors import InvalidExpressionError
 from deltaloop.cel.parser import parse
 from deltaloop.cel.syntax import FunctionCall, ListLiteral, Literal, MapLiteral, Name, Node, Select, dotted_name
 

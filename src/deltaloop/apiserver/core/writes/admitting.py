@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, final
 
 from deltaloop.api import kinds
 from deltaloop.api.json_values import mapping, text
-from deltaloop.apiserver.core.access.escalation import RBAC_GROUP, check_escalation
+from deltaloop.apiserver.core.access.rbac import RBAC_GROUP, check_escalation
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes, Operation
 from deltaloop.apiserver.core.apply.ownership import fault_of_entries
 from deltaloop.apiserver.core.kinds.scaling import apply_scale, scale_of

@@ -26,9 +26,9 @@ from deltaloop.apiserver.core.writes.objects import writer_of
 from deltaloop.apiserver.core.writes.sent_bodies import note_advice
 from deltaloop.apiserver.core.writes.sent_objects import decode_sent
 from deltaloop.apiserver.core.writes.update import update
+from deltaloop.schemas.completing import unknown_fields
 from deltaloop.schemas.decoding import duplicate_field_texts
 from deltaloop.schemas.nesting import TooDeepError, decode_json
-from deltaloop.schemas.pruning import unknown_fields
 
 
 def read_applied(body: bytes) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -15,8 +15,13 @@ from typing import Final, NamedTuple
 from deltaloop.api.json_values import copied, integer, mapping, text, texts
 from deltaloop.api.resource import Resource
 from deltaloop.apiserver.core.apply.field_manager import Writer, with_entries
-from deltaloop.apiserver.core.metadata.generated_names import GENERATED_TRIES, generated_name
-from deltaloop.apiserver.core.metadata.rules import mark_errors, metadata_errors, new_finalizer_errors
+from deltaloop.apiserver.core.metadata.rules import (
+    GENERATED_TRIES,
+    generated_name,
+    mark_errors,
+    metadata_errors,
+    new_finalizer_errors,
+)
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.status_errors import refuse_invalid
 from deltaloop.apiserver.core.strategy import Strategy

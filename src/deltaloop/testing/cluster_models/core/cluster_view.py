@@ -1,9 +1,18 @@
-"""View of the objects in a cluster that models read, and constructors of their steps."""
+"""View of the objects in a cluster that models read, and constructors of their steps.
+
+    models return a step ──▶ new: draw its duration ──▶ wait ──▶ due ──▶ done, or failed and due later
+                         ──▶ not returned any more: dropped
+
+A step without a write is a mark. After its duration it is *passed*, as long as the models return it.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, final
 
@@ -13,7 +22,118 @@ from deltaloop.api.json_values import at, integer, items, mapping, string_map, t
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.testing.cluster_models.core.agenda import EnvironmentStep, EnvironmentVerb, EnvironmentWrite
+
+_FIRST_PAUSE: Final = 1.0
+_LONGEST_PAUSE: Final = 60.0
+
+
+class EnvironmentVerb(StrEnum):
+    CREATE = "create"
+    PATCH = "patch"
+    STATUS = "status"
+    BIND = "bind"
+    DELETE = "delete"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentWrite:
+    """Write of a model; the namespace is empty for cluster-scoped kinds, and the name if it is generated."""
+
+    verb: EnvironmentVerb
+    kind: ResourceType[Any]
+    namespace: str
+    name: str
+    body: Mapping[str, object] = field(default_factory=dict[str, object], repr=False)
+    uid: str = ""
+    grace: int | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentStep:
+    """Step of a model, which ``about`` (a uid) and ``told`` identify, of random seconds; ``write`` None is a mark."""
+
+    about: str
+    told: str
+    takes: tuple[float, float]
+    write: EnvironmentWrite | None
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        return self.about, self.told
+
+
+@final
+@dataclass(slots=True)
+class _Entry:
+    step: EnvironmentStep
+    at: float
+    failures: int = 0
+    why: str = ""
+
+
+@final
+class Agenda:
+    def __init__(self, draw: Callable[[str], float]) -> None:
+        """Make an empty agenda; ``draw`` returns a number in [0, 1), always the same for the same text."""
+        self._draw = draw
+        self._entries: dict[tuple[str, str], _Entry] = {}
+        self._passed: set[tuple[str, str]] = set()
+        self._often: Counter[str] = Counter()
+
+    @property
+    def passed(self) -> frozenset[tuple[str, str]]:
+        return frozenset(self._passed)
+
+    @property
+    def next_at(self) -> float | None:
+        """Time in seconds when the next step is due; None if no step waits."""
+        return min((entry.at for entry in self._entries.values()), default=None)
+
+    def plan(self, steps: Sequence[EnvironmentStep], *, now: float) -> tuple[EnvironmentStep, ...]:
+        """Replace the waiting steps, and return those that are due, in the order of their due times."""
+        said = {step.identity: step for step in steps}
+        self._passed &= said.keys()
+        entries: dict[tuple[str, str], _Entry] = {}
+        for identity, step in said.items():
+            if identity in self._passed:
+                continue
+            entry = entries[identity] = self._entries.get(identity) or _Entry(step, now + self._takes(step))
+            entry.step = step
+        self._entries = entries
+        due = sorted((entry for entry in entries.values() if entry.at <= now), key=lambda entry: entry.at)
+        for entry in due:
+            if entry.step.write is None:
+                self._passed.add(entry.step.identity)
+                del self._entries[entry.step.identity]
+        return tuple(entry.step for entry in due)
+
+    def _takes(self, step: EnvironmentStep) -> float:
+        self._often[step.told] += 1
+        least, most = step.takes
+        return least + (most - least) * self._draw(f"{step.told}, {self._often[step.told]}")
+
+    def done(self, step: EnvironmentStep) -> None:
+        """Remove a step that was carried out; if the models return it again, it waits again."""
+        self._entries.pop(step.identity, None)
+
+    def failed(self, step: EnvironmentStep, why: str, *, now: float) -> None:
+        """Retry a failed step after a pause, which doubles from one second to a minute."""
+        entry = self._entries.get(step.identity)
+        if entry is not None:
+            entry.at = now + min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0**entry.failures)
+            entry.failures += 1
+            entry.why = why
+
+    def left(self, *, now: float) -> tuple[str, ...]:
+        return tuple(
+            f"the environment: {entry.step.told}"
+            + (f", tried {entry.failures} times: {entry.why}" if entry.failures else "")
+            + f", in {max(0.0, entry.at - now):.3g} s"
+            for entry in sorted(self._entries.values(), key=lambda entry: entry.at)
+        )
+
 
 REACTS: Final = (0.01, 0.2)
 """Minimum and maximum seconds until a controller reacts to a change."""
@@ -133,19 +253,15 @@ def creates(
     return EnvironmentStep(about=owner.uid, told=told, takes=REACTS, write=write)
 
 
-def patches(
-    obj: ClusterObject, body: Mapping[str, object], told: str, *, takes: tuple[float, float] = REACTS
-) -> EnvironmentStep:
+def _write(obj: ClusterObject, verb: EnvironmentVerb, body: Mapping[str, object]) -> EnvironmentWrite:
+    return EnvironmentWrite(verb=verb, kind=obj.kind, namespace=obj.namespace, name=obj.name, body=body)
+
+
+def patches(obj: ClusterObject, body: Mapping[str, object], told: str) -> EnvironmentStep:
     """Return a step that patches an object, unless another writer changes it first."""
     metadata = {**mapping(body.get("metadata")), "resourceVersion": obj.version}
-    write = EnvironmentWrite(
-        verb=EnvironmentVerb.PATCH,
-        kind=obj.kind,
-        namespace=obj.namespace,
-        name=obj.name,
-        body={**body, "metadata": metadata},
-    )
-    return EnvironmentStep(about=obj.uid, told=told, takes=takes, write=write)
+    write = _write(obj, EnvironmentVerb.PATCH, {**body, "metadata": metadata})
+    return EnvironmentStep(about=obj.uid, told=told, takes=REACTS, write=write)
 
 
 def reports(
@@ -158,13 +274,8 @@ def reports(
         return []
     changed: dict[str, object] = {name: None for name in obj.status if name not in wanted}
     changed |= {name: value for name, value in wanted.items() if obj.status.get(name) != value}
-    write = EnvironmentWrite(
-        verb=EnvironmentVerb.STATUS,
-        kind=obj.kind,
-        namespace=obj.namespace,
-        name=obj.name,
-        body={"metadata": {"resourceVersion": obj.version}, "status": changed},
-    )
+    body = {"metadata": {"resourceVersion": obj.version}, "status": changed}
+    write = _write(obj, EnvironmentVerb.STATUS, body)
     return [EnvironmentStep(about=obj.uid, told=told or f"the status of {obj} is written", takes=takes, write=write)]
 
 
@@ -175,14 +286,7 @@ def deletes(
     obj: ClusterObject, told: str = "", *, takes: tuple[float, float] = REACTS, grace: int | None = None
 ) -> EnvironmentStep:
     """Return a step that deletes an object, but not a later object of the same name."""
-    write = EnvironmentWrite(
-        verb=EnvironmentVerb.DELETE,
-        kind=obj.kind,
-        namespace=obj.namespace,
-        name=obj.name,
-        uid=obj.uid,
-        grace=grace,
-    )
+    write = replace(_write(obj, EnvironmentVerb.DELETE, {}), uid=obj.uid, grace=grace)
     return EnvironmentStep(about=obj.uid, told=told or f"{obj} is deleted", takes=takes, write=write)
 
 
@@ -194,9 +298,9 @@ def conditions(obj: ClusterObject, instant: str, wanted: Mapping[str, tuple[str,
         since = before.get("lastTransitionTime") if before.get("status") == status else None
         said: dict[str, object] = {**before, "type": name, "status": status}
         said |= {"lastTransitionTime": since or instant}
-        for field, value in (("reason", reason), ("message", message)):
-            said.pop(field, None)
-            said |= {field: value} if value else {}
+        for part, value in (("reason", reason), ("message", message)):
+            said.pop(part, None)
+            said |= {part: value} if value else {}
         found[name] = said
     return [*found.values()]
 

@@ -9,11 +9,11 @@ from typing import Final
 
 from deltaloop.api import kinds
 from deltaloop.api.json_values import at, integer, items, mapping, text, texts
-from deltaloop.testing.cluster_models.core.agenda import EnvironmentStep
 from deltaloop.testing.cluster_models.core.cluster_view import (
     REACTS,
     ClusterObject,
     ClusterView,
+    EnvironmentStep,
     conditions,
     creates,
     deletes,
@@ -21,7 +21,7 @@ from deltaloop.testing.cluster_models.core.cluster_view import (
     reports,
 )
 from deltaloop.testing.cluster_models.core.pods import is_active, is_ready
-from deltaloop.testing.cluster_models.core.replica_sets import pod_of
+from deltaloop.testing.cluster_models.core.workloads import pod_of
 
 _TRACKING: Final = "batch.kubernetes.io/job-tracking"
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"

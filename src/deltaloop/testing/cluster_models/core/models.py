@@ -8,15 +8,10 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from deltaloop.api import kinds
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.testing.cluster_models.core.agenda import EnvironmentStep
-from deltaloop.testing.cluster_models.core.cluster_view import ClusterView
-from deltaloop.testing.cluster_models.core.deployments import deployments
-from deltaloop.testing.cluster_models.core.endpoints import endpoints
+from deltaloop.testing.cluster_models.core.cluster_view import ClusterView, EnvironmentStep
 from deltaloop.testing.cluster_models.core.jobs import jobs
-from deltaloop.testing.cluster_models.core.pods import run, schedule
-from deltaloop.testing.cluster_models.core.replica_sets import replica_sets
-from deltaloop.testing.cluster_models.core.stateful_sets import stateful_sets
-from deltaloop.testing.cluster_models.core.volumes import volumes
+from deltaloop.testing.cluster_models.core.pods import endpoints, run, schedule, volumes
+from deltaloop.testing.cluster_models.core.workloads import deployments, replica_sets, stateful_sets
 
 ModelName: TypeAlias = Literal["pods", "volumes", "replicasets", "deployments", "statefulsets", "jobs", "endpoints"]
 """Name of a model of cluster components."""

@@ -1,23 +1,172 @@
 """Scheduler and kubelet: a Pod gets a node, starts, becomes ready, and ends.
 
+claim Pending ──▶ an existing volume that fits, or a new one ──▶ both are Bound
+claim deleted ──▶ the volume is Released, and deleted if its reclaim policy is Delete
+
 Pending ──▶ bound ──▶ Running ──▶ Ready ──▶ Succeeded or Failed, if its program ends
    │ waits for its claims             │ deleted: not ready any more, then removed, unless a finalizer holds it
 """
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Final
 
 from deltaloop.api import kinds
-from deltaloop.api.json_values import at, integer, items, mapping, string_map, text
-from deltaloop.testing.cluster_models.core.agenda import EnvironmentStep, EnvironmentVerb, EnvironmentWrite
+from deltaloop.api.json_values import at, integer, items, mapping, string_map, text, texts
+from deltaloop.schemas.quantity import amount
 from deltaloop.testing.cluster_models.core.cluster_view import (
+    REACTS,
     ClusterObject,
     ClusterView,
+    EnvironmentStep,
+    EnvironmentVerb,
+    EnvironmentWrite,
     conditions,
+    creates,
     deletes,
+    in_order,
+    patches,
+    reference_of,
     reports,
+    selects,
 )
+
+PROVISIONER: Final = "deltaloop.dev/environment"
+_PROVISIONED: Final = "pv.kubernetes.io/provisioned-by"
+_BOUND: Final = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
+
+
+def volumes(view: ClusterView) -> list[EnvironmentStep]:
+    steps: list[EnvironmentStep] = []
+    for claim in view.of(kinds.PERSISTENT_VOLUME_CLAIM):
+        steps += _claimed(claim, view)
+    for volume in view.of(kinds.PERSISTENT_VOLUME):
+        steps += _of_volume(volume, view)
+    return steps
+
+
+def _claimed(claim: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
+    name = text(claim.spec.get("volumeName"))
+    if claim.deleted:
+        return []
+    if name:
+        volume = next((each for each in view.of(kinds.PERSISTENT_VOLUME) if each.name == name), None)
+        if volume is None or at(volume.spec, "claimRef", "uid") not in (None, "", claim.uid):
+            return reports(claim, {**claim.status, "phase": "Lost"}) if claim.phase == "Bound" else []
+        if at(volume.spec, "claimRef", "uid") != claim.uid:
+            return [_reserved(volume, claim)]
+        return _bound(claim, volume)
+    mine = [each for each in view.of(kinds.PERSISTENT_VOLUME) if _is_for(each, claim)]
+    if not mine:
+        return _provisioned(claim, view)
+    volume = min(mine, key=lambda each: (at(each.spec, "claimRef", "uid") != claim.uid, _capacity(each), each.name))
+    if at(volume.spec, "claimRef", "uid") != claim.uid:
+        return [_reserved(volume, claim)]
+    body = {"metadata": {"annotations": _BOUND}, "spec": {"volumeName": volume.name}}
+    return [patches(claim, body, f"{claim} gets volume {volume.name}")]
+
+
+def _is_for(volume: ClusterObject, claim: ClusterObject) -> bool:
+    """Return whether a volume belongs to a claim, or fits it and is free."""
+    reference = at(volume.spec, "claimRef")
+    if volume.deleted:
+        return False
+    if reference:
+        named = (at(reference, "namespace"), at(reference, "name")) == (claim.namespace, claim.name)
+        return named and at(reference, "uid") in (None, "", claim.uid)
+    return (
+        text(volume.spec.get("storageClassName")) == text(claim.spec.get("storageClassName"))
+        and {*texts(claim.spec.get("accessModes"))} <= {*texts(volume.spec.get("accessModes"))}
+        and _mode(volume) == _mode(claim)
+        and _capacity(volume) >= _requested(claim)
+        and (not claim.spec.get("selector") or _is_selected(volume, claim))
+    )
+
+
+def _is_selected(volume: ClusterObject, claim: ClusterObject) -> bool:
+    by_expressions = at(claim.spec, "selector", "matchExpressions")  # not modeled
+    return not by_expressions and selects(at(claim.spec, "selector", "matchLabels"), volume.labels)
+
+
+def _mode(obj: ClusterObject) -> str:
+    return text(obj.spec.get("volumeMode")) or "Filesystem"
+
+
+def _capacity(volume: ClusterObject) -> Fraction:
+    return amount(at(volume.spec, "capacity", "storage"))
+
+
+def _requested(claim: ClusterObject) -> Fraction:
+    return amount(at(claim.spec, "resources", "requests", "storage"))
+
+
+def _reserved(volume: ClusterObject, claim: ClusterObject) -> EnvironmentStep:
+    return patches(volume, {"spec": {"claimRef": _reference(claim)}}, f"{volume} is kept for {claim}")
+
+
+def _reference(claim: ClusterObject) -> dict[str, object]:
+    return {
+        "apiVersion": "v1",
+        "kind": claim.kind.kind,
+        "namespace": claim.namespace,
+        "name": claim.name,
+        "uid": claim.uid,
+    }
+
+
+def _provisioned(claim: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
+    storage_class = text(claim.spec.get("storageClassName"))
+    if any(each.name == storage_class for each in view.of(kinds.STORAGE_CLASS)):
+        return []
+    name = f"pvc-{claim.uid}"
+    spec: dict[str, object] = {
+        "capacity": {"storage": at(claim.spec, "resources", "requests", "storage")},
+        "accessModes": items(claim.spec.get("accessModes")),
+        "claimRef": _reference(claim),
+        "persistentVolumeReclaimPolicy": "Delete",
+        "volumeMode": _mode(claim),
+        "hostPath": {"path": f"/volumes/{name}"},
+        **({"storageClassName": storage_class} if storage_class else {}),
+    }
+    body = {"metadata": {"annotations": {_PROVISIONED: PROVISIONER}}, "spec": spec}
+    return [creates(claim, kinds.PERSISTENT_VOLUME, body, f"a volume is made for {claim}", name=name)]
+
+
+def _bound(claim: ClusterObject, volume: ClusterObject) -> list[EnvironmentStep]:
+    asked = at(claim.spec, "resources", "requests", "storage")
+    capacity = mapping(volume.spec.get("capacity"))
+    if claim.phase == "Bound" and _capacity(volume) < _requested(claim) and _is_ours(volume):
+        return [patches(volume, {"spec": {"capacity": {"storage": asked}}}, f"{volume} grows to {asked}")]
+    status = {
+        **claim.status,
+        "phase": "Bound",
+        "accessModes": items(volume.spec.get("accessModes")),
+        "capacity": capacity,
+    }
+    return reports(claim, status, f"{claim} is bound")
+
+
+def _is_ours(volume: ClusterObject) -> bool:
+    return volume.annotations.get(_PROVISIONED) == PROVISIONER
+
+
+def _of_volume(volume: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
+    reference = at(volume.spec, "claimRef")
+    uid = text(at(reference, "uid"))
+    if volume.deleted:
+        return []
+    if not uid:
+        return reports(volume, {**volume.status, "phase": "Available"})
+    claim = view.find(kinds.PERSISTENT_VOLUME_CLAIM, text(at(reference, "namespace")), text(at(reference, "name")))
+    if claim is not None and claim.uid == uid:
+        bound = claim.spec.get("volumeName") == volume.name
+        return reports(volume, {**volume.status, "phase": "Bound"}) if bound else []
+    if volume.phase != "Released":
+        return reports(volume, {**volume.status, "phase": "Released"}, f"{volume} is released")
+    gone = volume.spec.get("persistentVolumeReclaimPolicy") == "Delete" and _is_ours(volume)
+    return [deletes(volume, takes=(10 * REACTS[0], 10 * REACTS[1]))] if gone else []
+
 
 _SCHEDULING: Final = (0.01, 0.1)
 _STARTING: Final = (0.5, 3.0)
@@ -216,3 +365,66 @@ def available(pods: list[ClusterObject], least_ready: int, view: ClusterView) ->
         return len(ready), []
     marks = [availability(pod, least_ready) for pod in ready]
     return sum(map(view.has_passed, marks)), marks
+
+
+_SERVICE: Final = "kubernetes.io/service-name"
+_MANAGED_BY: Final = {"endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io"}
+
+
+def endpoints(view: ClusterView) -> list[EnvironmentStep]:
+    return [step for each in view.of(kinds.SERVICE) for step in _of(each, view)]
+
+
+def _of(service: ClusterObject, view: ClusterView) -> list[EnvironmentStep]:
+    if service.deleted or not service.spec.get("selector") or service.spec.get("type") == "ExternalName":
+        return []
+    pods = [
+        pod
+        for pod in in_order(view.of(kinds.POD))
+        if pod.namespace == service.namespace
+        and selects(service.spec.get("selector"), pod.labels)
+        and pod.status.get("podIP")
+        and pod.phase == "Running"
+    ]
+    wanted = {
+        "endpoints": [_endpoint(pod, publishes=bool(service.spec.get("publishNotReadyAddresses"))) for pod in pods],
+        "ports": [_port(port, pods) for port in items(service.spec.get("ports"))],
+    }
+    slices = [each for each in view.controlled_by(service, kinds.ENDPOINT_SLICE) if not each.deleted]
+    if not slices:
+        metadata: dict[str, object] = {
+            "generateName": f"{service.name}-",
+            "labels": {_SERVICE: service.name, **_MANAGED_BY},
+            "ownerReferences": [reference_of(service)],
+        }
+        body = {"metadata": metadata, "addressType": "IPv4", **wanted}
+        return [creates(service, kinds.ENDPOINT_SLICE, body, f"{service} gets an EndpointSlice")]
+    present = {"endpoints": items(slices[0].fields.get("endpoints")), "ports": items(slices[0].fields.get("ports"))}
+    return [] if present == wanted else [patches(slices[0], wanted, f"the endpoints of {service} are written")]
+
+
+def _endpoint(pod: ClusterObject, *, publishes: bool) -> dict[str, object]:
+    serving = publishes or is_ready(pod)
+    hostname = text(pod.spec.get("hostname")) if pod.spec.get("subdomain") else ""
+    return {
+        "addresses": [text(pod.status.get("podIP"))],
+        "conditions": {
+            "ready": serving and (publishes or not pod.deleted),
+            "serving": serving,
+            "terminating": pod.deleted,
+        },
+        **({"hostname": hostname} if hostname else {}),
+        "targetRef": {"kind": "Pod", "namespace": pod.namespace, "name": pod.name, "uid": pod.uid},
+        "nodeName": text(pod.spec.get("nodeName")),
+    }
+
+
+def _port(port: object, pods: list[ClusterObject]) -> dict[str, object]:
+    target = at(port, "targetPort")
+    number = integer(target) or integer(at(port, "port"))
+    if isinstance(target, str):
+        containers = [mapping(each) for pod in pods for each in items(pod.spec.get("containers"))]
+        named = [each for container in containers for each in items(container.get("ports"))]
+        number = next((integer(at(each, "containerPort")) for each in named if at(each, "name") == target), number)
+    protocol = text(at(port, "protocol")) or "TCP"
+    return {"name": text(at(port, "name")), "port": number, "protocol": protocol}

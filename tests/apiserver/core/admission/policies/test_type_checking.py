@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from deltaloop import cel
-from deltaloop.apiserver.core.admission.policies.declared_kinds import declared_kind
-from deltaloop.apiserver.core.admission.policies.type_checking import KindName, expression_warnings
+from deltaloop.apiserver.core.admission.policies.type_checking import KindName, declared_kind, expression_warnings
 from deltaloop.crds.rules.declarations import Declared, declared_list, declared_object
 from tests.apiserver.core.built_in import built_in_registry
 

@@ -25,7 +25,7 @@ from deltaloop.api.status import ApiError
 from deltaloop.apiserver.core.admission.attributes import AdmissionAttributes
 from deltaloop.apiserver.core.admission.matching import matched_by_policy, may_concern
 from deltaloop.apiserver.core.admission_expressions import compiled, environment, unmet, variable_type
-from deltaloop.apiserver.core.metadata.label_match import selects
+from deltaloop.apiserver.core.metadata.rules import selects
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.encoding import decode_object
 from deltaloop.schemas.json_in_parts import decode_in_parts

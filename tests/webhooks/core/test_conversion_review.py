@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from deltaloop.errors import NoConversionError
-from deltaloop.webhooks.core.hub import Hub, HubError
+from deltaloop.webhooks.core.conversion_review import Hub, HubError
 
 
 def hub_of(*ways: str) -> Hub[str]:

@@ -1,4 +1,4 @@
-"""Objects that do not fit their class: which misfits there are, and which of them reject a request."""
+"""Objects that do not fit their class: which mismatches there are, and which of them reject a request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pydantic
 import pytest
 
 import deltaloop as dl
-from deltaloop.webhooks.core.misfits import decide_misfit, misfits
+from deltaloop.webhooks.core.mismatches import decide_mismatch, mismatches
 
 
 class Port(msgspec.Struct):
@@ -81,11 +81,11 @@ def widget(**spec: Any) -> dict[str, Any]:
 
 
 def found(cls: Any, obj: object) -> list[tuple[str, bool]]:
-    return [(each.field, each.absent) for each in misfits(cls, obj)]
+    return [(each.field, each.absent) for each in mismatches(cls, obj)]
 
 
 @pytest.mark.parametrize("cls", [Widget, DataWidget, DictWidget, ModelWidget])
-def test_every_misfit_is_found(cls: Any) -> None:
+def test_every_mismatch_is_found(cls: Any) -> None:
     obj = {"spec": {"zones": [{"name": "x", "number": "many"}, {"number": 1}]}}
     known = {("spec.size", True), ("spec.zones[0].number", False), ("spec.zones[1].name", True)}
     assert {*found(cls, obj)} - {("spec.storageClass", True)} == known
@@ -94,7 +94,7 @@ def test_every_misfit_is_found(cls: Any) -> None:
     assert found(cls, widget()) == []
 
 
-def test_misfits_of_maps_choices_unknown_fields_and_validators() -> None:
+def test_mismatches_of_maps_choices_unknown_fields_and_validators() -> None:
     obj = widget(storageClass="lost", tags={"a/b": "x", "c": 1}, limits={"least": 1, "more": 2})
     assert found(Widget, obj) == [
         ("spec.storageClass", False),
@@ -110,15 +110,15 @@ def test_misfits_of_maps_choices_unknown_fields_and_validators() -> None:
 
 def test_problems_have_no_data_of_the_object() -> None:
     obj = widget(storageClass="hidden", size="hidden")
-    assert "hidden" not in str([str(each) for each in misfits(Widget, obj)])
-    assert "hidden" not in str([str(each) for each in misfits(ModelWidget, {"spec": {"size": "hidden"}})])
+    assert "hidden" not in str([str(each) for each in mismatches(Widget, obj)])
+    assert "hidden" not in str([str(each) for each in mismatches(ModelWidget, {"spec": {"size": "hidden"}})])
 
 
 BROKEN = widget(size="many", ports=[{"name": "a", "number": "x"}, {"name": "b", "number": 1}], zones=[{"name": "z"}])
 
 
 def rejected(old: dict[str, Any], new: dict[str, Any], cls: Any = Widget, subresource: str = "") -> str | None:
-    decision = decide_misfit("UPDATE", cls, new, old, subresource=subresource)
+    decision = decide_mismatch("UPDATE", cls, new, old, subresource=subresource)
     return None if decision.rejecting is None else decision.rejecting.field
 
 
@@ -128,7 +128,7 @@ def change(obj: dict[str, Any], **spec: Any) -> dict[str, Any]:
     return changed
 
 
-def test_a_change_elsewhere_leaves_misfits_alone() -> None:
+def test_a_change_elsewhere_leaves_mismatches_alone() -> None:
     assert rejected(BROKEN, {**BROKEN, "metadata": {"name": "a", "labels": {"b": "c"}}}) is None
     assert rejected(BROKEN, change(BROKEN, storageClass="slow")) is None
     absent = change(BROKEN, size=None)
@@ -140,7 +140,7 @@ def test_a_change_of_the_field_rejects() -> None:
     assert rejected(BROKEN, change(BROKEN, size=None)) == "spec.size"
     assert rejected(widget(), change(widget(), size=None)) == "spec.size"
     assert rejected(BROKEN, change(BROKEN, storageClass="none")) == "spec.storageClass", (
-        "a second misfit, behind the first"
+        "a second mismatch, behind the first"
     )
     assert rejected({"spec": "text"}, {"spec": "other"}) == "spec"
     assert rejected({"spec": "text"}, {"spec": {}}) == "spec.size"
@@ -185,18 +185,18 @@ def test_a_validator_of_the_whole_object() -> None:
 
 
 def test_deletions_pass_and_creations_do_not() -> None:
-    first = decide_misfit("DELETE", Widget, None, BROKEN)
+    first = decide_mismatch("DELETE", Widget, None, BROKEN)
     assert (first.first.field, first.rejecting) == ("spec.size", None)
     deleted = {**BROKEN, "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a/b"]}}
     assert rejected(deleted, change(deleted, size="more")) is None
     assert rejected(BROKEN, change(deleted, size="more")) == "spec.size", "what a client writes there does not count"
-    created = decide_misfit("CREATE", Widget, deleted, None)
+    created = decide_mismatch("CREATE", Widget, deleted, None)
     assert created.rejecting is not None
     assert created.rejecting.field == "spec.size"
 
 
 def test_an_object_that_cannot_be_read() -> None:
-    assert decide_misfit("DELETE", None, None, None, problem="not UTF-8").rejecting is None
-    created = decide_misfit("CREATE", None, None, None, problem="not UTF-8").rejecting
+    assert decide_mismatch("DELETE", None, None, None, problem="not UTF-8").rejecting is None
+    created = decide_mismatch("CREATE", None, None, None, problem="not UTF-8").rejecting
     assert created is not None
     assert (created.field, created.problem) == ("", "not UTF-8")

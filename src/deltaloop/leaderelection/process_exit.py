@@ -28,7 +28,7 @@ def end_process() -> None:
 
 
 @final
-class LastResort:
+class ExitTimer:
     """Timer that ends the process some time after leadership was lost, unless it is canceled."""
 
     def __init__(self, after: float | None, end: Callable[[], object]) -> None:

@@ -1,11 +1,11 @@
 """Decide what happens to an object that does not fit the class of a webhook.
 
-- CREATE, CONNECT: any misfit rejects the request.
-- UPDATE of the object or a subresource: a misfit rejects the request if the change touches it.
+- CREATE, CONNECT: any mismatch rejects the request.
+- UPDATE of the object or a subresource: a mismatch rejects the request if the change touches it.
 - UPDATE of an object that is being deleted, and DELETE: allowed, the function is not called.
-- Conversion: absent fields get zero values, other misfits fail.
+- Conversion: absent fields get zero values, other mismatches fail.
 
-A change does not touch a misfit if the value equals the value in the old object, like in the ratcheting of CEL rules.
+A change does not touch a mismatch if the value equals the value in the old object, like in the ratcheting of CEL rules.
 Items of a list are matched by the map keys that the class declares with ``list_map_keys``.
 
 Source: apiextensions-apiserver pkg/apiserver/schema/cel (ratcheting), common.CorrelatedObject.
@@ -56,7 +56,7 @@ Step: TypeAlias = str | ListItem
 
 
 @final
-class Misfit(msgspec.Struct, frozen=True):
+class Mismatch(msgspec.Struct, frozen=True):
     """Value of an object that does not fit its class. The problem contains no data of the object.
 
     Attributes:
@@ -96,35 +96,35 @@ class ClassField(msgspec.Struct, frozen=True):
 
 
 @final
-class MisfitDecision(msgspec.Struct, frozen=True):
+class MismatchDecision(msgspec.Struct, frozen=True):
     """Decision about a request. ``rejecting`` None allows the request without a call of the function."""
 
-    first: Misfit
-    rejecting: Misfit | None
+    first: Mismatch
+    rejecting: Mismatch | None
 
 
-def decide_misfit(
+def decide_mismatch(
     operation: ReviewOperation, cls: Any, new: object, old: object, *, subresource: str = "", problem: str = ""
-) -> MisfitDecision:
+) -> MismatchDecision:
     """Decide about a request; ``problem`` describes an object that cannot be read at all, and ``cls`` can be None."""
     judged = old if operation == "DELETE" else new
-    found = ([] if cls is None else misfits(cls, judged)) or [Misfit((), problem)]
+    found = ([] if cls is None else mismatches(cls, judged)) or [Mismatch((), problem)]
     first = found[0]
     if operation == "DELETE":
-        return MisfitDecision(first, None)
+        return MismatchDecision(first, None)
     if operation != "UPDATE":
-        return MisfitDecision(first, first)
+        return MismatchDecision(first, first)
     if text(mapping(mapping(old).get("metadata")).get("deletionTimestamp")):
-        return MisfitDecision(first, None)
+        return MismatchDecision(first, None)
     skipped = {"metadata"}
-    if subresource and not first.path and cls is not None and any(not each.path for each in misfits(cls, old)):
+    if subresource and not first.path and cls is not None and any(not each.path for each in mismatches(cls, old)):
         skipped.add(subresource)
     touched = (each for each in found if not _unchanged(each, new, old, skipped))
-    return MisfitDecision(first, next(touched, None))
+    return MismatchDecision(first, next(touched, None))
 
 
-def misfits(cls: Any, value: object) -> list[Misfit]:
-    """Return the misfits of a decoded object in the field order of its class, at most 1000."""
+def mismatches(cls: Any, value: object) -> list[Mismatch]:
+    """Return the mismatches of a decoded object in the field order of its class, at most 1000."""
     return [each for each, _ in zip(_walk(cls, value, ()), range(_MOST), strict=False)]
 
 
@@ -182,14 +182,14 @@ def bare(hint: Any) -> tuple[Any, tuple[str, ...]]:
 # -- finding
 
 
-def _walk(hint: Any, value: object, path: tuple[Step, ...]) -> Iterator[Misfit]:
+def _walk(hint: Any, value: object, path: tuple[Step, ...]) -> Iterator[Mismatch]:
     problem = _problem(hint, value)
     if not problem:
         return
     inner = _inside(hint, value, path)
     first = next(inner, None)
     if first is None:
-        yield Misfit(path, problem)
+        yield Mismatch(path, problem)
         return
     yield first
     yield from inner
@@ -203,7 +203,7 @@ def _problem(hint: Any, value: object) -> str:
     return ""
 
 
-def _inside(hint: Any, value: object, path: tuple[Step, ...]) -> Iterator[Misfit]:
+def _inside(hint: Any, value: object, path: tuple[Step, ...]) -> Iterator[Mismatch]:
     kind, keys = bare(hint)
     if get_origin(kind) in (Union, UnionType):
         for member in get_args(kind):
@@ -221,7 +221,7 @@ def _inside(hint: Any, value: object, path: tuple[Step, ...]) -> Iterator[Misfit
             yield from _walk(arguments[0], item, (*path, ListItem(index, keys)))
 
 
-def _inside_object(kind: Any, value: dict[str, object], path: tuple[Step, ...]) -> Iterator[Misfit]:
+def _inside_object(kind: Any, value: dict[str, object], path: tuple[Step, ...]) -> Iterator[Mismatch]:
     fields = class_fields(kind)
     if fields is None:
         arguments = get_args(kind)
@@ -232,16 +232,16 @@ def _inside_object(kind: Any, value: dict[str, object], path: tuple[Step, ...]) 
         if field.name in value:
             yield from _walk(field.hint, value[field.name], (*path, field.name))
         elif field.required:
-            yield Misfit((*path, field.name), "the required field is absent", absent=True, hint=field.hint)
+            yield Mismatch((*path, field.name), "the required field is absent", absent=True, hint=field.hint)
     config = getattr(get_origin(kind) or kind, "__struct_config__", None)
     if getattr(config, "forbid_unknown_fields", False):
         known = {field.name for field in fields}
         for name in value:
             if name not in known:
-                yield Misfit((*path, name), "the class does not have this field")
+                yield Mismatch((*path, name), "the class does not have this field")
 
 
-def _inside_model(cls: Any, value: object, path: tuple[Step, ...]) -> Iterator[Misfit]:
+def _inside_model(cls: Any, value: object, path: tuple[Step, ...]) -> Iterator[Mismatch]:
     """Yield pydantic's errors below a model. Errors of a validator for the whole model belong to the value itself."""
     try:
         cls.model_validate(value)
@@ -254,7 +254,7 @@ def _inside_model(cls: Any, value: object, path: tuple[Step, ...]) -> Iterator[M
             own = each["type"] in ("value_error", "assertion_error")
             problem = "a validator rejects it" if own else each["msg"]
             if steps:
-                yield Misfit((*path, *steps), problem, absent=absent, hint=hint)
+                yield Mismatch((*path, *steps), problem, absent=absent, hint=hint)
 
 
 def _steps_of(cls: Any, value: object, location: Sequence[object], *, absent: bool) -> tuple[tuple[Step, ...], Any]:
@@ -291,16 +291,16 @@ def _hints(cls: Any) -> dict[str, Any]:
 # -- ratcheting
 
 
-def _unchanged(misfit: Misfit, new: object, old: object, skipped: AbstractSet[str]) -> bool:
-    """Return whether a change does not touch a misfit. For a misfit of the whole object, some fields are ignored."""
-    if not misfit.path:
+def _unchanged(mismatch: Mismatch, new: object, old: object, skipped: AbstractSet[str]) -> bool:
+    """Return whether a change does not touch a mismatch. If it concerns the whole object, some fields are ignored."""
+    if not mismatch.path:
         return _same(_without(new, skipped), _without(old, skipped))
-    *above, last = misfit.path
+    *above, last = mismatch.path
     for step in above:
         if _same(new, old):
             return True
         new, old = _below(new, step), _old_below(new, old, step)
-    if misfit.absent:
+    if mismatch.absent:
         return isinstance(old, dict) and last not in old
     was = _old_below(new, old, last)
     return was is not _MISSING and _same(_below(new, last), was)
