@@ -183,8 +183,16 @@ def _keywords(node: Function, scope: dict[str, Any]) -> dict[str, str]:
     annotation = node.args.kwarg.annotation if node.args.kwarg else None
     if not isinstance(annotation, ast.Subscript):
         return {}
-    keywords = scope.get(ast.unparse(annotation.slice).partition("[")[0])
+    name = ast.unparse(annotation.slice).partition("[")[0]
+    keywords = scope.get(name) or _imported_for_type_checkers(name, scope)
     return dict.fromkeys(get_type_hints(keywords), "") if isinstance(keywords, type) else {}
+
+
+def _imported_for_type_checkers(name: str, scope: dict[str, Any]) -> object:
+    for each in ast.walk(ast.parse(Path(scope["__file__"]).read_text())):
+        if isinstance(each, ast.ImportFrom) and each.module and name in {alias.name for alias in each.names}:
+            return getattr(importlib.import_module(each.module), name)
+    return None
 
 
 def _raised(node: Function) -> set[str]:

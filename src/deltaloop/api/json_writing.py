@@ -24,7 +24,7 @@ from deltaloop.api.json_values import type_of
 from deltaloop.api.pydantic_models import fields_of_model, is_model_class
 from deltaloop.api.views import ReadOnlyList, ReadOnlyMap
 
-_SIMPLE_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
+_SIMPLE_KEY: Final = r"[A-Za-z_][A-Za-z0-9_-]{0,99}"
 _SCALARS: Final = frozenset({str, int, bool, type(None)})
 _CONTAINERS: Final = frozenset({dict, list, tuple})
 _VIEWS: Final = frozenset({ReadOnlyMap, ReadOnlyList})  # views of decoded JSON, which can always be encoded
@@ -119,12 +119,14 @@ def plain_fields(value: object) -> Any:
     return msgspec.to_builtins(value, str_keys=True, order="deterministic", enc_hook=_known_view)
 
 
-def plain_json(value: object, encode: Callable[[object], bytes] = encode_json) -> bytes | None:
-    """Return the JSON of a value, or None if the encoder cannot represent all values."""
+def plain_json(value: object, encode: Callable[[object], bytes] = encode_json, stored: bytes = b"") -> bytes | None:
+    """Return the JSON of a value, or None if it is not ``stored`` and the encoder cannot represent all values."""
     try:
         encoded = encode(value)
     except _FAILURES:
         return None
+    if encoded == stored:
+        return encoded
     containers: list[Any] = [(value,)]
     for container in containers:  # the list grows during iteration
         is_mapping = type_of(container) is dict
@@ -226,6 +228,6 @@ _WRITERS: Final[dict[type, Callable[[Any, str], Any]]] = {
 
 
 def _below(path: str, key: str) -> str:
-    if _SIMPLE_KEY.fullmatch(key):
+    if re.fullmatch(_SIMPLE_KEY, key):
         return f"{path}.{key}" if path else key
     return f"{path}[{key[:100]!r}]"

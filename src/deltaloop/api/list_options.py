@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from deltaloop._internal.option_types import Options, check_types
+
+if TYPE_CHECKING:
+    from deltaloop.api.selectors import LabelSelector
 
 ResourceVersionMatch = Literal["", "NotOlderThan", "Exact"]
 
@@ -67,3 +70,10 @@ class ListOptions(Options, frozen=True, kw_only=True):
         if self.send_initial_events is not None:
             query["sendInitialEvents"] = "true" if self.send_initial_events else "false"
         return query
+
+
+def parsed_selector(selector: str | LabelSelector) -> LabelSelector:
+    """Return a label selector; its parser is imported on first use."""
+    from deltaloop.api.selectors import LabelSelector
+
+    return LabelSelector.parse(selector) if isinstance(selector, str) else selector

@@ -15,7 +15,7 @@ from deltaloop.api.errors import InvalidPathError, MalformedObjectError
 from deltaloop.api.resource import Resource
 from deltaloop.api.views import ReadOnlyList, ReadOnlyMap, thaw
 
-_SEGMENT = re.compile(r"""\.?([A-Za-z_$][A-Za-z0-9_$-]*)|\[(?:'([^']+)'|"([^"]+)")\]""")
+_SEGMENT = r"""\.?([A-Za-z_$][A-Za-z0-9_$-]*)|\[(?:'([^']+)'|"([^"]+)")\]"""
 
 
 @final
@@ -125,7 +125,7 @@ def _parse(text: str) -> tuple[str, ...]:
     segments: list[str] = []
     position = 0
     while position < len(text):
-        match = _SEGMENT.match(text, position)
+        match = re.compile(_SEGMENT).match(text, position)
         if match is None or (position == 0 and text[0] == ".") or (position > 0 and match[1] and text[position] != "."):
             raise InvalidPathError(
                 f"path {text!r} cannot be read at position {position}; write it as spec.field or metadata.labels['key']"

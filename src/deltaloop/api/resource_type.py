@@ -166,6 +166,9 @@ def _segments(subresource: str) -> str:
 TypedKind: TypeAlias = ResourceType[T] | type[T]
 """Kind whose objects decode to ``T``: a resource type, or a class from ``custom_resource``."""
 
+Kind: TypeAlias = ResourceType[Any] | type[Any] | str
+"""Kind of object: a resource type, a class that ``custom_resource`` registered, or a name such as ``v1/Pod``."""
+
 
 def resource_type_of(model: type[T]) -> ResourceType[T] | None:
     found = vars(model).get(_ATTRIBUTE)

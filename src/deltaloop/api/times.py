@@ -20,7 +20,7 @@ WallTime: TypeAlias = datetime
 
 
 # datetime.fromisoformat also accepts week dates, spaces and missing colons.
-_RFC_3339 = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[-+][0-9]{2}:[0-9]{2})?")
+_RFC_3339 = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[-+][0-9]{2}:[0-9]{2})?"
 
 
 def format_time(instant: datetime) -> str:
@@ -35,7 +35,7 @@ def format_micro_time(instant: datetime) -> str:
 def parse_time(text: str) -> datetime:
     """Parse an RFC 3339 time as an aware datetime in UTC, or raise InvalidArgumentError."""
     try:
-        instant = datetime.fromisoformat(text) if _RFC_3339.fullmatch(text) else None
+        instant = datetime.fromisoformat(text) if re.fullmatch(_RFC_3339, text) else None
         if instant is not None and instant.tzinfo is not None:
             return instant.astimezone(UTC)
     except (ValueError, OverflowError):

@@ -25,10 +25,10 @@ from deltaloop.cache.core.store import IndexFunc
 from deltaloop.cache.errors import CacheSyncError, InformerStoppedError
 from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.informer_options import Compression
-from deltaloop.cache.informer_selection import InformerSelection, ObjectSelection
 from deltaloop.cache.listwatch import ListWatch, ListWatchClient
 
 if TYPE_CHECKING:
+    from deltaloop.cache.informer_selection import InformerSelection, ObjectSelection
     from deltaloop.cache.multi_namespace import MultiNamespaceInformer
 
 T = TypeVar("T")

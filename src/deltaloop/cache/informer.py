@@ -11,11 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
-from typing import Final, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
 from deltaloop.api.resource import Resource, decoder
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.cache.compression import CacheCompression
 from deltaloop.cache.consistency import ConsistencyChecker
 from deltaloop.cache.controller import Controller, ControllerConfig
 from deltaloop.cache.core.consistency import ConsistencyReport
@@ -39,6 +38,9 @@ from deltaloop.cache.received_objects import ReceivedObjects
 from deltaloop.cache.shared_processor import SharedProcessor
 from deltaloop.cache.store import NAMESPACE_INDEX, Indexer, namespace_index_func
 from deltaloop.cache.turns import in_turns
+
+if TYPE_CHECKING:
+    from deltaloop.cache.compression import CacheCompression
 
 __all__ = ["Informer", "InformerOptions", "new_indexer_informer", "new_informer"]
 
@@ -86,7 +88,11 @@ class Informer(Generic[T_co]):
         self.indexer.add_indexers(indexers or {})
         self._options = options
         self._metrics = GuardedCacheMetrics(options.metrics, self.name)
-        self._compression = CacheCompression.of(options.compression, self.name)
+        self._compression: CacheCompression | None = None
+        if options.compression is not None:
+            from deltaloop.cache.compression import CacheCompression
+
+            self._compression = CacheCompression.of(options.compression, self.name)
         received = ReceivedObjects(
             keep_managed_fields=options.keep_managed_fields or drops_managed_fields(lister_watcher),
             transform=options.transform,

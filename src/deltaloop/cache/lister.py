@@ -8,14 +8,17 @@ Source: client-go tools/cache/listers.go and the generated listers.
 from __future__ import annotations
 
 import builtins
-from typing import Generic, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, final
 
 from deltaloop.api.keys import join_key
+from deltaloop.api.list_options import parsed_selector
 from deltaloop.api.resource import Resource, decoder
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.status import ApiError, Status, StatusDetails, error_from_status
 from deltaloop.cache.store import NAMESPACE_INDEX
+
+if TYPE_CHECKING:
+    from deltaloop.api.selectors import LabelSelector
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -85,7 +88,7 @@ class Lister(Generic[T_co]):
             InvalidSelectorError: If the selector cannot be parsed.
             MalformedObjectError: If an object does not fit the kind's class.
         """
-        parsed = LabelSelector.parse(selector) if isinstance(selector, str) else selector
+        parsed = None if selector is None else parsed_selector(selector)
         found = self._indexer.by_index(NAMESPACE_INDEX, namespace) if namespace else self._indexer.list()
         if parsed is None or parsed.empty:
             return [self._decode(obj) for obj in found]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from deltaloop.api.errors import MalformedObjectError
 from deltaloop.api.managed_fields import strip_managed_fields
 from deltaloop.api.resource import Resource
-from deltaloop.cache.compression import CacheCompression
+
+if TYPE_CHECKING:
+    from deltaloop.cache.compression import CacheCompression
 
 
 @final

@@ -21,7 +21,7 @@ from deltaloop.client.credentials.sources import Credentials
 from deltaloop.client.errors import ConfigError
 from deltaloop.version import VERSION
 
-_PLAIN_URL: Final = re.compile(r"https?://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?/?")
+_PLAIN_URL: Final = r"https?://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?/?"
 _SHOWN_SCHEMES: Final = frozenset({"http", "https", "ftp", "socks4", "socks4a", "socks5", "socks5h", "tcp", "unix"})
 """Schemes that error messages can contain. Other text before a colon may be part of a password."""
 _LONGEST_LABEL: Final = 63
@@ -178,7 +178,7 @@ def check_url(url: str, what: str, schemes: tuple[str, ...], *, may_have_user: b
 def _is_sendable(host: str, url: str) -> bool:
     if not all(0 < len(label) <= _LONGEST_LABEL for label in host.removesuffix(".").split(".")):
         return False
-    if _PLAIN_URL.fullmatch(url):
+    if re.fullmatch(_PLAIN_URL, url):
         return True
     name, is_scoped, zone = host.partition("%")
     from ipaddress import IPv6Address

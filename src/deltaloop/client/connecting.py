@@ -10,7 +10,6 @@ from typing import Any, Final
 from deltaloop.client.client import Client
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.errors import ConfigError
-from deltaloop.client.kubeconfig.in_cluster import SERVICE_ACCOUNT, is_in_cluster, load_in_cluster
 from deltaloop.client.kubeconfig.loading import default_kubeconfig, find_kubeconfigs, load_kubeconfig
 from deltaloop.client.options import ClientOptions
 
@@ -24,7 +23,7 @@ def load_config(
     namespace: str | None = None,
     environ: Mapping[str, str] = os.environ,
     home: Path | None = None,
-    service_account: Path = SERVICE_ACCOUNT,
+    service_account: Path | None = None,
 ) -> ClientConfig:
     """Load the client configuration from the first available source.
 
@@ -36,7 +35,7 @@ def load_config(
         namespace: Default namespace. None means the context's namespace.
         environ: Environment variables.
         home: Home directory. None means the user's home directory.
-        service_account: Directory of the pod's service account.
+        service_account: Directory of the pod's service account. None means the usual one.
 
     Raises:
         ConfigError: If no configuration exists, or it is not usable.
@@ -46,8 +45,12 @@ def load_config(
     found = find_kubeconfigs(environ, home=home)
     if found:
         return load_kubeconfig(*found, context=context, namespace=namespace)
-    if context is None and is_in_cluster(environ, service_account=service_account):
-        return load_in_cluster(environ, namespace=namespace, service_account=service_account)
+    if context is None:
+        from deltaloop.client.kubeconfig.in_cluster import SERVICE_ACCOUNT, is_in_cluster, load_in_cluster
+
+        place = service_account or SERVICE_ACCOUNT
+        if is_in_cluster(environ, service_account=place):
+            return load_in_cluster(environ, namespace=namespace, service_account=place)
     wanted = f" for context {context!r}" if context is not None else ""
     default = default_kubeconfig(home)
     raise ConfigError(

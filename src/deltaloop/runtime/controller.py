@@ -18,11 +18,9 @@ from deltaloop._internal.option_types import Options
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.path import Path
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType, as_kind
+from deltaloop.api.resource_type import Kind, ResourceType, as_kind
 from deltaloop.cache.core.store import IndexFunc
-from deltaloop.client.verbs.request_keywords import Kind
 from deltaloop.runtime.core.access import Permission
-from deltaloop.runtime.core.finalizing import is_finalizer
 from deltaloop.runtime.core.hot_loop import HotLoopOptions
 from deltaloop.runtime.core.outcomes import Result
 from deltaloop.runtime.core.predicates import Predicate
@@ -122,9 +120,8 @@ class Controller(Options, frozen=True, kw_only=True, eq=False):
         if not self.name:
             msgspec.structs.force_setattr(self, "name", kind_of(self.resource).lower())
         self._require_reconciler("its function", self.function)
-        if self.finalizer and not is_finalizer(self.finalizer):
-            problem = f"finalizer is {self.finalizer!r}; a name with a domain is needed, such as 'example.com/backup'"
-            raise InvalidControllerError(self.name, problem)
+        if self.finalizer:
+            self._require_finalizer(self.finalizer)
         for name in ("owns", "children", "watches", "sources", "tracks", "writes", "predicates"):
             given: Any = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Iterable):
@@ -147,6 +144,13 @@ class Controller(Options, frozen=True, kw_only=True, eq=False):
         self._require_watches()
         for name in ("owns", "children", "watches", "reads", "tracks", "writes"):
             msgspec.structs.force_setattr(self, name, _named(getattr(self, name)))
+
+    def _require_finalizer(self, name: str) -> None:
+        from deltaloop.runtime.core.finalizing import is_finalizer
+
+        if not is_finalizer(name):
+            problem = f"finalizer is {self.finalizer!r}; a name with a domain is needed, such as 'example.com/backup'"
+            raise InvalidControllerError(self.name, problem)
 
     def _require_lifespan(self, given: object) -> None:
         from deltaloop.runtime.program.lifespans import Lifespan

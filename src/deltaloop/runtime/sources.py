@@ -22,9 +22,7 @@ from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.path import Path
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import as_kind
-from deltaloop.client.verbs.request_keywords import Kind
-from deltaloop.runtime.core.polling import Polled
+from deltaloop.api.resource_type import Kind, as_kind
 from deltaloop.runtime.core.predicates import Predicate
 from deltaloop.runtime.core.requests import Mapped, Mapper, Request, keys_of
 from deltaloop.runtime.enqueue import AcceptsKeys
@@ -213,6 +211,8 @@ class Periodic:
         result is then compared with the last valid result. A polling thread that still runs at the end is left to end
         by itself.
         """
+        from deltaloop.runtime.core.polling import Polled
+
         loop = asyncio.get_running_loop()
         errors, polled = ErrorSummaries(), Polled()
         pool: concurrent.futures.ThreadPoolExecutor | None = None

@@ -17,12 +17,11 @@ from deltaloop.api.json_values import mapping
 from deltaloop.api.json_writing import plain_fields, write_json
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource import DECODE_ERRORS, Resource, typed, without_data
-from deltaloop.api.resource_type import as_kind
+from deltaloop.api.resource_type import Kind, as_kind
 from deltaloop.api.set_fields import set_fields
 from deltaloop.api.status import Status
 from deltaloop.cache.lister import Lister
 from deltaloop.client.core.edited_objects import edited_object
-from deltaloop.client.verbs.request_keywords import Kind
 from deltaloop.webhooks.answer import Answer, SeenMismatch, Steps, failed, finished, refused_body, told
 from deltaloop.webhooks.core.admission_review import (
     FieldError,

@@ -11,8 +11,7 @@ from deltaloop.api.dns_names import subdomain_problems
 from deltaloop.api.errors import InvalidArgumentError, UnknownResourceError
 from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import ResourceType, TypedKind, as_kind
-from deltaloop.client.verbs.request_keywords import Kind
+from deltaloop.api.resource_type import Kind, ResourceType, TypedKind, as_kind
 from deltaloop.webhooks.core.admission_review import FieldError, ReviewOperation
 from deltaloop.webhooks.errors import InvalidWebhookError
 from deltaloop.webhooks.request import AdmissionRequest

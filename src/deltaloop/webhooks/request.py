@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, final, overload
 
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import TypedKind
+from deltaloop.api.resource_type import Kind, TypedKind
 from deltaloop.cache.lister import Lister
-from deltaloop.client.verbs.request_keywords import Kind
 from deltaloop.webhooks.core.admission_review import (
     RequestUser,
     ReviewedRequest,

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from deltaloop.api.resource import Resource, untyped
-from deltaloop.api.resource_type import as_kind
+from deltaloop.api.resource_type import Kind, as_kind
 from deltaloop.cache.lister import Lister
 from deltaloop.cache.store import Indexer
 from deltaloop.client.core.object_encoding import encode_object
-from deltaloop.client.verbs.request_keywords import Kind
 from deltaloop.webhooks.core.admission_review import RequestUser, ReviewedKind, ReviewedRequest, ReviewOperation
 from deltaloop.webhooks.declaring import known_kind
 from deltaloop.webhooks.request import AdmissionRequest, no_listers

@@ -15,7 +15,6 @@ from deltaloop.api.json_values import type_of
 from deltaloop.api.json_writing import encode_json, plain_fields, plain_json, write_json
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType, definition_of
-from deltaloop.api.set_fields import set_fields
 
 
 class OutgoingObject(msgspec.Struct, frozen=True, gc=False):
@@ -29,7 +28,7 @@ class OutgoingObject(msgspec.Struct, frozen=True, gc=False):
 
 
 def encode_object(
-    resource_type: ResourceType[Any], obj: Any, encode: Callable[[object], bytes] = encode_json
+    resource_type: ResourceType[Any], obj: Any, encode: Callable[[object], bytes] = encode_json, stored: bytes = b""
 ) -> OutgoingObject:
     """Encode an object, or raise MalformedObjectError without metadata or for values that JSON cannot represent."""
     fields: dict[str, Any] = dict(obj) if type_of(obj) is dict else _fields(resource_type, obj)
@@ -47,7 +46,7 @@ def encode_object(
         fields["kind"] = resource_type.kind
     version = str(metadata.get("resourceVersion") or "")
     generated = "" if name else str(metadata.get("generateName") or "")
-    body = plain_json(fields, encode) or write_json(fields, f"the {resource_type} object", encode)
+    body = plain_json(fields, encode, stored) or write_json(fields, f"the {resource_type} object", encode)
     return OutgoingObject(body, name, namespace, version, generated)
 
 
@@ -60,6 +59,8 @@ def _fields(resource_type: ResourceType[Any], obj: object) -> dict[str, Any]:
         name = obj.__name__
         problem = f"a {resource_type} must be an object, got the class {name}. Write {name}(...)."
         raise MalformedObjectError(problem, given=True)
+    from deltaloop.api.set_fields import set_fields
+
     try:
         fields = plain_fields(obj) if definition_of(type(obj)) is None else set_fields(obj)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:

@@ -15,7 +15,6 @@ from typing import Protocol, final
 from deltaloop.api.redaction import SecretText
 from deltaloop.client.bounded_files import MIB, read_file
 from deltaloop.client.core.credential import Credential, bearer, is_header_value
-from deltaloop.client.core.token_file import TokenFileState
 from deltaloop.client.errors import ConfigError
 
 _log = logging.getLogger("deltaloop.client")
@@ -94,6 +93,8 @@ class TokenFile:
     def __init__(self, path: Path, *, fallback: SecretText | None = None) -> None:
         """Create the source. ``fallback`` is used until the file can be read."""
         self._path = path
+        from deltaloop.client.core.token_file import TokenFileState
+
         self._state = TokenFileState(fallback=fallback)
         self._shown: tuple[SecretText, Credential] | None = None
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypedDict
+from typing import TypedDict
 
 from deltaloop.api.list_options import ListOptions
-from deltaloop.api.resource_type import ResourceType
 from deltaloop.api.selectors import LabelSelector
 from deltaloop.client.options import DeleteOptions, PatchType, WriteOptions
-
-Kind: TypeAlias = ResourceType[Any] | type[Any] | str
-"""Kind of object: a resource type, a class that ``custom_resource`` registered, or a name such as ``v1/Pod``."""
 
 
 class RequestKeywords(TypedDict, total=False):

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, Literal, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeAlias
 
 import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_writing import write_json
-from deltaloop.api.list_options import ListOptions
+from deltaloop.api.list_options import ListOptions, parsed_selector
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.selectors import LabelSelector
 from deltaloop.api.status import ApiError, NotFoundError, Status, StatusDetails, error_from_status
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.core.accept import list_accept
 from deltaloop.client.core.answers import is_status, is_unserved_path
-from deltaloop.client.core.metadata_only import metadata_of_list
 from deltaloop.client.discovery import BoundKind, Discovery
 from deltaloop.client.options import AccessCheck, ClientOptions, DeleteOptions, WarningHandler, WriteCheck, WriteOptions
 from deltaloop.client.transport.protocol import Pool
 from deltaloop.client.transport.sender import RequestSender
 from deltaloop.client.verbs.resource_list import ResourceList, UnreadableItemsError
+
+if TYPE_CHECKING:
+    from deltaloop.api.selectors import LabelSelector
 
 EVERYTHING: Final = ListOptions()
 SCALE: Final = ResourceType[Resource]("autoscaling", "v1", "Scale", "scales")
@@ -194,9 +195,15 @@ class Server:
             page = body.finish()
         except UnreadableItemsError as error:
             if metadata_only:
+                from deltaloop.client.core.metadata_only import metadata_of_list
+
                 raise UnreadableItemsError(metadata_of_list(error.page)) from None
             raise
-        return metadata_of_list(page) if metadata_only else page
+        if not metadata_only:
+            return page
+        from deltaloop.client.core.metadata_only import metadata_of_list
+
+        return metadata_of_list(page)
 
     async def write(self, request: WriteRequest) -> Any:
         moved = False
@@ -317,8 +324,7 @@ def selected(options: ListOptions, selector: str | LabelSelector | None) -> List
         raise InvalidArgumentError(
             "and options.label_selector cannot be combined. Use one of them.", argument="selector"
         )
-    parsed = LabelSelector.parse(selector) if isinstance(selector, str) else selector
-    return options.replace(label_selector=str(parsed))
+    return options.replace(label_selector=str(parsed_selector(selector)))
 
 
 def not_found(kind: ResourceType[Any], name: str, what: str = "not found") -> ApiError:

@@ -20,37 +20,34 @@ from deltaloop.api.json_writing import json_for_yaml, plain_fields, sorted_json,
 from deltaloop.api.keys import join_key
 from deltaloop.api.list_options import ListOptions
 from deltaloop.api.resource import Resource, typed
-from deltaloop.api.resource_type import ResourceType, TypedKind
-from deltaloop.api.selectors import LabelSelector
-from deltaloop.api.set_fields import set_fields
+from deltaloop.api.resource_type import Kind, ResourceType, TypedKind
 from deltaloop.api.status import ConflictError, NotFoundError
 from deltaloop.api.watch_event import WatchEvent
-from deltaloop.client.core.edited_objects import edit_patch, refuse_what_no_edit_changes
 from deltaloop.client.core.object_encoding import OutgoingObject, encode_object
 from deltaloop.client.core.pager import DEFAULT_PAGE_BUFFER, DEFAULT_PAGE_SIZE, Pager
 from deltaloop.client.options import LogOptions, PatchType, WriteOptions
-from deltaloop.client.verbs.logs import LogStream
-from deltaloop.client.verbs.request_keywords import (
-    ApplyKeywords,
-    DeleteCollectionKeywords,
-    DeleteKeywords,
-    GetKeywords,
-    Kind,
-    ListKeywords,
-    PatchKeywords,
-    RequestKeywords,
-    SubresourceWriteKeywords,
-    WaitKeywords,
-    WriteKeywords,
-)
 from deltaloop.client.verbs.resource_list import ResourceList
 from deltaloop.client.verbs.server import EVERYTHING, SCALE, Way, WriteRequest, WriteVerb, not_found, place_of, selected
 from deltaloop.client.verbs.watch import WatchStream, open_watch
 
 if TYPE_CHECKING:
+    from deltaloop.api.selectors import LabelSelector
     from deltaloop.client.core.resource_index import ResourceIndex
     from deltaloop.client.core.wait_conditions import Deleted, WaitCondition
     from deltaloop.client.discovery import BoundKind
+    from deltaloop.client.verbs.logs import LogStream
+    from deltaloop.client.verbs.request_keywords import (
+        ApplyKeywords,
+        DeleteCollectionKeywords,
+        DeleteKeywords,
+        GetKeywords,
+        ListKeywords,
+        PatchKeywords,
+        RequestKeywords,
+        SubresourceWriteKeywords,
+        WaitKeywords,
+        WriteKeywords,
+    )
     from deltaloop.types.written import KindOf, Written
 
 T = TypeVar("T")
@@ -606,7 +603,7 @@ class Verbs:
             fields, name, place = present.to_dict(), present.name, present.namespace
             before = sorted_json(fields)
         change(fields)
-        outgoing = encode_object(known.type, fields, sorted_json)
+        outgoing = encode_object(known.type, fields, sorted_json, before)
         if outgoing.name != name or outgoing.namespace != place:
             problem = f"must not change name or namespace of {known.text} {name!r}."
             raise InvalidArgumentError(problem, argument="change")
@@ -647,6 +644,9 @@ class Verbs:
             MalformedObjectError: If the object does not match the class.
             InvalidArgumentError: If the kind has no class, or ``change`` changed the identity or a status subresource.
         """
+        from deltaloop.api.set_fields import set_fields
+        from deltaloop.client.core.edited_objects import edit_patch, refuse_what_no_edit_changes
+
         known = self._kinds.get(id(kind)) or await self._bind(kind, timeout)
         if known.type.model in (None, Resource, dict, bytes):
             problem = f"must be a kind with a class, got {known.text}. Use patch, or create_or_update."
@@ -798,6 +798,8 @@ class Verbs:
         async with server.sender.stream(
             path, query=options.to_query(), accept="*/*", timeout=timeout, on_warning=server.on_warning
         ) as answer:
+            from deltaloop.client.verbs.logs import LogStream
+
             yield LogStream(answer.chunks, path=path, max_line_bytes=server.config.max_event_bytes)
 
     # -- helpers

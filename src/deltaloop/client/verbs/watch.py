@@ -18,7 +18,6 @@ from deltaloop.api.watch_event import (
 )
 from deltaloop.client.core.accept import watch_accept
 from deltaloop.client.core.framing import LONGEST_LINE, LineFramer, LineTooLongError
-from deltaloop.client.core.metadata_only import metadata_of
 from deltaloop.client.core.watch_limits import WatchLimitOptions, WatchLimits
 from deltaloop.client.errors import ResponseTooLargeError, StreamEndedError
 from deltaloop.client.options import WarningHandler
@@ -212,6 +211,8 @@ class WatchStream:
             try:
                 event = decode(data, start, end, resource_type, drops)
                 if metadata_only:
+                    from deltaloop.client.core.metadata_only import metadata_of
+
                     event = WatchEvent(event.type, metadata_of(event.object))
             except Exception as error:
                 self._ended = True

@@ -291,7 +291,7 @@ def _of_value(value: object, where: str) -> KeyDecision:
     if value is None:
         return _decision(Case.NOTHING)
     if not isinstance(value, Result):
-        returned = type(cast("Any", value)).__name__
+        returned = "type" if isinstance(value, type) else type(cast("Any", value)).__name__
         awaitable = isinstance(value, Awaitable)
         return _decision(Case.INVALID, error=InvalidResultError(returned, awaitable=awaitable, where=where))
     if value.requeue_after is not None:

@@ -11,14 +11,17 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
+from deltaloop.api.list_options import parsed_selector
 from deltaloop.api.path import Path
 from deltaloop.api.resource import Resource
-from deltaloop.api.selectors import LabelSelector
+
+if TYPE_CHECKING:
+    from deltaloop.api.selectors import LabelSelector
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,7 +171,7 @@ class HasLabels(Predicate):
         Raises:
             InvalidSelectorError: If the selector cannot be parsed.
         """
-        self.selector: LabelSelector = LabelSelector.parse(selector) if isinstance(selector, str) else selector
+        self.selector: LabelSelector = parsed_selector(selector)
 
     def allows(self, change: Change) -> bool:
         """Return whether the object matches or matched."""

@@ -21,7 +21,6 @@ from typing import Any, Final, TypeAlias, cast, final
 
 import msgspec
 
-from deltaloop.api.conditions import check_condition, check_condition_type, is_reason
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_values import copied, integer, is_mapping, items, mapping, text, type_of
 from deltaloop.api.json_writing import write_json
@@ -145,6 +144,8 @@ class StatusChange:
 
     def set_condition(self, type_name: str, status: str | bool, *, reason: str, message: str) -> None:
         """Set a condition, or raise InvalidArgumentError if Kubernetes does not allow it."""
+        from deltaloop.api.conditions import check_condition
+
         said = str(status) if isinstance(status, bool) else status
         check_condition(type_name, said, reason=reason, message=message)
         entry: Fields = {"type": type_name, "status": said, "reason": reason, "message": message}
@@ -152,6 +153,8 @@ class StatusChange:
 
     def remove_condition(self, type_name: str) -> None:
         """Remove a condition, or raise InvalidArgumentError if its type is invalid."""
+        from deltaloop.api.conditions import check_condition_type
+
         check_condition_type(type_name)
         self.conditions[type_name] = None
 
@@ -239,6 +242,8 @@ def describe_error(error: Exception) -> tuple[str, str]:
 
     For groups, the message contains all errors.
     """
+    from deltaloop.api.conditions import is_reason
+
     errors = _leaves(error)
     first = errors[0] if len(errors) == 1 else error
     reason = type(first).__name__.lstrip("_")

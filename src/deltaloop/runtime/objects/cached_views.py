@@ -8,16 +8,18 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from deltaloop.api.managed_fields import strip_managed_fields
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
-from deltaloop.api.selectors import LabelSelector
 from deltaloop.cache.informer import Informer
 from deltaloop.cache.store import NAMESPACE_INDEX
 from deltaloop.client.discovery import BoundKind
 from deltaloop.runtime.core.overlay import Overlay, StoredWrite, WriteKind
+
+if TYPE_CHECKING:
+    from deltaloop.api.selectors import LabelSelector
 
 _MOST_BOUND: Final = 1000
 

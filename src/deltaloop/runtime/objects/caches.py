@@ -11,11 +11,10 @@ from typing import Any, TypeVar, final, overload
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.keys import join_key
+from deltaloop.api.list_options import parsed_selector
 from deltaloop.api.resource import Resource, decoder, untyped
-from deltaloop.api.resource_type import ResourceType, TypedKind, as_kind
-from deltaloop.api.selectors import LabelSelector
+from deltaloop.api.resource_type import Kind, ResourceType, TypedKind, as_kind
 from deltaloop.cache.errors import UnknownIndexError
-from deltaloop.client.verbs.request_keywords import Kind
 from deltaloop.runtime.errors import InvalidControllerError
 from deltaloop.runtime.objects.cached_views import CacheView
 
@@ -94,7 +93,7 @@ class Caches:
         """
         known, views = self._of(kind)
         place = namespace if known.namespaced else None
-        by_label = None if selector is None else LabelSelector.parse(selector)
+        by_label = None if selector is None else parsed_selector(selector)
         return _decoded(known, (view.list(place, by_label) for view in views))
 
     @overload

@@ -15,7 +15,6 @@ from typing import Any, Final, Self, TypeAlias, cast, final
 import msgspec
 
 from deltaloop._internal.root_error import DeltaloopError
-from deltaloop.api.conditions import check_condition_type
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.json_writing import write_json
 from deltaloop.api.path import Path
@@ -114,6 +113,8 @@ class StatusWriter:
         self._on_error = on_error
         self._wait = wait
         if on_error is not None:
+            from deltaloop.api.conditions import check_condition_type
+
             check_condition_type(on_error)
 
     def __setitem__(self, field: str, value: object) -> None:

@@ -16,13 +16,12 @@ import msgspec
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.keys import join_key
 from deltaloop.api.resource import Resource, decoder, untyped
-from deltaloop.api.resource_type import ResourceType, as_kind
+from deltaloop.api.resource_type import Kind, ResourceType, as_kind
 from deltaloop.api.selectors import FieldRequirement
 from deltaloop.cache.errors import CacheSyncError
 from deltaloop.cache.informer import Informer, InformerOptions
 from deltaloop.cache.listwatch import ListWatch, ListWatchClient
 from deltaloop.client import Client
-from deltaloop.client.verbs.request_keywords import Kind
 from deltaloop.runtime.core.predicates import Change, When
 from deltaloop.runtime.core.tracking import Tracked, Tracking
 from deltaloop.runtime.enqueue import AcceptsKeys, Enqueue

@@ -42,10 +42,8 @@ from deltaloop.runtime.program.served_webhooks import ServedWebhooks
 from deltaloop.runtime.program.watchdog import LoopWatchdog
 from deltaloop.runtime.program.wiring import CACHE_VERBS, connect_caches, connect_tracker, look_up, wires_of
 from deltaloop.runtime.reconcile.access_guard import AccessGuard
-from deltaloop.runtime.reconcile.finalizing import refuse_finalizers
 from deltaloop.runtime.reconcile.loop import ReconcileLoop
 from deltaloop.runtime.reconcile.metrics import ControllerMetrics
-from deltaloop.runtime.reconcile.remedies import note_empty_caches
 from deltaloop.runtime.reconcile.tracing import Tracing
 from deltaloop.runtime.sources import Source, is_cancelled_from_outside
 
@@ -125,7 +123,10 @@ class Manager:
             if controller.name in seen:
                 raise InvalidControllerError(controller.name, "two have this name; give one another, by name=...")
             seen.add(controller.name)
-        refuse_finalizers(self.controllers)
+        if any(controller.finalizer for controller in self.controllers):
+            from deltaloop.runtime.reconcile.finalizing import refuse_finalizers
+
+            refuse_finalizers(self.controllers)
         self._client = client
         self._elector = elector
         self._recorders: dict[str, ComponentRecorder] = {}
@@ -431,6 +432,8 @@ class Manager:
         try:
             await self._factory.wait_for_sync(self.options.sync_timeout)
         except CacheSyncError as error:
+            from deltaloop.runtime.reconcile.remedies import note_empty_caches
+
             note_empty_caches(error, self._users)
             raise
         self._synced = True

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.resource import Resource, untyped
-from deltaloop.api.resource_type import ResourceType, as_kind
+from deltaloop.api.resource_type import Kind, ResourceType, as_kind
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import Informer
 from deltaloop.cache.lister import Lister
-from deltaloop.client.verbs.request_keywords import Kind
 from deltaloop.runtime.core.readiness import Check
 
 if TYPE_CHECKING:

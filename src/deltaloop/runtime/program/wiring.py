@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import msgspec
 from msgspec.structs import replace
@@ -15,29 +15,27 @@ from deltaloop.api.errors import UnknownResourceError
 from deltaloop.api.kinds import parse_resource_type
 from deltaloop.api.managed_fields import strip_managed_fields
 from deltaloop.api.resource import Resource, untyped
-from deltaloop.api.resource_type import ResourceType, as_kind
+from deltaloop.api.resource_type import Kind, ResourceType, as_kind
 from deltaloop.api.times import utc_now
 from deltaloop.cache.errors import IndexerConflictError
 from deltaloop.cache.factory import InformerFactory
 from deltaloop.cache.informer import Informer
 from deltaloop.cache.informer_options import InformerOptions
 from deltaloop.client import Client
-from deltaloop.client.verbs.request_keywords import Kind
 from deltaloop.runtime.controller import Controller, as_watch, kinds_declared
 from deltaloop.runtime.core.access import READ_VERBS, AccessRule, Permission, implied_rules, rules_for, rules_of_access
-from deltaloop.runtime.core.children import CHILD_VERBS, OWNER_INDEX, ChildKind, child_owner, owner_uids
 from deltaloop.runtime.core.declared_access import DeclaredAccess
-from deltaloop.runtime.core.finalizing import with_deletions
 from deltaloop.runtime.core.requests import Mapper, own_key, owner_key
 from deltaloop.runtime.enqueue import Enqueue
 from deltaloop.runtime.errors import InvalidControllerError
 from deltaloop.runtime.mapping import CachedMapper, mapping_by_index, with_caches
 from deltaloop.runtime.objects.cached_views import CacheView, Views
 from deltaloop.runtime.objects.caches import Caches
-from deltaloop.runtime.reconcile.finalizing import FinalizedRuns
 from deltaloop.runtime.reconcile.loop import ReconcileLoop
-from deltaloop.runtime.reconcile.remedies import note_unknown_kind
 from deltaloop.runtime.sources import Watch
+
+if TYPE_CHECKING:
+    from deltaloop.runtime.core.children import ChildKind
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
@@ -100,9 +98,14 @@ def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> 
         return named if isinstance(named, ResourceType) else known[named]
 
     own = kind_of(controller.resource)
+    predicates = controller.predicates
+    if controller.finalizer:
+        from deltaloop.runtime.core.finalizing import with_deletions
+
+        predicates = with_deletions(predicates, controller.finalizer)
     primary = Watch(
         controller.resource,
-        predicates=with_deletions(controller.predicates, controller.finalizer),
+        predicates=predicates,
         namespace=controller.namespace,
         indexers=controller.indexers,
     )
@@ -111,16 +114,18 @@ def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> 
         Wire(kind=kind_of(watch.resource), watch=watch, mapper=owner_key(own), source=watch.source or "owner")
         for watch in (_beside(controller, as_watch(owned)) for owned in controller.owns)
     )
-    children = [_beside(controller, as_watch(child)) for child in controller.children]
-    wires.extend(
-        Wire(
-            kind=kind_of(watch.resource),
-            watch=replace(watch, indexers={**watch.indexers, OWNER_INDEX: owner_uids}),
-            mapper=child_owner(own, controller.name),
-            source=watch.source or "owner",
-        )
-        for watch in children
-    )
+    child_kinds: list[ChildKind] = []
+    child_writes: list[tuple[ResourceType[Any], Permission]] = []
+    if controller.children:
+        from deltaloop.runtime.core.children import CHILD_VERBS, OWNER_INDEX, ChildKind, child_owner, owner_uids
+
+        for watch in (_beside(controller, as_watch(child)) for child in controller.children):
+            kind, place = kind_of(watch.resource), watch.namespace
+            indexed = replace(watch, indexers={**watch.indexers, OWNER_INDEX: owner_uids})
+            by_owner = child_owner(own, controller.name)
+            wires.append(Wire(kind=kind, watch=indexed, mapper=by_owner, source=watch.source or "owner"))
+            child_kinds.append(ChildKind(kind, place))
+            child_writes.append((kind, Permission(kind, verbs=CHILD_VERBS, namespace=place or "")))
     for watch in map(as_watch, controller.watches):
         mapper = mapping_by_index(own, watch.by_index) if watch.by_index else watch.to or own_key
         wires.append(Wire(kind=kind_of(watch.resource), watch=watch, mapper=mapper, source=watch.source or "watch"))
@@ -136,21 +141,14 @@ def wires_of(controller: Controller, known: Mapping[str, ResourceType[Any]]) -> 
     if controller.finalizer:
         writes = (*writes, (own, Permission(own, verbs=("patch",))))
     owned = tuple(kind_of(as_watch(watch).resource) for watch in controller.owns)
-    child_kinds = tuple(ChildKind(kind_of(watch.resource), watch.namespace) for watch in children)
     return Wires(
         controller=controller,
         kind=own,
         wires=tuple(wires),
         owned=(*owned, *(child.kind for child in child_kinds)),
-        children=child_kinds,
+        children=tuple(child_kinds),
         tracked=tuple(map(kind_of, controller.tracks)),
-        writes=(
-            *writes,
-            *(
-                (child.kind, Permission(child.kind, verbs=CHILD_VERBS, namespace=child.namespace or ""))
-                for child in child_kinds
-            ),
-        ),
+        writes=(*writes, *child_writes),
     )
 
 
@@ -172,6 +170,8 @@ async def look_up(client: Client, controllers: Collection[Controller]) -> dict[s
         try:
             known[name] = await _find(client, name)
         except UnknownResourceError as error:
+            from deltaloop.runtime.reconcile.remedies import note_unknown_kind
+
             note_unknown_kind(error, [place for controller in controllers for place in _places_of(name, controller)])
             if name in watched:
                 raise
@@ -219,12 +219,16 @@ def connect_caches(
     caches = Caches(controller)
     cleanup = wires.controller.declared_cleanup
     if cleanup is not None:
+        from deltaloop.runtime.reconcile.finalizing import FinalizedRuns
+
         loop.finalizing = FinalizedRuns(
             wires.controller, cleanup, wires.kind, wall_clock=wall_clock, ask_after=loop.ask_after
         )
     if wires.children:
-        kinds = [ChildKind(child.kind, _held(child.kind, child.namespace, namespace)) for child in wires.children]
+        from deltaloop.runtime.core.children import ChildKind
         from deltaloop.runtime.objects.children import DeclaredChildren
+
+        kinds = [ChildKind(child.kind, _held(child.kind, child.namespace, namespace)) for child in wires.children]
 
         loop.shared.children = DeclaredChildren(wires.kind, tuple(kinds))
     for wire in wires.wires:

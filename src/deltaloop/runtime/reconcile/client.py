@@ -23,16 +23,13 @@ import msgspec
 
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.keys import join_key
-from deltaloop.api.list_options import ListOptions
+from deltaloop.api.list_options import ListOptions, parsed_selector
 from deltaloop.api.resource import Resource, decoder
-from deltaloop.api.resource_type import TypedKind
-from deltaloop.api.selectors import LabelSelector
+from deltaloop.api.resource_type import Kind, TypedKind
 from deltaloop.api.status import InternalServerError, ServerTimeoutError, ServiceUnavailableError
 from deltaloop.client import Client, DeleteOptions, ResourceList, WriteCheck
-from deltaloop.client.core.metadata_only import metadata_of_list
 from deltaloop.client.discovery import BoundKind
 from deltaloop.client.errors import TransportError
-from deltaloop.client.verbs.request_keywords import Kind
 from deltaloop.client.verbs.server import (
     EVERYTHING,
     Server,
@@ -151,9 +148,11 @@ class CachedWay(msgspec.Struct, eq=False):
             return await self.server.list(
                 known, namespace=namespace, options=options, timeout=timeout, metadata_only=metadata_only
             )
-        found = view.list(namespace, LabelSelector.parse(by_label) if by_label else None)
+        found = view.list(namespace, parsed_selector(by_label) if by_label else None)
         version = view.informer.resource_version
         if metadata_only:
+            from deltaloop.client.core.metadata_only import metadata_of_list
+
             return metadata_of_list(ResourceList(tuple(found), version))
         return ResourceList(tuple(map(decoder(known.type), found)), version)
 

@@ -12,8 +12,7 @@ import msgspec
 
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
-from deltaloop.api.resource_type import TypedKind
-from deltaloop.client.verbs.request_keywords import Kind
+from deltaloop.api.resource_type import Kind, TypedKind
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.errors import InvalidChildrenError, InvalidControllerError, WaitOnLoopError
 from deltaloop.runtime.objects.status import Statuses, StatusWriter

@@ -45,7 +45,6 @@ from deltaloop.runtime.core.outcomes import (
 )
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.core.running import Runs, StopReason
-from deltaloop.runtime.core.standby import names_gone_object, surplus
 from deltaloop.runtime.errors import ReconcileCancelledError, ReconcileStoppedError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.objects.status import Statuses
@@ -53,10 +52,8 @@ from deltaloop.runtime.reconcile.calls import not_begun
 from deltaloop.runtime.reconcile.client import ReconcileClient
 from deltaloop.runtime.reconcile.context import Context, Surroundings
 from deltaloop.runtime.reconcile.execution import RECONCILE, Execution
-from deltaloop.runtime.reconcile.finalizing import FinalizedRuns
 from deltaloop.runtime.reconcile.metrics import ControllerMetrics, GuardedControllerMetrics
 from deltaloop.runtime.reconcile.observing import Observer
-from deltaloop.runtime.reconcile.remedies import note_missing_right
 from deltaloop.runtime.reconcile.tracing import Tracing
 from deltaloop.workqueue import RateLimitingQueue
 from deltaloop.workqueue.core.facts import INTERRUPTED, SUCCEEDED, Again, Ending, Failed, Interrupted
@@ -67,6 +64,7 @@ from deltaloop.workqueue.slots import Slots
 if TYPE_CHECKING:
     from deltaloop.events import ComponentRecorder
     from deltaloop.runtime.program.lifespans import Lifespan
+    from deltaloop.runtime.reconcile.finalizing import FinalizedRuns
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 _SUCCESSES: Final = (Action.FORGET, Action.REQUEUE_AFTER)
@@ -198,6 +196,8 @@ class ReconcileLoop:
         if self.own_cache is None:
             return
         waiting, cache = len(self.queue), self.own_cache
+        from deltaloop.runtime.core.standby import names_gone_object, surplus
+
         too_many = surplus(waiting, len(cache))
         for _ in range(waiting if too_many else 0):
             if self._slots is not None or not len(self.queue):
@@ -396,6 +396,8 @@ class ReconcileLoop:
                 self.metrics.active_workers(len(self.runs))
         decision = NOTHING if ended is None else decide(ended, declared=self._declared)
         if decision.error is not None:
+            from deltaloop.runtime.reconcile.remedies import note_missing_right
+
             note_missing_right(decision.error, self.controller.name)
         news = self._news(run) if self._failing else run.context.triggers
         self._observer.ended(run, decision, now=self._clock(), news=news)
