@@ -34,7 +34,7 @@ def bare(name: str, **data: str) -> dict[str, Any]:
     return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}, "data": data}
 
 
-async def test_apply_creates_merges_and_writes_nothing_twice() -> None:
+async def test_apply_creates_merges_and_is_idempotent() -> None:
     async with serving() as s:
         made = await apply(s.call, f"{CONFIG_MAPS}/a", bare("a", k="v"))
         assert made.status == 201
@@ -85,7 +85,7 @@ async def test_a_conflict_names_the_manager_and_the_fields() -> None:
         (f"?fieldManager={'m' * 129}", "merge-patch+json", 422, "fieldManager"),
     ],
 )
-async def test_options_that_make_no_sense(query: str, kind: str, code: int, field: str) -> None:
+async def test_invalid_options_are_rejected(query: str, kind: str, code: int, field: str) -> None:
     async with serving() as s:
         await s.call.created(CONFIG_MAPS, config_map("a"))
         answer = await s.call.call(
@@ -115,14 +115,14 @@ async def test_options_that_make_no_sense(query: str, kind: str, code: int, fiel
         ({"metadata": {"name": "a", "uid": "other"}}, 422, "Invalid", 'metadata.uid: Invalid value: "other": field is'),
     ],
 )
-async def test_what_an_apply_may_not_be(changes: dict[str, Any], code: int, reason: str, text: str) -> None:
+async def test_invalid_apply_is_rejected(changes: dict[str, Any], code: int, reason: str, text: str) -> None:
     async with serving() as s:
         await s.call.created(CONFIG_MAPS, config_map("a"))
         answer = await apply(s.call, f"{CONFIG_MAPS}/a", {**bare("a", k="v"), **changes})
         assert text in answer.refuses(code, reason)
 
 
-async def test_apply_to_what_is_not_there() -> None:
+async def test_apply_to_a_missing_object() -> None:
     async with serving() as s:
         with_uid = {**bare("a"), "metadata": {"name": "a", "uid": "u"}}
         text = (await apply(s.call, f"{CONFIG_MAPS}/a", with_uid)).refuses(409, "Conflict")
@@ -155,7 +155,7 @@ async def test_every_write_has_its_manager() -> None:
         assert {item["manager"] for item in entries(same)} == {"c", "my-agent"}
 
 
-async def test_tracking_can_be_reset_and_starts_again_with_an_apply() -> None:
+async def test_managed_fields_can_be_reset_and_restart_with_apply() -> None:
     async with serving() as s:
         await s.call.created(CONFIG_MAPS, config_map("a", {"k": "v"}))
         reset = await s.call.patch(f"{CONFIG_MAPS}/a", RESET)
@@ -168,7 +168,7 @@ async def test_tracking_can_be_reset_and_starts_again_with_an_apply() -> None:
         assert [item["manager"] for item in entries(applied)] == ["m1", "before-first-apply"]
 
 
-async def test_entries_that_are_sent_replace_those_that_are_there() -> None:
+async def test_sent_managed_fields_replace_stored_ones() -> None:
     async with serving() as s:
         made = await s.call.created(CONFIG_MAPS, config_map("a", {"k": "v"}))
         sent = made.json
@@ -179,7 +179,7 @@ async def test_entries_that_are_sent_replace_those_that_are_there() -> None:
         assert [item["manager"] for item in entries(await s.call.put(f"{CONFIG_MAPS}/a", sent))] == ["renamed"]
 
 
-async def test_at_most_ten_updates_are_told_apart() -> None:
+async def test_at_most_ten_update_entries_are_kept() -> None:
     async with serving() as s:
         await s.call.post(f"{CONFIG_MAPS}?fieldManager=m0", config_map("a", {"k0": "v"}))
         for number in range(1, 12):
@@ -189,7 +189,7 @@ async def test_at_most_ten_updates_are_told_apart() -> None:
         assert "ancient-changes" in {item["manager"] for item in entries(answer)}
 
 
-async def test_kubectl_takes_over_from_its_client_side_apply() -> None:
+async def test_kubectl_migrates_from_client_side_apply() -> None:
     async with serving() as s:
         annotations = {LAST_APPLIED: '{"apiVersion":"v1","kind":"ConfigMap","data":{"k":"v"}}\n'}
         await s.call.post(
@@ -203,7 +203,7 @@ async def test_kubectl_takes_over_from_its_client_side_apply() -> None:
         assert '"data":{"k":"x"}' in taken.json["metadata"]["annotations"][LAST_APPLIED]
 
 
-async def test_subresources_have_entries_of_their_own() -> None:
+async def test_subresources_have_separate_managed_fields_entries() -> None:
     async with serving() as s:
         deployment: dict[str, Any] = {
             "apiVersion": "apps/v1",
@@ -253,7 +253,7 @@ async def test_lists_of_built_in_kinds_merge_by_their_keys() -> None:
         assert 'k:{"containerPort":80,"protocol":"TCP"}' in str(entries(both))
 
 
-async def test_what_the_creator_of_a_typed_object_owns_leaves_out_go_s_own_structs() -> None:
+async def test_creator_does_not_own_empty_go_structs() -> None:
     async with serving() as s:
         spec = {
             "selector": {"matchLabels": {"a": "b"}},
@@ -271,7 +271,7 @@ async def test_what_the_creator_of_a_typed_object_owns_leaves_out_go_s_own_struc
         assert container.keys() >= {".", "f:image", "f:imagePullPolicy", "f:name", "f:resources"}
 
 
-async def test_custom_resources_merge_by_their_schema_and_share_entries_between_versions() -> None:
+async def test_custom_resources_merge_by_schema_and_share_entries_between_versions() -> None:
     async with serving() as s:
         await s.call.created(CRDS, widget_crd())
         made = await apply(s.call, f"{WIDGETS}/w", widget("w", size=3))
@@ -287,7 +287,7 @@ async def test_custom_resources_merge_by_their_schema_and_share_entries_between_
         assert entry(taken, "m1")["fieldsV1"] == {"f:spec": {}}
 
 
-async def test_namespaces_belong_to_whoever_made_them_but_for_what_the_server_adds() -> None:
+async def test_creator_of_namespace_owns_only_the_name_label() -> None:
     async with serving() as s:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
         made = await s.call.post(f"{NAMESPACES}?fieldManager=c", body)
@@ -297,7 +297,7 @@ async def test_namespaces_belong_to_whoever_made_them_but_for_what_the_server_ad
         assert [item["manager"] for item in entries(await s.call.get(f"{NAMESPACES}/default"))] == ["kube-apiserver"]
 
 
-async def test_twice_the_same_field_is_refused_or_warned_about() -> None:
+async def test_duplicate_field_is_rejected_or_causes_a_warning() -> None:
     async with serving() as s:
         body = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"v","k":"w"}}'
         strict = await apply(s.call, f"{CONFIG_MAPS}/a", body, query="&fieldValidation=Strict")

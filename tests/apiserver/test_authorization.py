@@ -82,7 +82,7 @@ def binding(name: str, kind: str, role_name: str, *subjects: dict[str, str]) -> 
     }
 
 
-async def test_rbac_refuses_in_the_real_words_and_allows_what_roles_say() -> None:
+async def test_rbac_allows_granted_requests_and_rejects_others_with_real_messages() -> None:
     async with secured() as on:
         bob = on.user("bobs")
         refused = {
@@ -147,7 +147,7 @@ async def test_names_subresources_aggregation_and_cluster_roles() -> None:
         (await bob("GET", f"{watch}b")).refuses(403, "Forbidden")
 
 
-async def test_usual_roles() -> None:
+async def test_default_cluster_roles() -> None:
     async with secured() as on:
         subject = {"kind": "User", "name": "bob"}
         for name, may_write, may_read_secrets in (("view", False, False), ("edit", True, True), ("admin", True, True)):
@@ -183,7 +183,7 @@ async def test_client_certificates_name_user_and_groups(tmp_path: Path) -> None:
             assert certificate.key_pem.decode() not in repr(certificate)
 
 
-async def test_a_certificate_of_somebody_else_does_not_get_in(tmp_path: Path) -> None:
+async def test_certificate_of_another_authority_is_rejected(tmp_path: Path) -> None:
     async with secured() as on, ApiServer() as other:
         certificate = other.issue_certificate("mallory", "system:masters")
         pem = tmp_path / "client.pem"
@@ -195,7 +195,7 @@ async def test_a_certificate_of_somebody_else_does_not_get_in(tmp_path: Path) ->
                 await Caller(session, on.server.url).get(CONFIG_MAPS)
 
 
-async def test_service_accounts_get_tokens_that_end_with_them() -> None:
+async def test_tokens_of_deleted_service_accounts_are_rejected() -> None:
     async with secured() as on:
         accounts = "/api/v1/namespaces/default/serviceaccounts"
         await on.make(accounts, {"metadata": {"name": "builder"}})
@@ -231,7 +231,7 @@ async def test_service_accounts_get_tokens_that_end_with_them() -> None:
         (await builder("GET", CONFIG_MAPS)).refuses(401, "Unauthorized")
 
 
-async def test_impersonation_is_a_right_of_its_own() -> None:
+async def test_impersonation_needs_permission() -> None:
     async with secured() as on:
         as_bob = {"Impersonate-User": "bob", "Impersonate-Group": "developers"}
         admin = on.server.token.reveal()
@@ -269,7 +269,7 @@ async def test_reviews() -> None:
         assert (await bob("POST", f"{REVIEWS}/selfsubjectaccessreviews", url)).json["status"]["allowed"] is True
 
 
-async def test_without_rbac_whoever_has_credentials_may_do_everything() -> None:
+async def test_authenticated_users_can_do_everything_without_rbac() -> None:
     async with secured(authorization_mode="AlwaysAllow") as on:
         assert (await on.user("eves")("POST", CONFIG_MAPS, config_map("a"))).status == 201
         assert await on.user("eves").may("delete", "nodes")
@@ -280,7 +280,7 @@ async def test_without_rbac_whoever_has_credentials_may_do_everything() -> None:
         assert (await on.admin("GET", "/deltaloop/faults")).status == 200
 
 
-def test_a_token_table() -> None:
+def test_token_table() -> None:
     users = read_token_table('t1,bob,u1,"a,b"\n# no\n\nt2,eve\n', source="table")
     assert [(user.name, user.uid, user.groups) for user in users] == [("bob", "u1", ("a", "b")), ("eve", "", ())]
     assert "t1" not in repr(users)

@@ -22,7 +22,7 @@ def without_server_fields(fields: dict[str, Any]) -> dict[str, Any]:
     return {**fields, "metadata": kept}
 
 
-async def test_what_is_sent_in_protobuf_is_what_is_sent_in_json() -> None:
+async def test_protobuf_and_json_bodies_create_the_same_object() -> None:
     async with serving() as on:
         sent = body("v1", "ConfigMap", named("a"), entry(2, "k", text(2, "v")), entry(3, "b", message(2, b"\x00")))
         made = await send(on.call, "POST", CONFIG_MAPS, sent)
@@ -44,7 +44,7 @@ async def test_what_is_sent_in_protobuf_is_what_is_sent_in_json() -> None:
         stale.refuses(409, "Conflict")
 
 
-async def test_the_path_says_what_a_body_is_that_does_not() -> None:
+async def test_body_without_type_gets_its_type_from_the_path() -> None:
     async with serving() as on:
         made = await send(on.call, "POST", CONFIG_MAPS, b"k8s\x00" + message(2, named("a")))
         assert (made.status, made.json["kind"]) == (201, "ConfigMap")
@@ -52,7 +52,7 @@ async def test_the_path_says_what_a_body_is_that_does_not() -> None:
         other.refuses(400, "BadRequest")
 
 
-async def test_what_is_malformed_is_a_400_in_the_real_words() -> None:
+async def test_malformed_body_gives_400_with_the_real_message() -> None:
     async with serving() as on:
         refused = await send(on.call, "POST", CONFIG_MAPS, body("v1", "ConfigMap", text(1, "secret-word")))
         text_of_error = refused.refuses(400, "BadRequest")
@@ -106,7 +106,7 @@ async def test_access_reviews_are_read_from_protobuf() -> None:
         assert answer.json["spec"] == {"resourceAttributes": wanted}
 
 
-async def test_custom_resources_are_not_read_from_protobuf_but_deleted_with_it() -> None:
+async def test_protobuf_custom_resource_is_rejected_but_delete_options_are_read() -> None:
     async with serving() as on:
         await on.call.created(CRDS, widget_crd())
         await on.call.created(WIDGETS, widget("a"))
@@ -119,7 +119,7 @@ async def test_custom_resources_are_not_read_from_protobuf_but_deleted_with_it()
         assert deleted.json["status"] == "Success"
 
 
-async def test_a_format_that_is_not_read_is_named_with_those_that_are() -> None:
+async def test_unsupported_media_type_error_lists_supported_types() -> None:
     async with serving() as on:
         refused = await send(on.call, "POST", CONFIG_MAPS, b"x", "application/cbor")
         listed = f"accepted media types include: application/json, application/yaml, {PROTOBUF}"

@@ -33,7 +33,7 @@ async def turns(count: int) -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_few_are_told_in_the_next_turn_once_for_all_changes_of_this_one() -> None:
+async def test_few_subscribers_are_notified_once_in_the_next_iteration() -> None:
     store = RevisionStore()
     signal = ChangeSignal(store, stride=100)
     told, other = Told(store), Told(store)
@@ -53,7 +53,7 @@ async def test_a_few_are_told_in_the_next_turn_once_for_all_changes_of_this_one(
     assert told.revisions == [4]
 
 
-async def test_many_are_told_after_the_requests_that_have_arrived_are_answered() -> None:
+async def test_many_subscribers_are_notified_after_pending_requests() -> None:
     store = RevisionStore()
     signal = ChangeSignal(store, stride=100)
     many = [Told(store) for _ in range(MANY)]
@@ -86,7 +86,7 @@ async def test_many_are_told_after_the_requests_that_have_arrived_are_answered()
 
 
 @pytest.mark.parametrize("count", [1, MANY])
-async def test_everybody_is_told_of_the_end_at_once(count: int) -> None:
+async def test_close_notifies_all_subscribers(count: int) -> None:
     store = RevisionStore()
     signal = ChangeSignal(store, stride=100)
     told = [Told(store) for _ in range(count)]
@@ -100,7 +100,7 @@ async def test_everybody_is_told_of_the_end_at_once(count: int) -> None:
         assert [each.revisions for each in told] == [[1]] * count
 
 
-async def test_the_quiet_are_told_now_and_then() -> None:
+async def test_subscribers_of_unchanged_resources_are_notified_periodically() -> None:
     store = RevisionStore()
     signal = ChangeSignal(store, stride=4)
     told = Told(store)
@@ -115,7 +115,7 @@ async def test_the_quiet_are_told_now_and_then() -> None:
         assert told.revisions == [5, 9]
 
 
-async def test_after_a_compaction_everybody_looks() -> None:
+async def test_compaction_notifies_all_subscribers() -> None:
     store = RevisionStore(window=2)
     signal = ChangeSignal(store, stride=100)
     told = Told(store)
@@ -127,7 +127,7 @@ async def test_after_a_compaction_everybody_looks() -> None:
     assert told.revisions == [6]
 
 
-async def test_who_is_told_may_leave() -> None:
+async def test_callback_can_unsubscribe_another_subscriber() -> None:
     store = RevisionStore()
     signal = ChangeSignal(store, stride=100)
     told = Told(store)

@@ -30,7 +30,7 @@ def _rest(connection: ssl.SSLSocket) -> int:
 
 
 @pytest.mark.real_time
-async def test_a_client_that_does_not_answer_the_end_of_tls_is_not_waited_for() -> None:
+async def test_close_does_not_wait_for_the_tls_shutdown_of_a_client() -> None:
     async with ApiServer() as server:
         authority = server.ca_pem
         assert authority is not None

@@ -75,7 +75,7 @@ async def fill(call: Caller, hook: Webhook, count: int, **crd: Any) -> None:
         await call.created(path("v1"), gadget(f"g-{number:04}", number))
 
 
-async def test_a_list_is_asked_for_in_few_reviews_and_kept() -> None:
+async def test_list_is_converted_in_few_reviews_and_cached() -> None:
     async with webhook() as hook, serving() as served:
         call = served.call
         await fill(call, hook, 620)
@@ -89,7 +89,7 @@ async def test_a_list_is_asked_for_in_few_reviews_and_kept() -> None:
         assert hook.counts[2:] == [1]
 
 
-async def test_a_review_of_large_objects_is_not_too_large() -> None:
+async def test_size_of_conversion_reviews_is_bounded() -> None:
     async with webhook() as hook, serving() as served:
         call = served.call
         await fill(call, hook, 0)
@@ -101,7 +101,7 @@ async def test_a_review_of_large_objects_is_not_too_large() -> None:
         assert hook.counts == [2] * 6
 
 
-async def test_a_crd_that_says_the_same_of_conversion_keeps_what_was_converted() -> None:
+async def test_crd_update_with_same_conversion_keeps_converted_objects() -> None:
     async with webhook() as hook, serving() as served:
         call = served.call
         await fill(call, hook, 2)
@@ -116,7 +116,7 @@ async def test_a_crd_that_says_the_same_of_conversion_keeps_what_was_converted()
         assert hook.counts == [2, 1]
 
 
-async def test_only_objects_of_another_version_are_asked_about() -> None:
+async def test_only_objects_of_another_version_are_converted() -> None:
     async with webhook() as hook, serving() as served:
         call = served.call
         await fill(call, hook, 3)
@@ -133,7 +133,7 @@ async def test_only_objects_of_another_version_are_asked_about() -> None:
         assert hook.counts == [1, 3]
 
 
-async def test_readers_who_want_the_same_share_one_review() -> None:
+async def test_concurrent_readers_share_one_conversion_review() -> None:
     async with webhook() as hook, serving() as served:
         call = served.call
         await fill(call, hook, 2)
@@ -154,7 +154,7 @@ async def test_readers_who_want_the_same_share_one_review() -> None:
         assert hook.counts == [2]
 
 
-async def test_what_cannot_be_converted_is_asked_for_again() -> None:
+async def test_failed_conversion_is_retried_by_the_next_request() -> None:
     async with webhook() as hook, serving() as served:
         call = served.call
         await fill(call, hook, 1)
@@ -164,7 +164,7 @@ async def test_what_cannot_be_converted_is_asked_for_again() -> None:
         assert (await call.get(path("v1beta1"))).status == 200
 
 
-async def test_a_server_that_closes_waits_for_no_webhook() -> None:
+async def test_closing_server_does_not_wait_for_webhook() -> None:
     async with webhook() as hook:
         hangs, ended = asyncio.Event(), asyncio.Event()
 
@@ -201,7 +201,7 @@ async def _write(call: Caller) -> bytes:
     return (await call.post(path("v1beta1"), gadget("late", 1, "v1beta1"))).text.encode()
 
 
-async def test_a_watch_that_waits_for_its_webhook_ends_in_time() -> None:
+async def test_watch_timeout_applies_while_waiting_for_webhook() -> None:
     async with webhook() as hook, serving() as served:
         call = served.call
         await fill(call, hook, 0)
@@ -218,7 +218,7 @@ async def test_a_watch_that_waits_for_its_webhook_ends_in_time() -> None:
             assert (error["type"], error["object"]["code"]) == ("ERROR", 504)
 
 
-async def test_large_objects_are_converted_beside_the_loop_as_on_it() -> None:
+async def test_threaded_conversion_of_large_objects_matches_event_loop() -> None:
     async with webhook() as hook, serving() as served:
         call = served.call
         await fill(call, hook, 0)
@@ -234,7 +234,7 @@ async def test_large_objects_are_converted_beside_the_loop_as_on_it() -> None:
         assert (await call.get(path("v1", "a"))).json["spec"] == {"size": 4}
 
 
-async def test_garbage_is_collected_whatever_version_it_is_stored_in() -> None:
+async def test_garbage_collection_works_for_every_storage_version() -> None:
     async with webhook() as hook, serving(controllers=frozenset({"gc"})) as served:
         call = served.call
         await fill(call, hook, 0, stored="v1beta1")
@@ -255,7 +255,7 @@ async def test_garbage_is_collected_whatever_version_it_is_stored_in() -> None:
         assert left[0]["spec"] == {"length": "1"}
 
 
-async def test_the_versions_of_objects_outlast_a_restart(tmp_path: Path) -> None:
+async def test_storage_versions_survive_a_restart(tmp_path: Path) -> None:
     async with webhook() as hook:
         async with serving(data_dir=tmp_path) as served:
             await fill(served.call, hook, 1, stored="v1beta1")

@@ -39,12 +39,12 @@ async def lease(on: Serving) -> dict[str, Any]:
     return spec
 
 
-async def test_it_is_off_by_default_and_not_even_served() -> None:
+async def test_lease_candidates_are_not_served_by_default() -> None:
     async with serving() as on:
         assert (await on.call.get(CANDIDATES)).status == 404
 
 
-async def test_the_oldest_version_is_elected_among_those_who_are_alive() -> None:
+async def test_live_candidate_with_oldest_version_is_elected() -> None:
     async with serving(**ON) as on:
         await stand(on, "new", "1.36.0")
         await asyncio.sleep(1)
@@ -70,14 +70,14 @@ async def test_the_oldest_version_is_elected_among_those_who_are_alive() -> None
         assert (await on.call.get(f"{CANDIDATES}/dead")).json["spec"]["pingTime"]
 
 
-async def test_candidates_that_say_nothing_for_half_an_hour_are_deleted() -> None:
+async def test_candidates_without_renewal_for_30_minutes_are_deleted() -> None:
     async with serving(**ON) as on:
         await stand(on, "a", "1.36.0")
         await asyncio.sleep(30 * 60 + 10)
         assert (await on.call.get(CANDIDATES)).names == []
 
 
-async def test_another_strategy_is_somebody_elses_to_decide() -> None:
+async def test_lease_with_unknown_strategy_gets_no_holder() -> None:
     async with serving(**ON) as on:
         await stand(on, "a", "1.36.0", strategy="example.com/Mine")
         await asyncio.sleep(1)

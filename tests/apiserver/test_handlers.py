@@ -11,7 +11,7 @@ import pytest
 from tests.apiserver.serving import CONFIG_MAPS, CRDS, PODS, WIDGETS, config_map, serving, widget, widget_crd
 
 
-async def test_create_sets_what_the_server_owns_and_wipes_what_the_client_sent() -> None:
+async def test_create_sets_server_fields_and_drops_client_values() -> None:
     async with serving() as on:
         sent = config_map(
             "a", {"x": "1"}, uid="mine", creationTimestamp="2000-01-01T00:00:00Z", generation=7, selfLink="/x"
@@ -70,7 +70,7 @@ async def test_create_sets_what_the_server_owns_and_wipes_what_the_client_sent()
         (b"{", 400, "BadRequest", "couldn't get version/kind; json parse error"),
     ],
 )
-async def test_create_refuses(body: object, code: int, reason: str, message: str) -> None:
+async def test_create_rejects_invalid_objects(body: object, code: int, reason: str, message: str) -> None:
     async with serving() as on:
         before = on.server.revision
         headers = {"Content-Type": "application/json"}
@@ -78,7 +78,7 @@ async def test_create_refuses(body: object, code: int, reason: str, message: str
         assert on.server.revision == before
 
 
-async def test_create_twice_says_already_exists() -> None:
+async def test_second_create_gives_already_exists() -> None:
     async with serving() as on:
         await on.call.created(CONFIG_MAPS, config_map("a"))
         again = await on.call.post(CONFIG_MAPS, config_map("a"))
@@ -87,13 +87,13 @@ async def test_create_twice_says_already_exists() -> None:
         assert again.json["metadata"] == {}
 
 
-async def test_create_in_a_namespace_that_does_not_exist() -> None:
+async def test_create_in_a_missing_namespace() -> None:
     async with serving() as on:
         answer = await on.call.post("/api/v1/namespaces/nope/configmaps", config_map("a"))
         assert answer.refuses(404, "NotFound") == 'namespaces "nope" not found'
 
 
-async def test_generate_name_adds_five_signs_and_cuts_the_base() -> None:
+async def test_generate_name_appends_five_characters_and_truncates_the_base() -> None:
     async with serving() as on:
         made = await on.call.created(CONFIG_MAPS, {"metadata": {"generateName": "job-"}})
         name = made.json["metadata"]["name"]
@@ -103,7 +103,7 @@ async def test_generate_name_adds_five_signs_and_cuts_the_base() -> None:
         assert len(long.json["metadata"]["name"]) == 63
 
 
-async def test_yaml_bodies_are_read_and_other_formats_refused() -> None:
+async def test_yaml_bodies_are_read_and_other_formats_rejected() -> None:
     async with serving() as on:
         text = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: z}\ndata: {when: 2026-01-02}\n"
         made = await on.call.call("POST", CONFIG_MAPS, text, Content_Type="application/yaml")
@@ -114,7 +114,7 @@ async def test_yaml_bodies_are_read_and_other_formats_refused() -> None:
         assert message.startswith("the body of the request was in an unknown format - accepted media types include: ")
 
 
-async def test_a_body_of_more_than_three_mebibytes_is_refused() -> None:
+async def test_body_larger_than_three_mebibytes_is_rejected() -> None:
     async with serving() as on:
         large = config_map("a", {"x": "y" * (3 * 1024 * 1024)})
         answer = await on.call.post(CONFIG_MAPS, large)
@@ -124,7 +124,7 @@ async def test_a_body_of_more_than_three_mebibytes_is_refused() -> None:
         assert fits.status == 201
 
 
-async def test_dry_run_answers_in_full_and_stores_nothing() -> None:
+async def test_dry_run_returns_the_object_and_stores_nothing() -> None:
     async with serving() as on:
         before = on.server.revision
         made = await on.call.created(f"{CONFIG_MAPS}?dryRun=All", config_map("a"))
@@ -153,7 +153,7 @@ async def test_not_found_is_a_status_with_details() -> None:
     "path",
     ["/nope", "/apis/none.example/v1", "/apis/none.example/v1/pods"],
 )
-async def test_paths_of_nothing_are_a_text_404(path: str) -> None:
+async def test_unknown_path_gives_404_in_plain_text(path: str) -> None:
     async with serving() as on:
         answer = await on.call.get(path)
         assert answer.status == 404
@@ -162,20 +162,20 @@ async def test_paths_of_nothing_are_a_text_404(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nones", "/api/v2/pods", "/apis/apps/v1/pods", f"{PODS}/a/nothing"])
-async def test_paths_of_nothing_in_a_known_group_are_a_status(path: str) -> None:
+async def test_unknown_path_in_a_known_group_gives_a_status(path: str) -> None:
     async with serving() as on:
         answer = await on.call.get(path)
         assert answer.refuses(404, "NotFound") == "the server could not find the requested resource"
 
 
-async def test_verbs_that_a_path_does_not_have() -> None:
+async def test_unsupported_verb_gives_405() -> None:
     async with serving() as on:
         for method, path in (("POST", f"{CONFIG_MAPS}/a"), ("PUT", CONFIG_MAPS), ("POST", "/api/v1/configmaps")):
             (await on.call.call(method, path, {})).refuses(405, "MethodNotAllowed")
         (await on.call.post("/version", {})).refuses(405, "MethodNotAllowed")
 
 
-async def test_a_stale_update_conflicts_and_changes_nothing() -> None:
+async def test_stale_update_conflicts_and_changes_nothing() -> None:
     async with serving() as on:
         made = await on.call.created(CONFIG_MAPS, config_map("a", {"x": "1"}))
         first = {**made.json, "data": {"x": "2"}}
@@ -189,7 +189,7 @@ async def test_a_stale_update_conflicts_and_changes_nothing() -> None:
         assert (await on.call.get(f"{CONFIG_MAPS}/a")).json["data"] == {"x": "2"}
 
 
-async def test_updates_keep_what_the_server_owns() -> None:
+async def test_updates_keep_server_fields() -> None:
     async with serving() as on:
         made = await on.call.created(CONFIG_MAPS, config_map("a"))
         sent = config_map("a", {"x": "2"}, creationTimestamp="2000-01-01T00:00:00Z")
@@ -204,7 +204,7 @@ async def test_updates_keep_what_the_server_owns() -> None:
         assert "metadata.deletionTimestamp: Invalid value" in marked.refuses(422, "Invalid")
 
 
-async def test_an_update_that_changes_nothing_writes_nothing() -> None:
+async def test_update_without_changes_writes_nothing() -> None:
     async with serving() as on:
         made = await on.call.created(CONFIG_MAPS, config_map("a", {"x": "1", "y": "2"}))
         other_order = {"data": {"y": "2", "x": "1"}, "metadata": made.json["metadata"]}
@@ -223,7 +223,7 @@ async def test_put_never_creates_and_checks_names_and_uid() -> None:
         assert "Precondition failed: UID in precondition: bad, UID in object meta: " in uid.refuses(409, "Conflict")
 
 
-async def test_a_custom_resource_needs_a_version_for_an_update_and_counts_generations() -> None:
+async def test_custom_resource_update_needs_resource_version_and_increments_generation() -> None:
     async with serving() as on:
         await on.call.created(CRDS, widget_crd())
         made = await on.call.created(WIDGETS, {**widget("w"), "status": {"size": 9}})
@@ -246,7 +246,7 @@ async def test_a_custom_resource_needs_a_version_for_an_update_and_counts_genera
         assert status.json["metadata"]["generation"] == 2
 
 
-async def test_bodies_of_custom_resources_must_say_what_they_are() -> None:
+async def test_custom_resource_body_needs_api_version_and_kind() -> None:
     async with serving() as on:
         await on.call.created(CRDS, widget_crd())
         (await on.call.post(WIDGETS, {"metadata": {"name": "w"}})).refuses(400, "BadRequest")
@@ -284,7 +284,7 @@ async def test_patch_formats() -> None:
         assert [(item["name"], item["image"]) for item in merged.json["spec"]["containers"]] == [("c", "y")]
 
 
-async def test_a_version_in_a_patch_is_a_lock() -> None:
+async def test_resource_version_in_a_patch_is_a_precondition() -> None:
     async with serving() as on:
         made = await on.call.created(CONFIG_MAPS, config_map("a"))
         locked = {"metadata": {"resourceVersion": made.revision}, "data": {"x": "1"}}
@@ -293,7 +293,7 @@ async def test_a_version_in_a_patch_is_a_lock() -> None:
         (await on.call.patch(f"{CONFIG_MAPS}/a", locked)).refuses(409, "Conflict")
 
 
-async def test_delete_answers_and_preconditions() -> None:
+async def test_delete_responses_and_preconditions() -> None:
     async with serving() as on:
         made = await on.call.created(CONFIG_MAPS, config_map("a"))
         uid = made.json["metadata"]["uid"]
@@ -326,7 +326,7 @@ async def test_delete_options_are_checked() -> None:
         (await on.call.delete(f"{CONFIG_MAPS}/a", {"gracePeriodSeconds": "x"})).refuses(400, "BadRequest")
 
 
-async def test_finalizers_hold_an_object_until_they_are_gone() -> None:
+async def test_finalizers_delay_deletion() -> None:
     async with serving() as on:
         await on.call.created(CONFIG_MAPS, config_map("a", finalizers=["example.com/hold"]))
         marked = await on.call.delete(f"{CONFIG_MAPS}/a")
@@ -347,7 +347,7 @@ async def test_finalizers_hold_an_object_until_they_are_gone() -> None:
         assert (await on.call.get(f"{CONFIG_MAPS}/a")).status == 404
 
 
-async def test_a_pod_on_a_node_has_a_grace_period_that_can_be_shortened() -> None:
+async def test_grace_period_of_a_scheduled_pod_can_be_shortened() -> None:
     async with serving() as on:
         await on.call.created(
             PODS, {"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "x"}]}}
@@ -372,7 +372,7 @@ async def test_delete_collection_honours_selectors() -> None:
         assert (await on.call.get(CONFIG_MAPS)).names == ["b"]
 
 
-async def test_lists_of_built_in_kinds_have_bare_items_and_those_of_custom_ones_do_not() -> None:
+async def test_list_items_have_kind_only_for_custom_resources() -> None:
     async with serving() as on:
         empty = await on.call.get(CONFIG_MAPS)
         assert empty.json["items"] == []
@@ -388,7 +388,7 @@ async def test_lists_of_built_in_kinds_have_bare_items_and_those_of_custom_ones_
         assert built_in.revision == custom.revision == str(on.server.revision)
 
 
-async def test_pages_are_of_one_revision() -> None:
+async def test_all_pages_of_a_list_have_one_revision() -> None:
     async with serving() as on:
         for name in "abcde":
             await on.call.created(CONFIG_MAPS, config_map(name))
@@ -410,7 +410,7 @@ async def test_pages_are_of_one_revision() -> None:
         assert json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))["start"] == "/default/a\0"
 
 
-async def test_an_expired_token_brings_a_fresh_one_that_lists_the_rest_as_it_is() -> None:
+async def test_expired_continue_token_gives_a_token_for_the_current_rest() -> None:
     async with serving() as on:
         for name in "abc":
             await on.call.created(CONFIG_MAPS, config_map(name))
@@ -485,12 +485,12 @@ async def test_list_options_are_checked(query: str, code: int, message: str) -> 
             assert answer.json["details"]["group"] == "meta.k8s.io"
 
 
-async def test_what_is_unknown_or_harmless_in_a_query_is_ignored() -> None:
+async def test_unknown_query_parameters_are_ignored() -> None:
     async with serving() as on:
         assert (await on.call.get(f"{CONFIG_MAPS}?pretty=true&limit=-1&what=ever")).status == 200
 
 
-async def test_a_revision_from_the_future_is_waited_for() -> None:
+async def test_list_waits_for_a_future_revision() -> None:
     async with serving() as on:
         loop = asyncio.get_running_loop()
         future = on.server.revision + 1
@@ -577,7 +577,7 @@ async def test_self_subject_access_review_is_always_allowed() -> None:
         assert answer.json["spec"]["resourceAttributes"]["verb"] == "get"
 
 
-async def test_a_crd_is_served_at_once_and_takes_its_objects_along() -> None:
+async def test_crd_is_served_immediately_and_deleted_with_its_objects() -> None:
     async with serving() as on:
         made = await on.call.created(CRDS, widget_crd())
         conditions = {item["type"]: item["status"] for item in made.json["status"]["conditions"]}
@@ -593,7 +593,7 @@ async def test_a_crd_is_served_at_once_and_takes_its_objects_along() -> None:
         assert (await on.call.get(f"{CRDS}/widgets.example.com")).status == 404
 
 
-async def test_a_wrong_crd_is_refused() -> None:
+async def test_invalid_crd_is_rejected() -> None:
     async with serving() as on:
         crd = widget_crd()
         crd["metadata"]["name"] = "other.example.com"
@@ -602,7 +602,7 @@ async def test_a_wrong_crd_is_refused() -> None:
         assert answer.json["details"]["causes"][0]["field"] == "metadata.name"
 
 
-async def test_namespaces_from_the_start_and_their_end() -> None:
+async def test_initial_namespaces_and_namespace_deletion() -> None:
     async with serving() as on:
         names = (await on.call.get("/api/v1/namespaces")).names
         assert names == ["default", "kube-node-lease", "kube-public", "kube-system"]

@@ -17,7 +17,7 @@ from tests.apiserver.serving import CONFIG_MAPS, OBJECTS_FROM_THE_START, Caller,
 FAULTS = "/deltaloop/faults"
 
 
-async def test_refusals_have_the_real_forms() -> None:
+async def test_injected_errors_have_the_real_format() -> None:
     async with serving() as on:
         on.server.faults.add(Fault(do="refuse", code=429, retry_after=3, count=1))
         busy = await on.call.get(CONFIG_MAPS)
@@ -47,7 +47,7 @@ async def test_delay_drop_and_lose() -> None:
         assert (await on.call.get(CONFIG_MAPS)).names == ["a", "c"]
 
 
-async def test_stale_reads_lag_by_revisions_but_not_behind_what_is_asked_for() -> None:
+async def test_stale_reads_lag_but_not_behind_the_requested_revision() -> None:
     async with serving() as on:
         made = await on.call.created(CONFIG_MAPS, config_map("a", {"k": "old"}))
         await on.call.patch(f"{CONFIG_MAPS}/a", {"data": {"k": "new"}})
@@ -61,7 +61,7 @@ async def test_stale_reads_lag_by_revisions_but_not_behind_what_is_asked_for() -
         assert fresh.names == ["a", "b"]
 
 
-async def test_a_stale_watch_begins_with_an_old_state_and_catches_up() -> None:
+async def test_stale_watch_begins_with_an_old_state_and_catches_up() -> None:
     async with serving() as on:
         made = await on.call.created(CONFIG_MAPS, config_map("a", {"k": "old"}))
         await on.call.patch(f"{CONFIG_MAPS}/a", {"data": {"k": "new"}})
@@ -87,7 +87,7 @@ async def test_a_stale_watch_begins_with_an_old_state_and_catches_up() -> None:
             assert seen(await watch.next())[:2] == ("ADDED", "b")
 
 
-async def test_a_stalled_watch_that_a_compaction_passes_by_is_expired() -> None:
+async def test_stalled_watch_expires_after_compaction() -> None:
     async with serving() as on:
         faults = on.server.faults
         begin = on.server.revision
@@ -136,7 +136,7 @@ async def test_watches_are_ended_cut_expired_and_stalled() -> None:
                 await watch.rest()
 
 
-async def test_compaction_and_a_counter_that_goes_back() -> None:
+async def test_compaction_and_decreasing_revision() -> None:
     async with serving() as on:
         for number in range(20):
             await on.call.created(CONFIG_MAPS, config_map(f"a{number}"))
@@ -157,7 +157,7 @@ async def test_compaction_and_a_counter_that_goes_back() -> None:
         assert 1 < versions[0] <= versions[-1] <= on.server.revision
 
 
-async def test_a_restart_keeps_port_and_objects() -> None:
+async def test_restart_keeps_port_and_objects() -> None:
     async with serving() as on:
         await on.call.created(CONFIG_MAPS, config_map("a"))
         url = on.server.url
@@ -257,7 +257,7 @@ async def informed() -> AsyncGenerator[tuple[ApiServer, Caller, Any]]:
         yield server, Caller(session, server.url), informer
 
 
-async def test_an_informer_recovers_from_everything() -> None:
+async def test_informer_recovers_from_all_faults() -> None:
     async with informed() as (server, call, informer):
         lister = informer.lister()
         for number, (what, harm) in enumerate(all_kinds_of_harm(server)):

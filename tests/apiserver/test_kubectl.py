@@ -212,7 +212,7 @@ def cells(table: str) -> list[list[str]]:
     return [line.split() for line in table.splitlines()]
 
 
-def test_a_kubectl_was_found() -> None:
+def test_kubectl_is_installed() -> None:
     if not KUBECTLS:
         pytest.skip("no kubectl on the PATH, and DELTALOOP_KUBECTLS names none")
 

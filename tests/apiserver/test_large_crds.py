@@ -93,7 +93,7 @@ def site(name: str, **spec: Any) -> dict[str, Any]:
     return {"apiVersion": "large.example.com/v1", "kind": "Site", "metadata": {"name": name}, "spec": spec}
 
 
-async def test_a_large_crd_installs_defaults_prunes_and_validates() -> None:
+async def test_large_crd_defaults_prunes_and_validates() -> None:
     crd = site_crd()
     assert len(json.dumps(crd)) > 500_000
     async with serving() as on:

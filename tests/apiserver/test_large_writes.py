@@ -95,7 +95,7 @@ def definition() -> dict[str, Any]:
 
 @pytest.mark.nightly
 @pytest.mark.real_time  # what is measured is a thread beside the loop's
-async def test_the_loop_goes_on_while_a_large_object_is_written_read_and_deleted() -> None:
+async def test_large_object_requests_do_not_block_the_event_loop() -> None:
     """Each of these takes tenths of a second of computing; the loop's own part of it is a small one."""
     body = items(4_500)
     async with serving() as s:
@@ -115,7 +115,7 @@ async def test_the_loop_goes_on_while_a_large_object_is_written_read_and_deleted
         assert counted.longest < (time.process_time() - began) / 8
 
 
-async def test_every_write_of_a_large_object_answers_as_that_of_a_small_one() -> None:
+async def test_large_and_small_writes_give_the_same_responses() -> None:
     async with serving() as s:
         for large in (False, True):
             more = _BULK if large else {}
@@ -145,7 +145,7 @@ async def test_every_write_of_a_large_object_answers_as_that_of_a_small_one() ->
                 assert events[2]["object"]["metadata"]["resourceVersion"] == str(s.server.revision)
 
 
-async def test_what_a_large_pod_gets_from_the_store_is_there() -> None:
+async def test_large_pod_gets_defaults_from_stored_objects() -> None:
     """A draft reads other objects, too: a priority class and a namespace."""
     environment = [{"name": f"N{number}", "value": "v"} for number in range(3_000)]
     container = {"name": "c", "image": "i", "env": environment}
@@ -166,7 +166,7 @@ async def test_what_a_large_pod_gets_from_the_store_is_there() -> None:
         assert 'namespaces "nowhere" not found' in elsewhere.refuses(404, "NotFound")
 
 
-async def test_a_large_pod_is_bound_and_evicted_once() -> None:
+async def test_large_pod_is_bound_and_evicted_once() -> None:
     environment = [{"name": f"N{number}", "value": "v"} for number in range(3_000)]
     container = {"name": "c", "image": "i", "env": environment}
     metadata = {"name": "p", "labels": {"app": "a"}}
@@ -193,7 +193,7 @@ async def test_a_large_pod_is_bound_and_evicted_once() -> None:
         assert (status["disruptionsAllowed"], list(status["disruptedPods"])) == (0, ["p"])
 
 
-async def test_no_change_is_lost_among_large_and_small_ones_of_the_same_object() -> None:
+async def test_concurrent_large_and_small_patches_lose_no_change() -> None:
     async with serving() as s:
         await s.call.created(CONFIG_MAPS, bulky("a"))
 
@@ -210,7 +210,7 @@ async def test_no_change_is_lost_among_large_and_small_ones_of_the_same_object()
         assert {key for key in data if key.startswith("n")} == {f"n{number}" for number in range(6)}
 
 
-async def test_one_object_of_a_name_is_made_however_many_large_ones_come() -> None:
+async def test_concurrent_large_creates_of_one_name_create_one_object() -> None:
     async with serving() as s:
         answers = await asyncio.gather(*(s.call.post(CONFIG_MAPS, bulky("a", n=str(n))) for n in range(4)))
         assert sorted(answer.status for answer in answers) == [201, 409, 409, 409]
@@ -238,7 +238,7 @@ def copies(op: str) -> bytes:
         ("PUT", "application/json", b'{"metadata": {"name": "a"}, "data": {"x": "&"}}', False),
     ],
 )
-async def test_what_a_short_body_may_swell_to_is_written_beside_the_loop_too(
+async def test_short_body_that_can_expand_is_written_in_a_thread(
     method: str, content_type: str, body: bytes, beside: bool
 ) -> None:
     async with serving() as s:
@@ -303,7 +303,7 @@ async def test_small_writes_run_on_the_loop_and_large_ones_in_a_thread() -> None
         ("application/merge-patch+json", b'{"a": "copy"}', False),
     ],
 )
-def test_a_body_may_stand_for_more_than_its_length(content_type: str, body: bytes, swells: bool) -> None:
+def test_may_swell_is_true_for_bodies_that_can_expand(content_type: str, body: bytes, swells: bool) -> None:
     assert SentBody(raw=body, content_type=content_type).may_swell() is swells
 
 
@@ -315,7 +315,7 @@ def test_a_body_may_stand_for_more_than_its_length(content_type: str, body: byte
         (STEPS_OF_LARGE + 1, ["", "large-writes", "long-writes"]),
     ],
 )
-async def test_small_writes_that_compute_much_begin_again_in_a_thread(steps: int, threads: list[str]) -> None:
+async def test_small_write_with_much_computation_restarts_in_a_thread(steps: int, threads: list[str]) -> None:
     state, large = writes()
     ran: list[str] = []
 
@@ -329,7 +329,7 @@ async def test_small_writes_that_compute_much_begin_again_in_a_thread(steps: int
     large.close()
 
 
-async def test_write_that_computes_more_than_one_request_may_is_a_timeout() -> None:
+async def test_write_above_the_computation_limit_gives_a_timeout() -> None:
     state, large = writes()
 
     def work(_: WriteContext) -> str:
@@ -343,7 +343,7 @@ async def test_write_that_computes_more_than_one_request_may_is_a_timeout() -> N
 
 
 @pytest.mark.parametrize("interferences", [1, TRIES - 1, TRIES])
-async def test_what_others_change_meanwhile_is_worked_out_anew_a_few_times(interferences: int) -> None:
+async def test_write_is_retried_after_concurrent_changes_until_a_limit(interferences: int) -> None:
     state, large = writes()
     work = Worked(state, interferences)
     if interferences < TRIES:
@@ -356,7 +356,7 @@ async def test_what_others_change_meanwhile_is_worked_out_anew_a_few_times(inter
     large.close()
 
 
-async def test_an_error_counts_if_what_it_is_about_is_so_still() -> None:
+async def test_error_is_raised_only_if_the_state_is_unchanged() -> None:
     state, large = writes()
     tries: list[str] = []
 
@@ -376,7 +376,7 @@ async def test_an_error_counts_if_what_it_is_about_is_so_still() -> None:
     large.close()
 
 
-async def test_a_question_that_fails_fails_in_the_thread_that_asked() -> None:
+async def test_failed_ask_raises_in_the_calling_thread() -> None:
     state, large = writes()
 
     def nobody() -> str:
@@ -390,7 +390,7 @@ async def test_a_question_that_fails_fails_in_the_thread_that_asked() -> None:
     large.close()
 
 
-async def test_a_write_that_is_cancelled_is_not_carried_out() -> None:
+async def test_canceled_write_is_not_committed() -> None:
     state, large = writes()
     begun, go_on = threading.Event(), threading.Event()
 
@@ -411,7 +411,7 @@ async def test_a_write_that_is_cancelled_is_not_carried_out() -> None:
     large.close()
 
 
-async def test_a_thread_does_not_wait_for_the_answer_of_a_server_that_has_stopped() -> None:
+async def test_thread_does_not_wait_for_a_stopped_server() -> None:
     _, large = writes()
     stopped = asyncio.new_event_loop()  # it never runs, so it never answers
     ask = large._ask_on(stopped)
@@ -431,7 +431,7 @@ async def test_a_thread_does_not_wait_for_the_answer_of_a_server_that_has_stoppe
     stopped.close()
 
 
-async def test_write_goes_on_in_the_thread_after_a_large_answer() -> None:
+async def test_write_continues_in_a_thread_after_a_large_response() -> None:
     state, _ = writes()
 
     async def answer(_question: Hashable) -> object:

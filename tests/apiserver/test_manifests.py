@@ -27,7 +27,7 @@ def written(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-async def test_crds_and_namespaces_go_first_and_twice_changes_nothing(tmp_path: Path) -> None:
+async def test_crds_and_namespaces_are_created_first_and_loading_is_idempotent(tmp_path: Path) -> None:
     manifests = read_manifests(written(tmp_path, FILES))
     async with serving() as on:
         assert on.server.load(manifests) == 4
@@ -53,7 +53,7 @@ async def test_crds_and_namespaces_go_first_and_twice_changes_nothing(tmp_path: 
         ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndate: {a: b}\n", 'unknown field "date"'),
     ],
 )
-async def test_errors_name_file_and_document(tmp_path: Path, text: str, said: str) -> None:
+async def test_errors_contain_file_and_document(tmp_path: Path, text: str, said: str) -> None:
     folder = written(tmp_path, {"wrong.yaml": text})
     async with serving() as on:
         with pytest.raises(ManifestError) as error:
@@ -62,7 +62,7 @@ async def test_errors_name_file_and_document(tmp_path: Path, text: str, said: st
     assert str(error.value).startswith(str(folder / "wrong.yaml"))
 
 
-async def test_a_crd_whose_names_are_taken_is_an_error(tmp_path: Path) -> None:
+async def test_crd_with_conflicting_names_is_an_error(tmp_path: Path) -> None:
     other = widget_crd()
     other["metadata"]["name"] = "gadgets.example.com"
     other["spec"]["names"]["plural"] = "gadgets"

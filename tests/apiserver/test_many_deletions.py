@@ -51,7 +51,7 @@ async def of_an_owner(call: Caller) -> None:
     [(of_a_namespace, 200), (of_a_collection, 16), (of_an_owner, 200)],
     ids=["of a namespace", "of a collection", "of an owner"],
 )
-async def test_others_have_their_turn_while_many_objects_go(
+async def test_many_deletions_do_not_block_other_requests(
     delete: Callable[[Caller], Coroutine[Any, Any, None]], at_once: int
 ) -> None:
     async with serving(controllers=frozenset({"gc", "namespace"})) as s:
@@ -104,5 +104,5 @@ def calls_to_delete(count: int) -> int:
     return made
 
 
-def test_objects_that_go_with_their_definition_are_not_read_if_nothing_holds_them() -> None:
+def test_crd_deletion_does_not_read_objects_without_finalizers() -> None:
     assert (calls_to_delete(400) - calls_to_delete(100)) / 300 < 60

@@ -34,7 +34,7 @@ async def _unfinished(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWr
 
 # On the real clock: bodies are on their way through the kernel, and virtual time would not wait for them.
 @pytest.mark.real_time
-async def test_unfinished_bodies_are_bounded_together_and_keep_no_small_write_waiting(
+async def test_unfinished_bodies_share_a_bound_and_do_not_delay_small_writes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     most = 3
@@ -59,7 +59,7 @@ async def test_unfinished_bodies_are_bounded_together_and_keep_no_small_write_wa
         assert (await on.call.call("POST", CONFIG_MAPS, large, Content_Type="application/json")).status == 201
 
 
-async def test_body_that_does_not_arrive_is_given_up() -> None:
+async def test_incomplete_body_times_out() -> None:
     async with serving() as on:
         port = int(on.server.url.rpartition(":")[2])
         reader, writer = await _unfinished(port)
@@ -68,7 +68,7 @@ async def test_body_that_does_not_arrive_is_given_up() -> None:
         writer.transport.abort()
 
 
-async def test_store_that_is_full_takes_deletions_only(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_full_store_accepts_only_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving() as on:
         made = await on.call.created(CONFIG_MAPS, config_map("a"))
         with monkeypatch.context() as full:

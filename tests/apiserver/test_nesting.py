@@ -82,7 +82,7 @@ OTHER_REASONS = {4, 11}
 
 
 @pytest.mark.parametrize("lists", [False, True], ids=["objects", "lists"])
-async def test_what_nests_as_deep_as_may_be_passes_every_walk(lists: bool) -> None:
+async def test_deepest_allowed_nesting_is_processed(lists: bool) -> None:
     async with serving() as s:
         made = await s.call.post(CRDS, crd(OPEN), **JSON)
         assert made.status == 201, made.text
@@ -96,7 +96,7 @@ async def test_what_nests_as_deep_as_may_be_passes_every_walk(lists: bool) -> No
 
 @pytest.mark.parametrize("levels", by_day([MAX_DEPTH + 1, 400, 5_000, 300_000], [MAX_DEPTH + 1, 5_000]))
 @pytest.mark.parametrize("lists", [False, True], ids=["objects", "lists"])
-async def test_what_nests_deeper_is_refused(levels: int, lists: bool) -> None:
+async def test_deeper_nesting_is_rejected(levels: int, lists: bool) -> None:
     async with serving() as s:
         await s.call.post(CRDS, crd(OPEN), **JSON)
         await s.call.post(CONFIG_MAPS, config_map("c"))
@@ -145,7 +145,7 @@ async def test_schemas_and_objects_of_them(keyword: str) -> None:
         assert all(code in (200, 201, expected, 404) for code in codes[:3]), codes
 
 
-async def test_patches_cannot_make_it_deeper() -> None:
+async def test_patches_cannot_exceed_the_nesting_limit() -> None:
     async with serving() as s:
         await s.call.post(CRDS, crd(OPEN), **JSON)
         half = nested(MAX_DEPTH * 2 // 3)
@@ -158,7 +158,7 @@ async def test_patches_cannot_make_it_deeper() -> None:
             assert "max depth" in answer.refuses(400, "BadRequest")
 
 
-async def test_json_inside_of_text() -> None:
+async def test_nested_json_in_a_string() -> None:
     async with serving() as s:
         for levels in (MAX_DEPTH + 1, 5_000):
             last = '{"apiVersion":"v1","x":' + nested(levels) + "}"

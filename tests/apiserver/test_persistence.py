@@ -45,7 +45,7 @@ def rows(directory: Path) -> int:
         connection.close()
 
 
-async def test_objects_revisions_and_the_window_outlive_a_restart(tmp_path: Path) -> None:
+async def test_objects_revisions_and_watch_window_survive_a_restart(tmp_path: Path) -> None:
     async with serving(data_dir=tmp_path) as on:
         made = await on.call.created(CONFIG_MAPS, config_map("a", {"k": "v"}))
         await on.call.created(CONFIG_MAPS, config_map("b"))
@@ -70,7 +70,7 @@ async def test_objects_revisions_and_the_window_outlive_a_restart(tmp_path: Path
         assert int((await on.call.created(CONFIG_MAPS, config_map("c"))).revision) == revision + 1
 
 
-async def test_addresses_of_services_outlive_a_restart(tmp_path: Path) -> None:
+async def test_service_addresses_survive_a_restart(tmp_path: Path) -> None:
     def service(name: str, **spec: Any) -> dict[str, Any]:
         return {"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": [{"port": 80}], **spec}}
 
@@ -87,7 +87,7 @@ async def test_addresses_of_services_outlive_a_restart(tmp_path: Path) -> None:
         assert (await on.call.created(SERVICES, service("b"))).json["spec"]["clusterIP"] != spec["clusterIP"]
 
 
-async def test_crds_are_served_again_and_credentials_are_kept(tmp_path: Path) -> None:
+async def test_crds_and_credentials_survive_a_restart(tmp_path: Path) -> None:
     async with serving(data_dir=tmp_path) as on:
         await on.call.created(CRDS, widget_crd())
         await on.call.created(WIDGETS, widget("w"))
@@ -109,7 +109,7 @@ async def test_crds_are_served_again_and_credentials_are_kept(tmp_path: Path) ->
         assert (await on.call.get(service)).status == 404
 
 
-async def test_compaction_takes_what_nobody_can_ask_for_any_more(tmp_path: Path) -> None:
+async def test_compaction_deletes_unreachable_revisions(tmp_path: Path) -> None:
     async with serving(data_dir=tmp_path) as on:
         await on.call.created(CONFIG_MAPS, config_map("a"))
         for number in range(5):
@@ -124,7 +124,7 @@ async def test_compaction_takes_what_nobody_can_ask_for_any_more(tmp_path: Path)
         assert (await on.call.get(CONFIG_MAPS)).names == ["a"]
 
 
-async def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
+async def test_directory_in_use_is_rejected(tmp_path: Path) -> None:
     async with serving(data_dir=tmp_path):
         with pytest.raises(DataDirectoryError, check=having(directory=tmp_path)):
             await ApiServer(ServerOptions(insecure_http=True, data_dir=tmp_path)).__aenter__()
@@ -153,7 +153,7 @@ def nonsense(file: Path) -> None:
     ("make", "said"),
     [(foreign, "was not created by this server"), (newer, "got 99"), (nonsense, "is damaged, or was not created")],
 )
-def test_what_is_not_ours_is_refused_and_left_alone(tmp_path: Path, make: Any, said: str) -> None:
+def test_foreign_file_is_rejected_and_unchanged(tmp_path: Path, make: Any, said: str) -> None:
     file = tmp_path / FILE_NAME
     make(file)
     before = file.read_bytes()
@@ -162,13 +162,13 @@ def test_what_is_not_ours_is_refused_and_left_alone(tmp_path: Path, make: Any, s
     assert file.read_bytes() == before
 
 
-def test_a_path_that_is_no_directory_is_named(tmp_path: Path) -> None:
+def test_error_contains_path_that_is_not_a_directory(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(DataDirectoryError, check=having(directory=tmp_path / "file")):
         DataFile(tmp_path / "file")
 
 
-async def test_after_a_failed_write_nothing_is_answered_any_more(tmp_path: Path) -> None:
+async def test_every_request_fails_after_a_failed_write(tmp_path: Path) -> None:
     file = DataFile(tmp_path)
     store = RevisionStore()
     file.load(store)
@@ -188,7 +188,7 @@ async def test_after_a_failed_write_nothing_is_answered_any_more(tmp_path: Path)
 
 
 @pytest.mark.real_time
-async def test_a_commit_that_has_just_ended_is_not_waited_for_again(tmp_path: Path) -> None:
+async def test_finished_commit_is_not_awaited_again(tmp_path: Path) -> None:
     """Its callbacks run a turn later; whoever writes in that turn must not spin on it."""
     file = DataFile(tmp_path, fsync=True)
     store = RevisionStore()
@@ -204,7 +204,7 @@ async def test_a_commit_that_has_just_ended_is_not_waited_for_again(tmp_path: Pa
 
 
 @pytest.mark.real_time
-async def test_writes_that_wait_for_the_disk_share_a_commit(tmp_path: Path) -> None:
+async def test_concurrent_writes_share_a_commit(tmp_path: Path) -> None:
     file = DataFile(tmp_path, fsync=True)
     store = RevisionStore()
     file.load(store)
@@ -237,7 +237,7 @@ READY = re.compile(rb"ready at (http://\S+)")
 @pytest.mark.slow
 @pytest.mark.real_time
 @pytest.mark.parametrize("flags", by_day([(), ("--fsync",)], [()]))
-async def test_what_was_acknowledged_outlives_kill_9(tmp_path: Path, flags: tuple[str, ...]) -> None:
+async def test_acknowledged_writes_survive_kill_9(tmp_path: Path, flags: tuple[str, ...]) -> None:
     """Four writers at once; the process is killed in the middle of them."""
     process = subprocess.Popen(  # noqa: ASYNC220 - nothing else runs while it starts
         [warm.command(), "apiserver", "--insecure-http", "--data-dir", str(tmp_path), *flags],
@@ -298,7 +298,7 @@ async def test_what_was_acknowledged_outlives_kill_9(tmp_path: Path, flags: tupl
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770, 0o720, 0o702])
-async def test_a_directory_that_others_may_write_into_is_refused(tmp_path: Path, mode: int) -> None:
+async def test_directory_writable_by_others_is_rejected(tmp_path: Path, mode: int) -> None:
     directory = tmp_path / "data"
     directory.mkdir()
     (directory / "token").write_text("planted")
@@ -313,7 +313,7 @@ async def test_a_directory_that_others_may_write_into_is_refused(tmp_path: Path,
 
 @pytest.mark.parametrize("name", ["token", "authority.pem", "service-accounts.pem", FILE_NAME])
 @pytest.mark.parametrize("planted", ["open to others", "a link", "a pipe"])
-async def test_files_that_may_be_anothers_are_refused(tmp_path: Path, name: str, planted: str) -> None:
+async def test_files_of_other_users_are_rejected(tmp_path: Path, name: str, planted: str) -> None:
     async with ApiServer(ServerOptions(data_dir=tmp_path)):
         pass
     file = tmp_path / name
@@ -330,7 +330,7 @@ async def test_files_that_may_be_anothers_are_refused(tmp_path: Path, name: str,
             pass
 
 
-async def test_a_file_that_others_could_read_is_its_owners_alone(tmp_path: Path) -> None:
+async def test_file_readable_by_others_becomes_private(tmp_path: Path) -> None:
     async with ApiServer(ServerOptions(data_dir=tmp_path)):
         pass
     (tmp_path / FILE_NAME).chmod(0o644)

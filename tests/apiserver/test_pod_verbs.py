@@ -31,7 +31,7 @@ async def evict(on: Serving, name: str = "p", **fields: Any) -> Any:
     return await on.call.post(f"{PODS}/{name}/eviction", body)
 
 
-async def test_an_eviction_without_a_budget_deletes() -> None:
+async def test_eviction_without_a_budget_deletes_the_pod() -> None:
     async with serving() as on:
         await pod(on)
         assert (await evict(on, deleteOptions={"dryRun": ["All"]})).status == 201
@@ -42,7 +42,7 @@ async def test_an_eviction_without_a_budget_deletes() -> None:
         (await on.call.post(f"{PODS}/p/eviction", other)).refuses(400, "BadRequest")
 
 
-async def test_a_budget_with_nothing_to_give_refuses_with_429() -> None:
+async def test_exhausted_budget_rejects_eviction_with_429() -> None:
     async with serving() as on:
         await pod(on)
         await budget(on)
@@ -57,7 +57,7 @@ async def test_a_budget_with_nothing_to_give_refuses_with_429() -> None:
         assert (await on.call.get(f"{PODS}/p")).status == 200
 
 
-async def test_a_budget_gives_what_it_has() -> None:
+async def test_eviction_decreases_allowed_disruptions() -> None:
     async with serving() as on:
         await pod(on)
         await budget(on, allowed=1)
@@ -69,7 +69,7 @@ async def test_a_budget_gives_what_it_has() -> None:
         (await evict(on, "q")).refuses(429, "TooManyRequests")
 
 
-async def test_a_budget_that_nobody_has_counted_says_when_to_come_back() -> None:
+async def test_outdated_budget_status_gives_retry_after() -> None:
     async with serving() as on:
         await pod(on)
         await budget(on, allowed=1)
@@ -80,21 +80,21 @@ async def test_a_budget_that_nobody_has_counted_says_when_to_come_back() -> None
 
 
 @pytest.mark.parametrize("status", [{"phase": "Pending"}, {"phase": "Succeeded"}, {"phase": "Failed"}])
-async def test_pods_that_serve_nobody_go_whatever_the_budget_says(status: dict[str, Any]) -> None:
+async def test_pending_and_finished_pods_are_evicted_despite_the_budget(status: dict[str, Any]) -> None:
     async with serving() as on:
         await pod(on, status=status)
         await budget(on)
         assert (await evict(on)).status == 201
 
 
-async def test_a_pod_that_is_not_ready_goes_by_policy() -> None:
+async def test_always_allow_policy_evicts_pod_that_is_not_ready() -> None:
     async with serving() as on:
         await pod(on, status={"phase": "Running"})
         await budget(on, spec={"unhealthyPodEvictionPolicy": "AlwaysAllow"})
         assert (await evict(on)).status == 201
 
 
-async def test_two_budgets_are_too_many() -> None:
+async def test_eviction_with_two_budgets_fails() -> None:
     async with serving() as on:
         await pod(on)
         await budget(on, "b", 1)
@@ -102,7 +102,7 @@ async def test_two_budgets_are_too_many() -> None:
         (await evict(on)).refuses(500, "")
 
 
-async def test_a_binding_gives_a_pod_its_node_once() -> None:
+async def test_pod_can_be_bound_only_once() -> None:
     async with serving() as on:
         await pod(on)
         body = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
@@ -112,7 +112,7 @@ async def test_a_binding_gives_a_pod_its_node_once() -> None:
         assert message.endswith('pod p is already assigned to node "n"')
 
 
-async def test_what_needs_a_kubelet_says_so() -> None:
+async def test_subresources_that_need_a_kubelet_are_rejected() -> None:
     async with serving() as on:
         (await on.call.get(f"{PODS}/p/log")).refuses(404, "NotFound")
         await pod(on)

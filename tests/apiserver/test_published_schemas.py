@@ -32,7 +32,7 @@ def references(value: Any) -> set[str]:
     return set[str]().union(*map(references, items(value)))
 
 
-def test_without_the_extra_the_schema_says_what_is_missing() -> None:
+def test_schema_names_the_missing_extra() -> None:
     found = schemas(document(built_in_registry(), "apps", "v1"))["io.k8s.api.apps.v1.Deployment"]
     assert "deltaloop[schemas]" in found["description"]
     assert set(found["properties"]) == {"apiVersion", "kind", "metadata"}
@@ -40,13 +40,13 @@ def test_without_the_extra_the_schema_says_what_is_missing() -> None:
 
 @needs_extra
 @pytest.mark.parametrize(("group", "version"), [("", "v1"), ("apps", "v1"), ("apiextensions.k8s.io", "v1")])
-def test_with_the_extra_every_reference_leads_somewhere(group: str, version: str) -> None:
+def test_extra_schemas_have_no_dangling_references(group: str, version: str) -> None:
     found = document(built_in_registry(), group, version, published_schemas())
     assert {name.rpartition("/")[2] for name in references(found)} <= set(schemas(found))
 
 
 @needs_extra
-def test_a_field_may_be_called_like_a_keyword() -> None:
+def test_field_can_be_named_like_a_schema_keyword() -> None:
     found = schemas(document(built_in_registry(), "apiextensions.k8s.io", "v1", published_schemas()))
     prefix = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
     assert {"$ref", "enum", "type", "properties"} <= set(found[prefix + "JSONSchemaProps"]["properties"])
@@ -54,7 +54,7 @@ def test_a_field_may_be_called_like_a_keyword() -> None:
 
 
 @needs_extra
-def test_with_the_extra_schemas_say_how_lists_merge() -> None:
+def test_extra_schemas_contain_list_merge_rules() -> None:
     found = document(built_in_registry(), "apps", "v1", published_schemas())
     pod_spec = schemas(found)["io.k8s.api.core.v1.PodSpec"]
     assert pod_spec["properties"]["containers"]["x-kubernetes-patch-merge-key"] == "name"
@@ -64,7 +64,7 @@ def test_with_the_extra_schemas_say_how_lists_merge() -> None:
     assert STRATEGIC_MERGE_PATCH in path["patch"]["requestBody"]["content"]
 
 
-async def test_the_index_leads_to_documents_that_a_client_may_keep() -> None:
+async def test_index_links_to_cacheable_documents() -> None:
     async with serving() as s:
         paths = (await s.call.get("/openapi/v3")).json["paths"]
         url = paths["apis/apps/v1"]["serverRelativeURL"]
@@ -86,7 +86,7 @@ async def test_unknown_fields_of_built_in_kinds_are_dropped(mode: str) -> None:
             assert made.headers["Warning"] == '299 - "unknown field \\"dato\\""'
 
 
-async def test_strict_refuses_unknown_and_double_fields_of_built_in_kinds() -> None:
+async def test_strict_validation_rejects_unknown_and_duplicate_fields() -> None:
     pod = {
         "kind": "Pod",
         "apiVersion": "v1",

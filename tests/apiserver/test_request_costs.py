@@ -349,7 +349,7 @@ def calls(work: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize("size", [80, 50_000])
-def test_what_a_role_grants_is_compared_within_bounds(size: int) -> None:
+def test_cost_of_role_comparison_is_bounded(size: int) -> None:
     """A body of a few kilobytes stands for half a million combinations, one of 3 MiB for more than can be counted."""
     role = Rule(verbs=named(size, "v"), groups=named(size, "g"), resources=named(size, "r"))
     held = [Rule(verbs=("get",), groups=("",), resources=("pods",)), replace_verbs(role, 1)]
@@ -359,7 +359,7 @@ def test_what_a_role_grants_is_compared_within_bounds(size: int) -> None:
     assert missing_rules([*held, role], [role]) == ()
 
 
-def test_one_more_definition_costs_the_same_where_there_are_many() -> None:
+def test_cost_of_a_new_crd_does_not_depend_on_their_number() -> None:
     def served(size: int) -> Registry:
         registry = built_in_registry()
         for number in range(size):
@@ -372,7 +372,7 @@ def test_one_more_definition_costs_the_same_where_there_are_many() -> None:
     assert many < few * 1.4, (few, many)
 
 
-def test_hashes_of_documents_are_worked_out_once() -> None:
+def test_document_hashes_are_computed_once() -> None:
     registry = built_in_registry()
     for number in range(150):  # many, since those of the built-in kinds may be hashed already
         registry.apply_crd(default_crd(widget_crd(f"hashed{number}.example.com")), now=0)
@@ -393,7 +393,7 @@ def replace_verbs(rule: Rule, count: int) -> Rule:
     return Rule(verbs=rule.verbs[:count], groups=rule.groups, resources=rule.resources)
 
 
-def test_many_rules_are_compared_with_those_that_are_about_the_same() -> None:
+def test_rules_are_compared_only_with_related_rules() -> None:
     def work(size: int) -> Callable[[], object]:
         held = [Rule(verbs=("get",), groups=("",), resources=(name,)) for name in named(size, "r")]
         names = [Rule(verbs=("get",), groups=("",), resources=("pods",), names=(name,)) for name in named(size, "n")]
@@ -420,7 +420,7 @@ def _compared(number: int) -> str:
     return Compared(f"a.b/f{number}")
 
 
-def test_finalizers_of_an_object_that_is_going_are_looked_up_and_not_searched_for() -> None:
+def test_finalizers_of_deleted_object_are_found_in_constant_time() -> None:
     old, new = ([*map(_compared, range(1000))] for _ in range(2))
     assert new_finalizer_errors(old, new) == []
     assert Compared.compared < 4 * len(new)
@@ -428,7 +428,7 @@ def test_finalizers_of_an_object_that_is_going_are_looked_up_and_not_searched_fo
 
 @pytest.mark.parametrize(("field", "entry"), [("names", "a"), ("parts", {"name": "a", "v": 1})], ids=["set", "map"])
 @pytest.mark.parametrize("verb", ["create", "update", "apply"])
-def test_one_key_that_comes_more_than_a_thousand_times(field: str, entry: object, verb: str) -> None:
+def test_key_with_more_than_a_thousand_values(field: str, entry: object, verb: str) -> None:
     moment = Moment(now=0, uid="u")
     state = ServerState(RevisionStore(), built_in_registry())
     make_namespaces(state, lambda: moment)

@@ -33,7 +33,7 @@ async def test_objects_are_pruned_defaulted_and_validated() -> None:
         assert patched.refuses(422, "Invalid") == f'Widget.example.com "a" is invalid: {text}'
 
 
-async def test_strict_refuses_and_ignore_is_silent() -> None:
+async def test_strict_validation_rejects_and_ignore_gives_no_warning() -> None:
     async with serving() as on:
         await on.call.created(CRDS, crd(size=SIZE))
         sent = widget("a")
@@ -52,7 +52,7 @@ async def test_strict_refuses_and_ignore_is_silent() -> None:
         (await on.call.post(f"{WIDGETS}?fieldValidation=Loud", sent)).refuses(422, "Invalid")
 
 
-async def test_a_later_default_shows_in_stored_objects() -> None:
+async def test_new_default_applies_to_stored_objects() -> None:
     async with serving() as on:
         created = await on.call.created(CRDS, crd(size=SIZE))
         await on.call.created(WIDGETS, widget("a"))
@@ -63,7 +63,7 @@ async def test_a_later_default_shows_in_stored_objects() -> None:
         assert (await on.call.get(WIDGETS)).json["items"][0]["spec"]["color"] == "red"
 
 
-async def test_a_schema_that_is_not_structural_is_refused_and_rules_are_asked() -> None:
+async def test_non_structural_schema_is_rejected_and_rules_are_evaluated() -> None:
     async with serving() as on:
         refused = await on.call.post(CRDS, crd(size={}))
         assert "must not be empty for specified object fields" in refused.refuses(422, "Invalid")

@@ -37,13 +37,13 @@ from tests.having import having
         {"bookmark_interval": 0.0},
     ],
 )
-def test_options_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
+def test_invalid_options_are_rejected(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentError) as caught:
         ServerOptions(**options)
     assert caught.value.argument.startswith("ServerOptions.")
 
 
-async def test_tls_and_a_token_by_default() -> None:
+async def test_tls_and_token_are_on_by_default() -> None:
     async with ApiServer() as server:
         assert server.url.startswith("https://127.0.0.1:")
         assert server.ca_pem is not None
@@ -72,13 +72,13 @@ async def test_tls_and_a_token_by_default() -> None:
                 await session.get(server.url + "/version")
 
 
-async def test_tokens_are_random_or_as_given() -> None:
+async def test_token_is_random_or_configured() -> None:
     assert ApiServer().token != ApiServer().token
     assert ApiServer(ServerOptions(token=SecretText("abc"))).token == SecretText("abc")
     assert not ApiServer(ServerOptions(insecure_http=True)).token
 
 
-async def test_the_kubeconfig_says_all_that_a_client_needs() -> None:
+async def test_kubeconfig_contains_all_connection_data() -> None:
     async with ApiServer() as server:
         config = server.kubeconfig()
         assert config["current-context"] == "deltaloop"
@@ -92,7 +92,7 @@ async def test_the_kubeconfig_says_all_that_a_client_needs() -> None:
         assert server.ca_pem is None
 
 
-async def test_other_hosts_are_turned_away() -> None:
+async def test_other_host_headers_are_rejected() -> None:
     async with serving() as on:
         for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", ""):
             answer = await on.call.get(CONFIG_MAPS, Host=host)
@@ -101,14 +101,14 @@ async def test_other_hosts_are_turned_away() -> None:
             assert (await on.call.get(CONFIG_MAPS, Host=host)).status == 200
 
 
-async def test_a_port_in_use_is_a_clear_error() -> None:
+async def test_port_in_use_gives_a_clear_error() -> None:
     async with ApiServer(ServerOptions(insecure_http=True)) as first:
         port = int(first.url.rpartition(":")[2])
         with pytest.raises(ServerStartError, check=having(port=port)):
             await ApiServer(ServerOptions(insecure_http=True, port=port)).__aenter__()
 
 
-async def test_a_server_runs_once_and_has_no_address_before() -> None:
+async def test_server_runs_once_and_has_no_address_before_start() -> None:
     server = ApiServer(ServerOptions(insecure_http=True))
     with pytest.raises(RuntimeError):
         _ = server.url
@@ -182,13 +182,13 @@ def _crd() -> dict[str, Any]:
     return widget_crd()
 
 
-async def test_the_wall_clock_is_the_one_given() -> None:
+async def test_configured_wall_clock_is_used() -> None:
     async with serving(wall_clock=lambda: datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC)) as on:
         made = await on.call.created(CONFIG_MAPS, config_map("a"))
         assert made.json["metadata"]["creationTimestamp"] == "2001-02-03T04:05:06Z"
 
 
-async def test_a_fault_of_the_server_is_answered_and_logged_without_data(caplog: pytest.LogCaptureFixture) -> None:
+async def test_internal_error_is_returned_and_logged_without_data(caplog: pytest.LogCaptureFixture) -> None:
     def broken() -> datetime:
         if asyncio.get_running_loop().time() > 0:
             raise RuntimeError("no clock")
@@ -249,7 +249,7 @@ _WRITES = [
 ]
 
 
-async def test_pages_of_others_in_a_browser_are_turned_away() -> None:
+async def test_cross_origin_browser_requests_are_rejected() -> None:
     """Where everybody may do everything, any web page could otherwise: a browser sends what it likes, unasked."""
     async with serving() as on:
         await on.call.created(CONFIG_MAPS, config_map("a"))
@@ -274,7 +274,7 @@ def _requests(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
     return [vars(record) for record in caplog.records if record.msg == "served request"]
 
 
-async def test_each_request_leaves_a_line_for_debugging(caplog: pytest.LogCaptureFixture) -> None:
+async def test_each_request_is_logged_at_debug_level(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, "deltaloop.apiserver"):
         async with serving() as on:
             agent = {"User-Agent": "kubectl/v1.36 Bearer planted\t"}
@@ -302,7 +302,7 @@ async def test_each_request_leaves_a_line_for_debugging(caplog: pytest.LogCaptur
     assert (struck["status"], struck["fault"]) == (500, "refuse")
 
 
-async def test_a_request_that_fails_is_one_error_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failed_request_logs_one_error(caplog: pytest.LogCaptureFixture) -> None:
     def broken() -> datetime:
         if asyncio.get_running_loop().time() > 0:
             raise RuntimeError("no clock")
@@ -326,7 +326,7 @@ async def test_a_request_that_fails_is_one_error_in_the_log(caplog: pytest.LogCa
     assert (line["levelname"], line["status"], line["path"]) == ("ERROR", 500, applied)
 
 
-async def test_first_objects_of_a_port_name_it_and_a_server_at_another_one_corrects_them() -> None:
+async def test_first_objects_contain_the_port_and_are_corrected_on_another_port() -> None:
     state = ApiServer(ServerOptions(insecure_http=True, port=6443)).first_objects()
     [[service], _] = [[*part] for part in state.tables["services"]]
     assert service == "default/kubernetes"
@@ -339,7 +339,7 @@ async def test_first_objects_of_a_port_name_it_and_a_server_at_another_one_corre
         assert server.url.endswith(f":{port['targetPort']}")
 
 
-async def test_a_server_begins_with_the_first_objects_of_another_one() -> None:
+async def test_server_starts_with_the_first_objects_of_another_server() -> None:
     options = ServerOptions(insecure_http=True)
     state = ApiServer(options).first_objects()
     uids: list[set[str]] = []

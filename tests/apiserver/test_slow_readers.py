@@ -56,7 +56,7 @@ async def _filled(on: Serving) -> None:
 
 # On the real clock: the kernel has megabytes on their way, and virtual time would not wait for them.
 @pytest.mark.real_time
-async def test_lists_that_nobody_reads_wait_in_one_copy() -> None:
+async def test_unread_lists_share_one_copy() -> None:
     async with serving() as on:
         await _filled(on)
         whole = await on.call.get(CONFIG_MAPS)
@@ -69,7 +69,7 @@ async def test_lists_that_nobody_reads_wait_in_one_copy() -> None:
         await eventually(lambda: _held(on.server) == 0)
 
 
-async def test_a_client_that_takes_nothing_for_a_minute_is_cut_off() -> None:
+async def test_client_that_reads_nothing_for_a_minute_is_disconnected() -> None:
     async with serving() as on:
         await _filled(on)
         async with _stalled(on.server, [CONFIG_MAPS]) as (stalled,):
@@ -85,7 +85,7 @@ async def test_a_client_that_takes_nothing_for_a_minute_is_cut_off() -> None:
 
 
 @pytest.mark.real_time
-async def test_too_many_different_lists_at_once_are_told_to_come_again() -> None:
+async def test_too_many_distinct_lists_get_retry_after() -> None:
     async with serving() as on:
         await _filled(on)
         on.server._outgoing._most = 9 * _SIZE

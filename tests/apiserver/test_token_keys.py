@@ -51,7 +51,7 @@ KEYS: dict[str, PrivateKey] = {
 
 
 @pytest.mark.parametrize("algorithm", KEYS)
-def test_what_a_key_signs_is_read_by_each_form_of_it(algorithm: str) -> None:
+def test_token_is_verified_by_every_key_format(algorithm: str) -> None:
     key = KEYS[algorithm]
     token = TokenSigner(private(key)).sign({"sub": "x"})
     forms = (public(key), private(key), private(key, form=OLD_FORM), certificate(key))
@@ -64,7 +64,7 @@ def test_what_a_key_signs_is_read_by_each_form_of_it(algorithm: str) -> None:
     assert signing_key(private(key)).public.algorithm == algorithm
 
 
-def test_a_token_is_read_by_one_of_several_keys_of_a_file_or_by_ones_own() -> None:
+def test_token_is_verified_by_any_key_of_a_file_or_the_signing_key() -> None:
     several = b"".join(public(key) for key in KEYS.values())
     assert [key.algorithm for key in checking_keys(several)] == [*KEYS]
     signer = TokenSigner(accepted=[several])
@@ -91,7 +91,7 @@ def test_a_token_is_read_by_one_of_several_keys_of_a_file_or_by_ones_own() -> No
     ],
     ids=["no PEM", "no key inside", "no certificate inside", "a curve of others", "a kind of others"],
 )
-def test_keys_that_cannot_be_used_are_refused(pem: str, said: str) -> None:
+def test_unusable_keys_are_rejected(pem: str, said: str) -> None:
     argument = "ServerOptions.accepted_service_account_keys[0]"
     with pytest.raises(InvalidArgumentError, match=said, check=having(argument=argument)) as refused:
         ServerOptions(accepted_service_account_keys=(SecretText(pem),))
@@ -99,12 +99,12 @@ def test_keys_that_cannot_be_used_are_refused(pem: str, said: str) -> None:
 
 
 @pytest.mark.parametrize("pem", ["nothing", public(RSA).decode()], ids=["no PEM", "a public key"])
-def test_a_signing_key_is_a_private_one(pem: str) -> None:
+def test_signing_key_must_be_private(pem: str) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="ServerOptions.service_account_key")):
         ServerOptions(service_account_key=SecretText(pem))
 
 
-async def test_options_do_not_show_keys_and_a_given_key_signs() -> None:
+async def test_options_repr_hides_keys_and_configured_key_signs() -> None:
     options = ServerOptions(
         insecure_http=True,
         service_account_key=SecretText(private(RSA).decode()),

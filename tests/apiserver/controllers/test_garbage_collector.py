@@ -44,7 +44,7 @@ async def names(call: Caller) -> list[str]:
     return (await call.get(CONFIG_MAPS)).names
 
 
-async def test_dependents_go_with_their_owner_and_theirs_with_them() -> None:
+async def test_deleting_an_owner_deletes_direct_and_indirect_dependents() -> None:
     async with serving(controllers=GC) as on:
         a = await on.call.created(CONFIG_MAPS, config_map("a"))
         b = await on.call.created(CONFIG_MAPS, config_map("b", ownerReferences=[owner(a)]))
@@ -55,7 +55,7 @@ async def test_dependents_go_with_their_owner_and_theirs_with_them() -> None:
         assert await names(on.call) == ["free"]
 
 
-async def test_without_the_controller_dependents_stay_as_on_the_real_server() -> None:
+async def test_dependents_are_kept_without_the_controller() -> None:
     async with serving() as on:
         a = await on.call.created(CONFIG_MAPS, config_map("a"))
         await on.call.created(CONFIG_MAPS, config_map("b", ownerReferences=[owner(a)]))
@@ -63,7 +63,7 @@ async def test_without_the_controller_dependents_stay_as_on_the_real_server() ->
         assert await names(on.call) == ["b"]
 
 
-async def test_an_object_with_another_owner_only_loses_the_reference() -> None:
+async def test_dependent_with_another_owner_loses_only_the_reference() -> None:
     async with serving(controllers=GC) as on:
         a = await on.call.created(CONFIG_MAPS, config_map("a"))
         b = await on.call.created(CONFIG_MAPS, config_map("b"))
@@ -73,7 +73,7 @@ async def test_an_object_with_another_owner_only_loses_the_reference() -> None:
         assert (await on.call.get(f"{CONFIG_MAPS}/c")).json["metadata"]["ownerReferences"] == [owner(b)]
 
 
-async def test_an_owner_that_never_was_or_is_elsewhere_is_absent_but_not_of_an_unknown_kind() -> None:
+async def test_missing_owner_is_absent_but_owner_of_unknown_kind_is_not() -> None:
     async with serving(controllers=GC) as on:
         await on.call.created("/api/v1/namespaces", {"metadata": {"name": "other"}})
         far = await on.call.created("/api/v1/namespaces/other/configmaps", config_map("far"))
@@ -85,7 +85,7 @@ async def test_an_owner_that_never_was_or_is_elsewhere_is_absent_but_not_of_an_u
         assert await names(on.call) == ["c"]
 
 
-async def test_a_successor_of_the_same_name_is_not_the_owner() -> None:
+async def test_recreated_object_with_the_same_name_is_not_the_owner() -> None:
     async with serving(controllers=GC) as on:
         a = await on.call.created(CONFIG_MAPS, config_map("a"))
         await on.call.delete(f"{CONFIG_MAPS}/a")
@@ -94,7 +94,7 @@ async def test_a_successor_of_the_same_name_is_not_the_owner() -> None:
         assert await names(on.call) == ["a"]
 
 
-async def test_foreground_waits_for_dependents_that_block() -> None:
+async def test_foreground_deletion_waits_for_blocking_dependents() -> None:
     async with serving(controllers=GC) as on:
         a = await on.call.created(CONFIG_MAPS, config_map("a"))
         held = config_map("b", ownerReferences=[owner(a, blockOwnerDeletion=True)], finalizers=["example.com/hold"])
@@ -107,7 +107,7 @@ async def test_foreground_waits_for_dependents_that_block() -> None:
         assert await names(on.call) == []
 
 
-async def test_orphans_stay_without_their_reference() -> None:
+async def test_orphan_policy_keeps_dependents_without_owner_reference() -> None:
     async with serving(controllers=GC) as on:
         a = await on.call.created(CONFIG_MAPS, config_map("a"))
         await on.call.created(CONFIG_MAPS, config_map("b", ownerReferences=[owner(a)]))
@@ -116,7 +116,7 @@ async def test_orphans_stay_without_their_reference() -> None:
         assert "ownerReferences" not in (await on.call.get(f"{CONFIG_MAPS}/b")).json["metadata"]
 
 
-async def test_dependents_of_custom_resources_go_with_the_crd() -> None:
+async def test_deleting_a_crd_deletes_dependents_of_its_objects() -> None:
     async with serving(controllers=GC) as on:
         await on.call.created(CRDS, widget_crd())
         w = await on.call.created(WIDGETS, widget("w"))
@@ -126,7 +126,7 @@ async def test_dependents_of_custom_resources_go_with_the_crd() -> None:
         assert await names(on.call) == []
 
 
-async def test_a_collector_that_fell_behind_looks_at_everything() -> None:
+async def test_collector_that_fell_behind_lists_all_objects() -> None:
     async with serving(controllers=GC, window=1) as on:
         a = await on.call.created(CONFIG_MAPS, config_map("a"))
         for number in range(5):
@@ -145,7 +145,7 @@ async def with_old_owner(on: Serving) -> Answer:
     return w
 
 
-async def test_a_dependent_stays_if_its_owner_is_named_in_a_version_that_is_not_served() -> None:
+async def test_dependent_is_kept_if_owner_version_is_not_served() -> None:
     async with serving(controllers=GC) as on:
         await with_old_owner(on)
         assert await names(on.call) == ["new", "old"]
@@ -153,7 +153,7 @@ async def test_a_dependent_stays_if_its_owner_is_named_in_a_version_that_is_not_
         assert await names(on.call) == ["old"]
 
 
-async def test_a_dependent_goes_once_the_version_of_its_owner_is_served_again() -> None:
+async def test_dependent_is_deleted_once_owner_version_is_served_again() -> None:
     async with serving(controllers=GC) as on:
         await with_old_owner(on)
         await on.call.delete(f"{WIDGETS}/w")
@@ -161,7 +161,7 @@ async def test_a_dependent_goes_once_the_version_of_its_owner_is_served_again() 
         assert await names(on.call) == []
 
 
-async def test_nothing_changes_while_one_of_several_owners_is_unknown() -> None:
+async def test_dependent_is_unchanged_while_one_owner_kind_is_unknown() -> None:
     async with serving(controllers=GC) as on:
         w = await with_old_owner(on)
         a = await on.call.created(CONFIG_MAPS, config_map("a"))
@@ -172,7 +172,7 @@ async def test_nothing_changes_while_one_of_several_owners_is_unknown() -> None:
         assert (await on.call.get(f"{CONFIG_MAPS}/both")).json["metadata"]["ownerReferences"] == owners
 
 
-async def test_a_dependent_whose_owner_is_named_in_another_served_version_goes() -> None:
+async def test_owner_reference_can_use_another_served_version() -> None:
     async with serving(controllers=GC) as on:
         await on.call.created(CRDS, widget_crd())
         w = await on.call.created(WIDGETS, widget("w"))
@@ -199,7 +199,7 @@ async def test_an_owner_is_looked_up_by_version_kind_and_name(changed: dict[str,
         assert await names(on.call) == left
 
 
-async def test_a_cluster_scoped_object_with_an_owner_in_a_namespace_stays() -> None:
+async def test_cluster_scoped_object_with_namespaced_owner_is_kept() -> None:
     async with serving(controllers=GC) as on:
         a = await on.call.created(CONFIG_MAPS, config_map("a"))
         for name, reference in (("one", owner(a)), ("two", {**owner(a), "uid": "never"})):
@@ -223,7 +223,7 @@ async def test_events_are_not_collected() -> None:
         assert (await on.call.get(events)).names == ["e"]
 
 
-async def test_owners_in_a_circle_end_in_the_foreground() -> None:
+async def test_foreground_deletion_of_circular_owners_completes() -> None:
     async with serving(controllers=GC) as on:
         a = await on.call.created(CONFIG_MAPS, config_map("a"))
         b = await on.call.created(CONFIG_MAPS, config_map("b", ownerReferences=[owner(a, blockOwnerDeletion=True)]))
@@ -238,7 +238,7 @@ async def test_owners_in_a_circle_end_in_the_foreground() -> None:
     [(None, ["pod"]), ({"propagationPolicy": "Background"}, []), ({"orphanDependents": False}, [])],
 )
 @pytest.mark.parametrize("kind", ["Job", "ReplicationController"])
-async def test_pods_of_a_deleted_job_stay_unless_the_client_specifies_a_policy(
+async def test_pods_of_deleted_job_are_orphaned_by_default(
     kind: str, options: dict[str, Any] | None, left: list[str]
 ) -> None:
     async with serving(controllers=GC) as on:

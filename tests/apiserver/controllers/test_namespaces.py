@@ -13,7 +13,7 @@ X = "/api/v1/namespaces/x"
 CLEAN = frozenset({"namespace"})
 
 
-async def test_a_namespace_goes_with_its_content() -> None:
+async def test_deleting_a_namespace_deletes_its_objects() -> None:
     async with serving(controllers=CLEAN) as on:
         await on.call.created("/api/v1/namespaces", {"metadata": {"name": "x"}})
         await on.call.created(f"{X}/configmaps", config_map("a"))
@@ -27,7 +27,7 @@ async def test_a_namespace_goes_with_its_content() -> None:
         await on.call.created("/api/v1/namespaces", {"metadata": {"name": "x"}})
 
 
-async def test_a_finalizer_inside_holds_it() -> None:
+async def test_finalizer_of_an_object_delays_namespace_deletion() -> None:
     async with serving(controllers=CLEAN) as on:
         await on.call.created("/api/v1/namespaces", {"metadata": {"name": "x"}})
         await on.call.created(f"{X}/configmaps", config_map("a", finalizers=["example.com/hold"]))
@@ -42,7 +42,7 @@ async def test_a_finalizer_inside_holds_it() -> None:
         assert (await on.call.get(X)).status == 404
 
 
-async def test_without_the_controller_it_stays_terminating() -> None:
+async def test_namespace_remains_terminating_without_the_controller() -> None:
     async with serving() as on:
         await on.call.created("/api/v1/namespaces", {"metadata": {"name": "x"}})
         await on.call.delete(X)
@@ -51,7 +51,7 @@ async def test_without_the_controller_it_stays_terminating() -> None:
 
 
 @pytest.mark.parametrize(("count", "size", "most"), [(50, 10, 40), (20, 50_000, 4)], ids=["many", "large"])
-async def test_little_is_deleted_in_one_turn_of_the_loop(count: int, size: int, most: int) -> None:
+async def test_deletions_per_event_loop_iteration_are_bounded(count: int, size: int, most: int) -> None:
     async with serving(controllers=CLEAN) as on:
         for name in ("x", "y"):
             await on.call.created("/api/v1/namespaces", {"metadata": {"name": name}})

@@ -23,7 +23,7 @@ async def status(call: Caller, name: str) -> Any:
     return (await call.get(f"{POLICIES}/{name}")).json.get("status")
 
 
-async def test_a_policy_is_looked_at_once_for_each_generation() -> None:
+async def test_policy_is_type_checked_once_per_generation() -> None:
     async with serving(controllers=CHECKED) as on:
         await on.call.created(POLICIES, policy("p", "object.data['a'] == 'b'"))
         assert await status(on.call, "p") == {"observedGeneration": 1, "typeChecking": {}}
@@ -47,7 +47,7 @@ async def test_a_policy_is_looked_at_once_for_each_generation() -> None:
         assert (await on.call.get(f"{POLICIES}/p")).json["metadata"]["resourceVersion"] == before
 
 
-async def test_the_controller_takes_the_status_over_from_others() -> None:
+async def test_controller_overwrites_status_of_other_writers() -> None:
     async with serving(controllers=CHECKED) as on:
         await on.call.created(POLICIES, policy("p", "true"))
         await status(on.call, "p")
@@ -57,7 +57,7 @@ async def test_the_controller_takes_the_status_over_from_others() -> None:
         assert await status(on.call, "p") == {"observedGeneration": 2, "typeChecking": {}}
 
 
-async def test_custom_resources_are_known_by_their_schemas_once_they_are_served() -> None:
+async def test_served_custom_resources_are_checked_with_their_schemas() -> None:
     async with serving(controllers=CHECKED) as on:
         await on.call.created(POLICIES, policy("early", "object.spec.nope == 1", "example.com", "widgets"))
         assert await status(on.call, "early") == {"observedGeneration": 1, "typeChecking": {}}
@@ -76,13 +76,13 @@ async def test_custom_resources_are_known_by_their_schemas_once_they_are_served(
         assert await status(on.call, "right") == {"observedGeneration": 1, "typeChecking": {}}
 
 
-async def test_without_the_controller_the_status_stays_empty() -> None:
+async def test_status_is_empty_without_the_controller() -> None:
     async with serving() as on:
         await on.call.created(POLICIES, policy("p", "object.nope == 1"))
         assert not await status(on.call, "p")
 
 
-async def test_a_resource_of_no_group_is_that_of_every_group() -> None:
+async def test_resource_without_group_matches_every_group() -> None:
     async with serving(controllers=CHECKED) as on:
         await on.call.created(POLICIES, policy("p", "object.note == 'x'", resource="events"))
         await on.call.created(POLICIES, policy("q", "object.nope == 'x'", resource="Event"))

@@ -35,7 +35,7 @@ async def is_there(call: Caller, path: str) -> bool:
     return (await call.get(path)).status == 200
 
 
-async def test_what_nothing_uses_goes() -> None:
+async def test_unused_objects_are_deleted() -> None:
     async with serving(controllers=PROTECTED) as on:
         await on.call.created(CLAIMS, claim("c", finalizers=["example.com/hold"]))
         await on.call.created(VOLUMES, volume("v"))
@@ -52,7 +52,7 @@ async def test_what_nothing_uses_goes() -> None:
 
 
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])
-async def test_a_claim_stays_as_long_as_a_pod_on_a_node_uses_it(phase: str) -> None:
+async def test_claim_is_kept_while_a_scheduled_pod_uses_it(phase: str) -> None:
     async with serving(controllers=PROTECTED) as on:
         await on.call.created(CLAIMS, claim("c"))
         used = {"persistentVolumeClaim": {"claimName": "c"}}
@@ -74,7 +74,9 @@ async def test_a_claim_stays_as_long_as_a_pod_on_a_node_uses_it(phase: str) -> N
     ],
     ids=["waits for a node", "another claim", "another namespace", "a claim that is not the pod's"],
 )
-async def test_other_pods_do_not_hold_a_claim(used: dict[str, Any], spec: dict[str, Any], namespace: str) -> None:
+async def test_finished_and_unscheduled_pods_do_not_protect_a_claim(
+    used: dict[str, Any], spec: dict[str, Any], namespace: str
+) -> None:
     name = "p-v" if "ephemeral" in used else "c"
     async with serving(controllers=PROTECTED) as on:
         await on.call.created("/api/v1/namespaces", {"metadata": {"name": "other"}})
@@ -84,7 +86,7 @@ async def test_other_pods_do_not_hold_a_claim(used: dict[str, Any], spec: dict[s
         assert not await is_there(on.call, f"{CLAIMS}/{name}")
 
 
-async def test_a_claim_of_an_ephemeral_volume_stays_with_its_pod() -> None:
+async def test_claim_of_ephemeral_volume_is_kept_with_its_pod() -> None:
     async with serving(controllers=PROTECTED) as on:
         used = {"ephemeral": {"volumeClaimTemplate": {"spec": claim("")["spec"]}}}
         made = await on.call.created(PODS, pod("p", used, nodeName="n"))
@@ -94,7 +96,7 @@ async def test_a_claim_of_an_ephemeral_volume_stays_with_its_pod() -> None:
         assert await is_there(on.call, f"{CLAIMS}/p-v")
 
 
-async def test_a_volume_stays_as_long_as_it_is_bound() -> None:
+async def test_volume_is_kept_while_bound() -> None:
     async with serving(controllers=PROTECTED) as on:
         await on.call.created(VOLUMES, volume("v"))
         await on.call.patch(f"{VOLUMES}/v/status", {"status": {"phase": "Bound"}})
@@ -104,7 +106,7 @@ async def test_a_volume_stays_as_long_as_it_is_bound() -> None:
         assert not await is_there(on.call, f"{VOLUMES}/v")
 
 
-async def test_a_class_stays_as_long_as_a_claim_or_a_volume_names_it() -> None:
+async def test_class_is_kept_while_a_claim_or_volume_references_it() -> None:
     async with serving(controllers=PROTECTED) as on:
         for name in "abcd":
             body = {"metadata": {"name": name}, "driverName": "d.example.com", "parameters": {"a": "b"}}

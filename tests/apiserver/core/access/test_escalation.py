@@ -79,7 +79,7 @@ def check_many_pairs() -> None:
         check_complete(some_rules(chance, stars=False), some_rules(chance, stars=False))
 
 
-def test_what_is_held_may_be_granted_and_nothing_else() -> None:
+def test_only_held_permissions_can_be_granted() -> None:
     check_many_pairs()
 
 

@@ -127,7 +127,7 @@ def check_every_decision() -> None:
             assert authorizer.allows(wanted) is (MASTERS in user.groups or model(wanted)), wanted
 
 
-def test_every_decision_is_the_models() -> None:
+def test_decisions_match_the_model() -> None:
     check_every_decision()
 
 
@@ -171,7 +171,7 @@ def test_seeded_bugs_are_found(part: str, broken: object, monkeypatch: pytest.Mo
         check_every_decision()
 
 
-def test_a_change_counts_from_the_next_question_on() -> None:
+def test_role_change_applies_to_the_next_request() -> None:
     store = RevisionStore()
     plural, key, fields = role("r", rule("get", "pods"))
     store.create(f"{plural}.rbac.authorization.k8s.io", key, fields)
@@ -185,7 +185,7 @@ def test_a_change_counts_from_the_next_question_on() -> None:
 
 
 @pytest.mark.parametrize(("asked", "allowed"), [("/healthz", True), ("/version/x", True), ("/metrics", False)])
-def test_the_nameless_see_health_and_version_only(asked: str, allowed: bool) -> None:
+def test_anonymous_user_can_read_only_health_and_version(asked: str, allowed: bool) -> None:
     nobody = User(name="system:anonymous", groups=("system:unauthenticated",))
     assert AlwaysAllow().allows(Attributes(user=nobody, verb="get", path=asked)) is allowed
     assert AlwaysAllow().allows(Attributes(user=USERS[0], verb="get", path=asked))
@@ -193,7 +193,7 @@ def test_the_nameless_see_health_and_version_only(asked: str, allowed: bool) -> 
 
 
 @pytest.mark.parametrize("changed", ["clusterroles", "clusterrolebindings"])
-def test_what_was_parsed_goes_with_its_object_not_with_its_version(changed: str) -> None:
+def test_parsed_rules_are_cached_by_object_not_by_version(changed: str) -> None:
     """A counter that goes back gives the version that an object had to another content of it."""
     objects = [role("reader", rule("get", "pods")), binding("ClusterRole", "reader", BOB)]
     objects.sort(key=lambda entry: entry[0] == changed)

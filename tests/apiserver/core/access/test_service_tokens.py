@@ -91,7 +91,7 @@ def check_every_token() -> None:
                 assert user.groups == ("system:serviceaccounts", "system:serviceaccounts:a", "system:authenticated")
 
 
-def test_every_token_is_judged_rightly() -> None:
+def test_valid_tokens_are_accepted_and_others_rejected() -> None:
     check_every_token()
 
 

@@ -82,7 +82,7 @@ def owned(fields: dict[str, object]) -> str:
     return str([at(entry, "fieldsV1") for entry in items(at(fields, "metadata", "managedFields"))])
 
 
-def test_a_create_is_changed_then_looked_at_and_nobody_owns_what_admission_has_added() -> None:
+def test_create_is_mutated_then_validated_and_mutations_have_no_manager() -> None:
     watched = Watched()
     made = watched.create()
     kind = "apps/v1/Deployment"
@@ -96,14 +96,14 @@ def test_a_create_is_changed_then_looked_at_and_nobody_owns_what_admission_has_a
 
 
 @pytest.mark.parametrize("phase", ["mutate", "validate"])
-def test_a_refusal_in_either_phase_leaves_nothing(phase: str) -> None:
+def test_rejected_create_stores_no_object(phase: str) -> None:
     watched = Watched(refuse=phase)
     with pytest.raises(ForbiddenError, match=r'deployments\.apps "a" is forbidden: no'):
         watched.create()
     assert watched.state.objects.get("deployments.apps", f"{NAMESPACE}/a") is None
 
 
-def test_what_admission_makes_of_an_object_is_checked() -> None:
+def test_mutated_object_is_validated() -> None:
     watched = Watched()
 
     def spoil(attributes: AdmissionAttributes) -> dict[str, object]:
@@ -115,7 +115,7 @@ def test_what_admission_makes_of_an_object_is_checked() -> None:
         watched.create()
 
 
-def test_updates_patches_and_applies_are_admitted_and_keep_their_owners() -> None:
+def test_updates_patches_and_applies_are_admitted_and_keep_managers() -> None:
     watched = Watched()
     made = watched.create()
     served, moment = watched.cores.served("apps", "v1", "deployments"), watched.cores.moment()
@@ -138,7 +138,7 @@ def test_updates_patches_and_applies_are_admitted_and_keep_their_owners() -> Non
     ]
 
 
-def test_a_scale_a_status_and_a_delete_are_admitted_as_what_they_are() -> None:
+def test_admission_receives_scale_status_and_delete_attributes() -> None:
     watched = Watched()
     made = watched.create()
     served, moment = watched.cores.served("apps", "v1", "deployments"), watched.cores.moment()
@@ -159,7 +159,7 @@ def test_a_scale_a_status_and_a_delete_are_admitted_as_what_they_are() -> None:
     ]
 
 
-def test_the_server_s_own_parts_of_a_write_are_not_admitted_again() -> None:
+def test_internal_writes_of_the_server_skip_admission() -> None:
     watched = Watched(refuse="validate")
     pods = watched.cores.served("", "v1", "pods")
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -170,13 +170,13 @@ def test_the_server_s_own_parts_of_a_write_are_not_admitted_again() -> None:
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
-def test_what_is_written_beside_an_object_is_not_written_in_a_dry_run(dry_run: bool) -> None:
+def test_dry_run_writes_no_additional_objects(dry_run: bool) -> None:
     effects: list[object] = []
     Watched(effect=effects.append).create(dry_run=dry_run)
     assert len(effects) == (0 if dry_run else 1)
 
 
-def test_a_question_ends_a_write_before_anything_is_written_and_is_asked_once() -> None:
+def test_unanswered_question_aborts_the_write_and_its_answer_is_reused() -> None:
     answers, watched = ExternalAnswers(), Watched()
 
     def ask(attributes: AdmissionAttributes) -> dict[str, object] | None:

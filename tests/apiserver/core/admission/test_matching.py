@@ -72,7 +72,7 @@ def _request(cores: Cores, chance: random.Random, registry: Registry, objects: S
     )
 
 
-def test_a_policy_that_matches_could_concern_the_resource() -> None:
+def test_may_concern_is_true_for_every_matching_policy() -> None:
     cores, chance = Cores(), random.Random(22)
     registry, objects = cores.state.registry, cores.state.objects
     seen = {True: 0, False: 0}
@@ -88,7 +88,7 @@ def test_a_policy_that_matches_could_concern_the_resource() -> None:
     assert min(seen.values()) > 300
 
 
-def test_those_are_asked_that_match() -> None:
+def test_matching_bindings_are_invoked() -> None:
     cores, chance, store = Cores(), random.Random(7), RevisionStore()
     both = cores.state.registry
     one = Registry(served for served in both.resources() if served.type.api_version != "autoscaling/v1")

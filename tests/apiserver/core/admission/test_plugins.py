@@ -33,7 +33,7 @@ ON_BY_DEFAULT = (
 )
 
 
-def test_each_plugin_is_there_or_has_a_reason() -> None:
+def test_default_plugins_are_implemented_or_have_a_reason() -> None:
     assert ", ".join(DEFAULT_ON) == ON_BY_DEFAULT
     assert all(DEFAULT_ON.values()), "a reason has words, and what is there has plugins"
     assert {name for name, plugins in DEFAULT_ON.items() if not isinstance(plugins, str)} == NAMES
@@ -69,7 +69,7 @@ def test_invalid_plugins_are_rejected(options: dict[str, Any], option: str) -> N
         ServerOptions(**options)
 
 
-def test_a_service_account_gives_its_pods_a_token_and_its_pull_secrets() -> None:
+def test_service_account_adds_token_and_pull_secrets_to_pods() -> None:
     cores = Cores()
     state = ServerState(cores.state.store, cores.state.registry, chain_of(OFF_HERE))
     account = {"metadata": {"name": "default"}, "imagePullSecrets": [{"name": "s"}]}
@@ -91,7 +91,7 @@ def test_a_service_account_gives_its_pods_a_token_and_its_pull_secrets() -> None
     assert at(made, "spec", "volumes") is None
 
 
-def test_an_account_that_enforces_it_lets_pods_use_its_own_secrets_only() -> None:
+def test_enforce_mountable_secrets_rejects_other_secrets() -> None:
     cores = Cores()
     state = ServerState(cores.state.store, cores.state.registry, chain_of(OFF_HERE))
     annotations = {"kubernetes.io/enforce-mountable-secrets": "true"}
@@ -104,7 +104,7 @@ def test_an_account_that_enforces_it_lets_pods_use_its_own_secrets_only() -> Non
         create(state.own_write(served, NAMESPACE, "", cores.moment()), body)
 
 
-def test_the_real_binary_says_the_same() -> None:
+def test_default_plugins_match_kube_apiserver_help() -> None:
     assets = find_assets()
     if assets is None or not assets.version.startswith(f"v{MINOR}."):
         pytest.skip(f"no kube-apiserver {MINOR}: run `make -C lab kube`")

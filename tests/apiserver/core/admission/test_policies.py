@@ -80,7 +80,7 @@ def test_audit_annotations_of_policies_are_in_the_audit_line() -> None:
     assert cores.noted == {"p/name": "name: a", "p/long": "ä" * 34}
 
 
-def test_the_audit_line_has_so_much_and_no_more() -> None:
+def test_audit_annotations_are_bounded() -> None:
     cores = _Policed()
     annotations = [{"key": "long", "valueExpression": "variables.x + variables.x"}]
     variables = [{"name": "x", "expression": f"'{'x' * 6000}'"}]
@@ -91,7 +91,7 @@ def test_the_audit_line_has_so_much_and_no_more() -> None:
     assert len(json.loads(cores.noted["validation.policy.admission.k8s.io/validation_failure"])) == 50
 
 
-def test_bindings_say_the_same_once() -> None:
+def test_equal_audit_annotations_of_bindings_are_merged() -> None:
     cores = _Policed()
     annotations = [
         {"key": "same", "valueExpression": "'x'"},
@@ -107,7 +107,7 @@ def test_bindings_say_the_same_once() -> None:
     assert cores.noted == {"p/same": "x", "p/params": "none, kept"}
 
 
-def test_an_audit_annotation_without_a_value_refuses_unless_it_is_ignored() -> None:
+def test_failing_audit_annotation_rejects_unless_failure_policy_is_ignore() -> None:
     annotations = [{"key": "k", "valueExpression": "string(object.no)"}]
     cores = _Policed()
     cores.add({"auditAnnotations": annotations, "failurePolicy": "Ignore"}, "Warn", name="ignoring")
@@ -119,7 +119,7 @@ def test_an_audit_annotation_without_a_value_refuses_unless_it_is_ignored() -> N
     assert refused.value.status.message.endswith(f"ValidatingAdmissionPolicy 'strict' with binding 'strict' {said}")
 
 
-def test_the_servers_own_writes_are_not_looked_at() -> None:
+def test_internal_writes_are_not_validated_by_policies() -> None:
     cores = _Policed()
     cores.add({"validations": [{"expression": "false"}]}, "Deny")
     create(
@@ -127,7 +127,7 @@ def test_the_servers_own_writes_are_not_looked_at() -> None:
     )
 
 
-def test_a_policy_counts_from_its_write_until_it_is_changed_or_gone() -> None:
+def test_policy_applies_from_its_write_until_change_or_deletion() -> None:
     cores = _Policed()
     cores.write("a")
     cores.add({"validations": [{"expression": "false"}]}, "Deny", name="one")
@@ -169,7 +169,7 @@ def _cost(sources: list[str], variables: dict[str, str]) -> int:
     return 1000 - _expressions(sources, variables).evaluate({}, 1000)[1]
 
 
-def test_a_variable_costs_once_and_only_if_it_is_used() -> None:
+def test_variable_cost_counts_once_and_only_if_used() -> None:
     variables = {"loop": _LOOP, "unused": _LOOP}
     one = _cost(["variables.loop"], variables)
     assert one > _cost(["true || variables.loop"], variables)
@@ -177,7 +177,7 @@ def test_a_variable_costs_once_and_only_if_it_is_used() -> None:
     assert 0 < again < _cost([_LOOP], {})
 
 
-def test_a_variable_that_fails_costs_once() -> None:
+def test_failing_variable_cost_counts_once() -> None:
     variables = {"no": f"{_LOOP} && object.no"}
     found = _expressions(["[1, 2].all(a, variables.no)"], variables)
     once = _expressions(["[1].all(a, variables.no)"], variables)
@@ -198,7 +198,7 @@ def test_expressions_share_a_budget() -> None:
         _expressions(["variables.loop"], {"loop": _LOOP}).evaluate({}, 5)
 
 
-def test_a_fault_of_a_variable_is_one_of_each_that_uses_it() -> None:
+def test_failing_variable_fails_every_expression_that_uses_it() -> None:
     found, _ = _expressions(["variables.no == 1", "variables.no == 2 || true"], {"no": "object.no"}).evaluate(
         {"object": {}}, 1000
     )

@@ -20,11 +20,11 @@ DIFFERENCES = 2
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=[record["policy"]["metadata"]["name"] for record in RECORDS])
-def test_ours_warns_as_the_status_controller_does(record: dict[str, Any]) -> None:
+def test_warnings_match_recorded_status_controller(record: dict[str, Any]) -> None:
     assert answer(record["policy"]) == record.get("ours", record["warnings"])
 
 
-def test_what_differs_is_not_getting_more() -> None:
+def test_number_of_differing_warnings_is_bounded() -> None:
     differing = [record for record in RECORDS if "ours" in record]
     assert len(differing) <= DIFFERENCES
     for record in differing:  # the same expressions all the same

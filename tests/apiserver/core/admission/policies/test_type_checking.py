@@ -62,13 +62,13 @@ def warnings(made: dict[str, Any]) -> list[tuple[str, list[str]]]:
         ("object.name", ""),  # of what type its value is does not matter here
     ],
 )
-def test_expressions_know_what_a_kind_is(source: str, fault: str) -> None:
+def test_expressions_are_checked_against_the_kind(source: str, fault: str) -> None:
     found = warnings(policy(source))
     said = [line.partition(": ")[2] for _, lines in found for line in lines]
     assert [line.partition(": ")[2].split(": ", 1)[-1] for line in said] == ([fault] if fault else [])
 
 
-def test_a_warning_says_kind_place_and_line() -> None:
+def test_warning_contains_kind_position_and_source_line() -> None:
     assert expression_warnings(policy("true", "object.nope"), find, DECLARED.get) == [
         {
             "fieldRef": "spec.validations[1].expression",
@@ -77,7 +77,7 @@ def test_a_warning_says_kind_place_and_line() -> None:
     ]
 
 
-def test_each_kind_is_told_in_order() -> None:
+def test_warnings_are_sorted_by_kind() -> None:
     said = "ERROR: <input>:1:13: found no matching overload for '_==_' applied to"
     both = policy("object.name == true", rules=[rule("things"), rule("others")])
     path = "spec.validations[0].expression"
@@ -88,7 +88,7 @@ def test_each_kind_is_told_in_order() -> None:
     assert warnings(one) == [(path, [f"g/v1, Kind=Other: {said} '(int, string)'"])]
 
 
-def test_messages_are_looked_at_and_nothing_else() -> None:
+def test_message_expressions_are_checked_but_annotations_and_conditions_are_not() -> None:
     made = policy(
         auditAnnotations=[{"key": "k", "valueExpression": "object.nope"}],
         matchConditions=[{"name": "c", "expression": "object.nope == 1"}],
@@ -102,14 +102,14 @@ def test_messages_are_looked_at_and_nothing_else() -> None:
     ("kind", "fault"),
     [("Limit", "undefined field 'least'"), ("Unknown", "")],
 )
-def test_params_are_of_their_kind_if_it_is_known(kind: str, fault: str) -> None:
+def test_params_are_checked_if_their_kind_is_known(kind: str, fault: str) -> None:
     made = policy("params.most == 1", "params.least == 1", paramKind={"apiVersion": "g/v1", "kind": kind})
     found = warnings(made)
     assert [path for path, _ in found] == (["spec.validations[1].expression"] if fault else [])
     assert all(fault in line for _, lines in found for line in lines)
 
 
-def test_variables_have_types_but_objects_in_them_have_none() -> None:
+def test_variables_have_scalar_types_but_objects_are_dynamic() -> None:
     variables = [
         {"name": "size", "expression": "object.size"},
         {"name": "more", "expression": "variables.size + 1"},
@@ -132,12 +132,12 @@ def test_variables_have_types_but_objects_in_them_have_none() -> None:
         rule("unknown"),
     ],
 )
-def test_rules_that_name_no_kind_say_nothing(unnamed: dict[str, Any]) -> None:
+def test_rules_without_a_definite_kind_give_no_warnings(unnamed: dict[str, Any]) -> None:
     assert not warnings(policy("object.nope == 1", rules=[unnamed]))
     assert warnings(policy("object.nope == 1", rules=[unnamed, rule("things", "things/status", "*")]))
 
 
-def test_ten_kinds_of_one_rule_end_the_search() -> None:
+def test_check_stops_after_a_rule_with_ten_kinds() -> None:
     many = rule(*(f"kind{place:02}s" for place in range(12)), groups=["many"])
     [(_, lines)] = warnings(policy("object.nope == 1", rules=[rule("things"), many, rule("others")]))
     named = [line.partition(": ")[0] for line in lines]
@@ -162,7 +162,7 @@ def test_ten_kinds_of_one_rule_end_the_search() -> None:
         ),
     ],
 )
-def test_built_in_kinds_are_declared_as_their_published_schemas(kind: str, source: str, fault: str) -> None:
+def test_built_in_kinds_are_checked_with_published_schemas(kind: str, source: str, fault: str) -> None:
     name = KindName(*kind.split("/"))
     served = REGISTRY.find_kind(*name)
     assert served is not None
