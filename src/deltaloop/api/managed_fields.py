@@ -55,7 +55,7 @@ def strip_managed_fields(obj: Resource) -> Resource:
 
     Source: controller-runtime pkg/cache, ``TransformStripManagedFields``; client-go, KEP-5958.
     """
-    raw = obj.raw
+    raw = obj.stored if type(obj.stored) is bytes else obj.raw
     if _NAME not in raw and (b"\\" not in raw or not any(letter in raw for letter in _ESCAPED_LETTERS)):
         return obj
     stripped = decode_stripped(raw, 0, len(raw), obj.resource_type)

@@ -209,7 +209,7 @@ class HttpTransport:
             TransportError: If no response arrives.
             ConfigError: If the credentials are not readable.
         """
-        credentials, method, body = self._credentials, request.method, request.body
+        credentials, method, path, body = self._credentials, request.method, request.path, request.body
         credential = self._credential if credentials is None else await credentials.credential()
         now = self._clock()
         until = math.inf if request.timeout is None else now + request.timeout
@@ -218,8 +218,14 @@ class HttpTransport:
         kept = self._kept[pool]
         while True:
             if self._closed:
-                raise TransportError("the client is closed", method=method, path=request.path, sent=False)
-            head, large = self._head(request, encoding, credential), False
+                raise TransportError("the client is closed", method=method, path=path, sent=False)
+            if credential is not self._heads_show:
+                self._heads, self._heads_show = {}, credential
+            key = method, encoding, tuple(request.headers.items()), tuple(request.query.items())
+            before, after = self._heads.get(key) or self._around(key, request, encoding, credential)
+            if PATH().fullmatch(path) is None:
+                target(path, {})  # raises
+            head, large = b"%b%b%b" % (before, path.encode("ascii"), after), False
             if body is None:
                 data = b"%bContent-Length: 0\r\n\r\n" % head if method in _WITH_BODY else head + b"\r\n"
             elif len(body) <= SLICE:
@@ -317,15 +323,6 @@ class HttpTransport:
         finally:
             body.close()
         return msgspec.structs.replace(response, body=b"".join(pieces))
-
-    def _head(self, request: HttpRequest, encoding: str, credential: Credential) -> bytes:
-        if credential is not self._heads_show:
-            self._heads, self._heads_show = {}, credential
-        key = request.method, encoding, tuple(request.headers.items()), tuple(request.query.items())
-        around = self._heads.get(key) or self._around(key, request, encoding, credential)
-        if PATH().fullmatch(request.path) is None:
-            target(request.path, {})  # raises
-        return b"%b%b%b" % (around[0], request.path.encode("ascii"), around[1])
 
     def _around(self, key: object, request: HttpRequest, encoding: str, credential: Credential) -> tuple[bytes, bytes]:
         """Return and cache the parts of a head before and after the path."""

@@ -25,7 +25,7 @@ class Pool(StrEnum):
 
 
 @final
-class Headers(msgspec.Struct, eq=False):
+class Headers(msgspec.Struct, eq=False, gc=False):
     """Response headers with case-insensitive names, which can have several values.
 
     Attributes:
@@ -92,7 +92,7 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @final
-class HttpResponse(msgspec.Struct, frozen=True):
+class HttpResponse(msgspec.Struct, frozen=True, gc=False):
     """Complete HTTP response with any status.
 
     Attributes:

@@ -36,20 +36,20 @@ _PRUNE_FROM: Final = 64
 
 
 @final
-class StoredWrite(msgspec.Struct, frozen=True):
+class StoredWrite(msgspec.Struct, frozen=True, gc=False):
     """An object as stored by an own write."""
 
     obj: Resource
     at: float
-    reached_then: str
+    reached_then: int
 
 
 @final
-class Gone(msgspec.Struct, frozen=True):
+class Gone(msgspec.Struct, frozen=True, gc=False):
     uid: str
     version: str
     at: float
-    reached_then: str
+    reached_then: int
 
 
 Entry: TypeAlias = StoredWrite | Gone
@@ -67,7 +67,7 @@ class WriteKind(Enum):
 
 
 @final
-class UnknownWrite(msgspec.Struct, frozen=True):
+class UnknownWrite(msgspec.Struct, frozen=True, gc=False):
     """A write with an unknown outcome, which can be in progress until ``until``; unknown fields are empty."""
 
     kind: WriteKind
@@ -104,7 +104,8 @@ class Overlay:
 
     def wrote(self, obj: Resource, *, reached: str, now: float) -> None:
         """Record the response to a write, or an object read from the server."""
-        if obj.resource_version == reached or 0 < obj.version < version_number(reached):
+        reached_number = version_number(reached)
+        if obj.resource_version == reached or 0 < obj.version < reached_number:
             return  # the watch was faster than the response
         present = self.entries.get(obj.key)
         if present is None:
@@ -114,7 +115,7 @@ class Overlay:
                 return  # a newer response arrived first
         elif present.uid == obj.uid or is_newer(present.version, obj.resource_version):
             return  # state before the deletion
-        self.entries[obj.key] = StoredWrite(obj, now, reached)
+        self.entries[obj.key] = StoredWrite(obj, now, reached_number)
 
     def deleted(self, key: str, *, uid: str, version: str, reached: str, now: float) -> None:
         """Record a successful deletion; ``version`` is the newest known one and can be empty."""
@@ -123,7 +124,7 @@ class Overlay:
             if present.obj.uid != uid:
                 return  # a successor already exists
             version = present.obj.resource_version
-        self.entries[key] = Gone(uid, version, now, reached)
+        self.entries[key] = Gone(uid, version, now, version_number(reached))
         unknown = self._unknown.get(key)
         if unknown is not None and unknown.uid == uid and unknown.kind in (WriteKind.UPDATE, WriteKind.DELETE):
             del self._unknown[key]  # it was for the deleted object
@@ -187,7 +188,7 @@ class Overlay:
             uid, version = gone[0]
             for other in gone[1:]:
                 uid, version = other if is_newer(other[1], version) else (uid, version)
-            self.entries[key] = Gone(uid, version, now, reached)
+            self.entries[key] = Gone(uid, version, now, version_number(reached))
         return not is_known
 
     def _known(self, key: str, cached: Resource | None) -> list[tuple[str, str]]:
@@ -211,7 +212,7 @@ class Overlay:
         if self._is_caught_up(entry, cached, reached=reached, now=now):
             del self.entries[key]
             return cached
-        return entry.obj if isinstance(entry, StoredWrite) else None
+        return entry.obj if type(entry) is StoredWrite else None
 
     def merge(
         self,
@@ -241,13 +242,16 @@ class Overlay:
         self.prune_from = max(_PRUNE_FROM, 2 * len(self.entries))
 
     def _is_caught_up(self, entry: Entry, cached: Resource | None, *, reached: str, now: float) -> bool:
-        version = entry.obj.resource_version if isinstance(entry, StoredWrite) else entry.version
-        number, at = version_number(version), version_number(reached)
+        at = version_number(reached)
+        if type(entry) is StoredWrite:
+            version, number = entry.obj.resource_version, entry.obj.version
+        else:
+            version, number = entry.version, version_number(entry.version)
         limit = MAX_AGE if number > 0 and at > 0 else UNCOMPARABLE_AGE
-        if now - entry.at >= limit or version_number(entry.reached_then) > at > 0:
+        if now - entry.at >= limit or entry.reached_then > at > 0:
             return True
         is_there = version == reached or 0 < number < at
-        if isinstance(entry, StoredWrite):
+        if type(entry) is StoredWrite:
             return is_there or (
                 cached is not None and (cached.resource_version == version or cached.version > number > 0)
             )

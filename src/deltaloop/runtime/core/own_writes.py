@@ -24,7 +24,7 @@ _MISSING: Final = object()
 PathParts: TypeAlias = tuple[str | int, ...]
 
 
-class OwnWrite(msgspec.Struct):
+class OwnWrite(msgspec.Struct, gc=False):
     """A successful write; ``version`` is empty if the object is gone.
 
     ``before`` is None if unknown, ``after`` if the object is gone. Both are ``forgotten`` to save memory.

@@ -81,7 +81,10 @@ def set_owner_reference(
 
 def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, more: dict[str, Any]) -> None:
     owning = owner if type(owner) is Resource else as_resource(owner, "the owner")
-    api_version, kind = _kind_of(owning, resource_type)
+    if type(resource_type) is ResourceType:
+        api_version, kind = resource_type.api_version, resource_type.kind
+    else:
+        api_version, kind = _kind_of(owning, resource_type)
     metadata: MutableMapping[str, Any] | ObjectMeta | None = obj.get("metadata") if type_of(obj) is dict else None
     if metadata is None or type_of(metadata) is not dict:
         metadata = _metadata(obj)
@@ -126,8 +129,6 @@ def _set(obj: Any, owner: object, resource_type: TypedKind[Any] | str | None, mo
 
 
 def _kind_of(owner: Resource, resource_type: TypedKind[Any] | str | None) -> tuple[str, str]:
-    if type(resource_type) is ResourceType:
-        return resource_type.api_version, resource_type.kind
     if isinstance(resource_type, str):
         api_version, _, kind = resource_type.rpartition("/")
         if not (api_version and kind):
