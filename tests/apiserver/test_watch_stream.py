@@ -34,7 +34,7 @@ from tests.apiserver.serving import (
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
-async def test_headers_come_at_once_although_nothing_has_happened() -> None:
+async def test_headers_are_sent_before_the_first_event() -> None:
     async with (
         serving() as on,
         on.call.watch(f"{CONFIG_MAPS}?watch=true&resourceVersion={on.server.revision}") as watch,
@@ -44,7 +44,7 @@ async def test_headers_come_at_once_although_nothing_has_happened() -> None:
         assert watch.response.headers["Transfer-Encoding"] == "chunked"
 
 
-async def test_a_watch_from_nowhere_begins_with_what_is_there() -> None:
+async def test_watch_without_revision_begins_with_existing_objects() -> None:
     async with serving() as on:
         made = await on.call.created(CONFIG_MAPS, config_map("a"))
         async with on.call.watch("/api/v1/configmaps?watch=1") as watch:
@@ -54,7 +54,7 @@ async def test_a_watch_from_nowhere_begins_with_what_is_there() -> None:
             assert seen(await watch.next()) == ("ADDED", "b", b.revision)
 
 
-async def test_changes_after_a_revision_and_the_deletes_own_revision() -> None:
+async def test_watch_sends_changes_after_a_revision_and_delete_revisions() -> None:
     async with serving() as on:
         a = await on.call.created(CONFIG_MAPS, config_map("a", {"x": "1"}))
         async with on.call.watch(f"{CONFIG_MAPS}?watch=1&resourceVersion={a.revision}") as watch:
@@ -86,14 +86,14 @@ async def test_selectors_turn_changes_into_added_and_deleted() -> None:
             assert seen(await watch.next()) == ("ADDED", "b", back.revision)
 
 
-async def test_one_object_is_watched_by_its_name() -> None:
+async def test_single_object_can_be_watched_by_name() -> None:
     async with serving() as on, on.call.watch(f"{CONFIG_MAPS}?watch=1&fieldSelector=metadata.name%3Db") as watch:
         await on.call.created(CONFIG_MAPS, config_map("a"))
         await on.call.created(CONFIG_MAPS, config_map("b"))
         assert seen(await watch.next())[1] == "b"
 
 
-async def test_a_namespaced_watch_sees_its_namespace_only() -> None:
+async def test_namespaced_watch_sends_only_its_namespace() -> None:
     async with serving() as on:
         await on.call.created("/api/v1/namespaces", {"metadata": {"name": "default-2"}})
         async with on.call.watch(f"{CONFIG_MAPS}?watch=1") as watch:
@@ -102,7 +102,7 @@ async def test_a_namespaced_watch_sees_its_namespace_only() -> None:
             assert seen(await watch.next())[1] == "mine"
 
 
-async def test_too_old_is_an_error_event_and_then_the_end() -> None:
+async def test_expired_revision_sends_an_error_event_and_ends() -> None:
     async with serving() as on:
         await on.call.created(CONFIG_MAPS, config_map("a"))
         on.server.compact()
@@ -114,7 +114,7 @@ async def test_too_old_is_an_error_event_and_then_the_end() -> None:
         assert status["message"] == f"too old resource version: 1 ({on.server.revision})"
 
 
-async def test_a_watch_from_the_future_stays_open_and_waits() -> None:
+async def test_watch_from_a_future_revision_waits() -> None:
     async with serving() as on:
         future = on.server.revision + 1
         async with on.call.watch(f"{CONFIG_MAPS}?watch=1&resourceVersion={future}") as watch:
@@ -123,26 +123,26 @@ async def test_a_watch_from_the_future_stays_open_and_waits() -> None:
             assert seen(await watch.next()) == ("ADDED", "b", str(future + 1))
 
 
-async def test_a_bad_version_is_an_http_error() -> None:
+async def test_invalid_resource_version_gives_an_http_error() -> None:
     async with serving() as on:
         (await on.call.get(f"{CONFIG_MAPS}?watch=1&resourceVersion=x")).refuses(500, "")
 
 
-async def test_timeout_seconds_end_the_stream_without_an_event() -> None:
+async def test_timeout_seconds_ends_the_watch_without_an_event() -> None:
     async with serving() as on:
         async with on.call.watch(f"{CONFIG_MAPS}?watch=1&resourceVersion=0&timeoutSeconds=7") as watch:
             assert await watch.rest() == []
         assert asyncio.get_running_loop().time() == pytest.approx(7.0)
 
 
-async def test_without_a_timeout_a_watch_lasts_half_an_hour_to_an_hour() -> None:
+async def test_default_watch_timeout_is_30_to_60_minutes() -> None:
     async with serving() as on:
         async with on.call.watch(f"{CONFIG_MAPS}?watch=1&resourceVersion=0") as watch:
             assert await watch.rest() == []
         assert 1800 <= asyncio.get_running_loop().time() <= 3600
 
 
-async def test_bookmarks_come_about_once_a_minute_and_before_the_deadline() -> None:
+async def test_bookmarks_are_sent_every_minute_and_before_the_timeout() -> None:
     async with serving() as on:
         loop = asyncio.get_running_loop()
         query = (
@@ -166,7 +166,7 @@ async def test_bookmarks_come_about_once_a_minute_and_before_the_deadline() -> N
         assert loop.time() == pytest.approx(100.0)
 
 
-async def test_watch_list_ends_its_initial_events_with_an_annotated_bookmark() -> None:
+async def test_watch_list_sends_annotated_bookmark_after_initial_events() -> None:
     async with serving() as on:
         await on.call.created(CONFIG_MAPS, config_map("a"))
         await on.call.created(CONFIG_MAPS, config_map("b"))
@@ -181,7 +181,7 @@ async def test_watch_list_ends_its_initial_events_with_an_annotated_bookmark() -
             assert seen(await watch.next())[:2] == ("ADDED", "c")
 
 
-async def test_a_legacy_watch_from_zero_that_allows_bookmarks_gets_the_annotated_one_too() -> None:
+async def test_legacy_watch_from_zero_gets_annotated_bookmark() -> None:
     async with (
         serving() as on,
         on.call.watch(f"{CONFIG_MAPS}?watch=1&allowWatchBookmarks=true&resourceVersion=0") as watch,
@@ -190,7 +190,7 @@ async def test_a_legacy_watch_from_zero_that_allows_bookmarks_gets_the_annotated
         assert event["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
 
 
-async def test_no_initial_events_if_they_are_declined() -> None:
+async def test_send_initial_events_false_skips_initial_events() -> None:
     async with serving() as on:
         await on.call.created(CONFIG_MAPS, config_map("a"))
         query = "watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
@@ -199,7 +199,7 @@ async def test_no_initial_events_if_they_are_declined() -> None:
             assert seen(await watch.next())[1] == "b"
 
 
-async def test_watch_list_from_the_future_gives_up_after_three_seconds() -> None:
+async def test_watch_list_from_a_future_revision_times_out_after_three_seconds() -> None:
     async with serving() as on:
         future = on.server.revision + 5
         query = f"watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion={future}"
@@ -224,7 +224,7 @@ async def test_watch_options_are_checked(query: str) -> None:
         (await on.call.get(f"{CONFIG_MAPS}?watch=1&{query}")).refuses(422, "Invalid")
 
 
-async def test_the_old_spelling_and_named_paths() -> None:
+async def test_deprecated_watch_paths_and_named_paths() -> None:
     async with serving() as on:
         made = await on.call.created(CONFIG_MAPS, config_map("a"))
         async with on.call.watch("/api/v1/watch/namespaces/default/configmaps?timeoutSeconds=1") as watch:
@@ -232,7 +232,7 @@ async def test_the_old_spelling_and_named_paths() -> None:
         assert (await on.call.get(f"{CONFIG_MAPS}/a?watch=1")).json == made.json  # no stream
 
 
-async def test_tables_say_their_columns_once() -> None:
+async def test_columns_are_in_the_first_table_only() -> None:
     async with serving() as on, on.call.watch(f"{CONFIG_MAPS}?watch=1", Accept=TABLE) as watch:
         await on.call.created(CONFIG_MAPS, config_map("a"))
         await on.call.created(CONFIG_MAPS, config_map("b"))
@@ -253,7 +253,7 @@ async def test_metadata_only() -> None:
             assert set((await watch.next())["object"]) == {"kind", "apiVersion", "metadata"}
 
 
-async def test_a_watch_ends_with_its_crd_after_the_last_events() -> None:
+async def test_deleting_the_crd_ends_the_watch_after_the_last_events() -> None:
     async with serving() as on:
         await on.call.created(CRDS, widget_crd())
         await on.call.created(WIDGETS, widget("w"))
@@ -273,7 +273,7 @@ async def test_stopping_the_server_ends_watches_cleanly() -> None:
         assert asyncio.get_running_loop().time() == pytest.approx(1.0)
 
 
-async def test_a_quiet_watch_does_not_fall_out_of_the_window_because_of_a_busy_resource() -> None:
+async def test_idle_watch_does_not_expire_because_of_another_resource() -> None:
     async with (
         serving(window=40) as on,
         on.call.watch(f"{CONFIG_MAPS}?watch=1&resourceVersion={on.server.revision}") as watch,
@@ -284,7 +284,7 @@ async def test_a_quiet_watch_does_not_fall_out_of_the_window_because_of_a_busy_r
         assert seen(await watch.next())[:2] == ("ADDED", "a")
 
 
-async def test_a_client_that_does_not_read_costs_no_memory_and_is_told_to_start_again() -> None:
+async def test_slow_client_uses_bounded_memory_and_gets_expired() -> None:
     async with serving(window=8) as on:
         with await _client_that_does_not_read(on.server.url) as raw:
             await _write_a_lot(on.call, rounds=40)
@@ -295,7 +295,7 @@ async def test_a_client_that_does_not_read_costs_no_memory_and_is_told_to_start_
     assert received.endswith(b"0\r\n\r\n")
 
 
-async def test_a_client_that_takes_nothing_for_a_minute_is_cut_off() -> None:
+async def test_client_that_reads_nothing_for_a_minute_is_disconnected() -> None:
     async with serving() as on:
         with await _client_that_does_not_read(on.server.url) as raw:
             await _write_a_lot(on.call, rounds=40)
@@ -321,7 +321,7 @@ async def _chunk(watch: Watch) -> list[str]:
     return [json.loads(line)["object"]["metadata"]["name"] for line in content.splitlines()]
 
 
-async def test_what_has_happened_in_one_turn_is_written_at_once() -> None:
+async def test_events_of_one_iteration_are_sent_in_one_chunk() -> None:
     async with (
         serving() as on,
         on.call.watch(f"{CONFIG_MAPS}?watch=1") as one,
@@ -338,7 +338,7 @@ async def test_what_has_happened_in_one_turn_is_written_at_once() -> None:
             assert await _chunk(late) == ["a", "b", "c", "d"]
 
 
-async def test_so_much_at_once_and_no_more() -> None:
+async def test_chunk_size_is_bounded() -> None:
     async with serving() as on, on.call.watch(f"{CONFIG_MAPS}?watch=1") as watch:
         _write_in_one_turn(on, "a", "b", "c", "d", "e", blob="x" * 30_000)
         chunks: list[list[str]] = []
@@ -347,14 +347,14 @@ async def test_so_much_at_once_and_no_more() -> None:
         assert chunks == [["a", "b", "c"], ["d", "e"]]
 
 
-async def test_one_event_at_a_time_while_a_fault_counts_them() -> None:
+async def test_events_are_sent_one_by_one_while_a_fault_counts_them() -> None:
     async with serving() as on, on.call.watch(f"{CONFIG_MAPS}?watch=1") as watch:
         on.server.faults.strike_watches(Fault(do="end", events=2))
         _write_in_one_turn(on, "a", "b", "c")
         assert [await _chunk(watch) for _ in range(3)] == [["a"], ["b"], []]
 
 
-async def test_a_stalled_watch_has_taken_no_more_than_it_sent() -> None:
+async def test_stalled_watch_reads_no_more_events_than_it_sent() -> None:
     async with serving() as on, on.call.watch(f"{CONFIG_MAPS}?watch=1") as watch:
         on.server.faults.strike_watches(Fault(do="stall", events=1))
         _write_in_one_turn(on, "a", "b", "c")
@@ -376,7 +376,7 @@ def slow_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def test_nothing_is_sent_before_it_is_durable(slow_disk: Path) -> None:
+async def test_events_are_sent_after_they_are_durable(slow_disk: Path) -> None:
     async with serving(data_dir=slow_disk) as on, on.call.watch(f"{CONFIG_MAPS}?watch=1") as watch:
         began = asyncio.get_running_loop().time()
         _write_in_one_turn(on, "a", "b")
@@ -385,7 +385,7 @@ async def test_nothing_is_sent_before_it_is_durable(slow_disk: Path) -> None:
 
 
 @pytest.mark.parametrize(("do", "events"), [("end", 0), ("end", 1), ("end", 2), ("cut", 1)])
-async def test_a_fault_counts_events_that_were_taken_before_it_came(slow_disk: Path, do: str, events: int) -> None:
+async def test_fault_counts_events_read_before_it_was_set(slow_disk: Path, do: str, events: int) -> None:
     async with serving(data_dir=slow_disk) as on, on.call.watch(f"{CONFIG_MAPS}?watch=1") as watch:
         _write_in_one_turn(on, "a", "b", "c")
         await asyncio.sleep(1)
@@ -399,7 +399,7 @@ async def test_a_fault_counts_events_that_were_taken_before_it_came(slow_disk: P
                 await watch.rest()
 
 
-async def test_what_was_taken_before_the_server_stops_is_sent(slow_disk: Path) -> None:
+async def test_pending_events_are_sent_before_the_server_stops(slow_disk: Path) -> None:
     async with serving(data_dir=slow_disk) as on, on.call.watch(f"{CONFIG_MAPS}?watch=1") as watch:
         reading = asyncio.create_task(watch.rest())
         _write_in_one_turn(on, "a", "b")
@@ -408,7 +408,7 @@ async def test_what_was_taken_before_the_server_stops_is_sent(slow_disk: Path) -
         assert [seen(event)[1] for event in await reading] == ["a", "b"]
 
 
-async def test_a_stalled_watch_does_not_hold_up_the_end(slow_disk: Path) -> None:
+async def test_stalled_watch_does_not_delay_server_stop(slow_disk: Path) -> None:
     async with serving(data_dir=slow_disk) as on, on.call.watch(f"{CONFIG_MAPS}?watch=1") as watch:
 
         async def ended() -> float:
@@ -459,7 +459,7 @@ async def test_watchers_of_one_form_share_the_rendering(monkeypatch: pytest.Monk
     assert [bool(each["object"]["columnDefinitions"]) for each in (*first, later)] == [True, True, False]
 
 
-async def test_many_watchers_get_everything_in_order() -> None:
+async def test_many_watchers_get_all_events_in_order() -> None:
     async with serving() as on:
         watches = [on.call.watch(f"{CONFIG_MAPS}?watch=1") for _ in range(30)]
         opened = [await watch.__aenter__() for watch in watches]
@@ -472,7 +472,7 @@ async def test_many_watchers_get_everything_in_order() -> None:
     assert all(each == received[0] for each in received)
 
 
-async def test_what_fails_while_news_are_told_fails_the_one_stream(
+async def test_rendering_error_ends_only_the_failing_watch(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with (
@@ -499,7 +499,7 @@ async def test_what_fails_while_news_are_told_fails_the_one_stream(
     assert "no Table today" in caplog.text
 
 
-async def test_a_client_that_goes_away_while_it_does_not_read_leaves_nothing_behind() -> None:
+async def test_disconnect_of_a_slow_client_leaves_no_tasks() -> None:
     async with serving() as on:
         raw = await _client_that_does_not_read(on.server.url)
         await _write_a_lot(on.call, rounds=40)
@@ -541,7 +541,7 @@ async def _write_a_lot(call: Caller, *, rounds: int) -> None:
         await call.delete(f"{CONFIG_MAPS}/c{number}")
 
 
-async def test_a_client_that_goes_away_leaves_nothing_behind() -> None:
+async def test_client_disconnect_leaves_no_tasks() -> None:
     async with serving() as on:
         async with on.call.watch(f"{CONFIG_MAPS}?watch=1"):
             pass
@@ -551,7 +551,7 @@ async def test_a_client_that_goes_away_leaves_nothing_behind() -> None:
         assert not [name for name in names if "send_watch" in name or "handle" in name]
 
 
-async def test_a_client_that_goes_away_between_two_lines_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+async def test_client_disconnect_between_two_lines_logs_no_error(caplog: pytest.LogCaptureFixture) -> None:
     """Its end is seen one turn of the loop after its socket closed; a line may be written in that turn."""
     async with serving() as s:
         address = urlsplit(s.server.url)

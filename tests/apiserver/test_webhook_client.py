@@ -86,7 +86,7 @@ async def called(client: WebhookClient, endpoint: Endpoint) -> webhook_calls.Cal
         await client.close()
 
 
-async def test_a_service_is_called_at_its_address_and_under_its_own_name(
+async def test_service_is_called_at_its_address_with_its_host_name(
     certified: tuple[ssl.SSLContext, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
@@ -104,7 +104,7 @@ async def test_a_service_is_called_at_its_address_and_under_its_own_name(
             assert body == {"kind": "K", "apiVersion": "g/v1", "request": {"uid": found.uid, "a": 1}}
 
 
-async def test_a_webhook_that_is_named_itself_is_trusted_and_no_other_of_its_authority() -> None:
+async def test_ca_bundle_with_a_leaf_certificate_trusts_only_that_certificate() -> None:
     authority = CertificateAuthority.make()
     context, other = (authority.server_context(host="127.0.0.1") for _ in range(2))
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -125,7 +125,7 @@ async def test_a_webhook_that_is_named_itself_is_trusted_and_no_other_of_its_aut
         assert (found.failure, found.detail) == ("certificate", "certificate signed by unknown authority")
 
 
-async def test_a_certificate_for_another_name_is_refused(certified: tuple[ssl.SSLContext, str]) -> None:
+async def test_certificate_for_another_name_is_rejected(certified: tuple[ssl.SSLContext, str]) -> None:
     asked: list[Any] = []
     async with serving(certified[0], lambda: web.Response(text="{}"), asked) as port:
         endpoint = endpoint_of({"service": {**SERVICE, "name": "other"}, "caBundle": certified[1]})
@@ -134,7 +134,7 @@ async def test_a_certificate_for_another_name_is_refused(certified: tuple[ssl.SS
         assert asked == []
 
 
-async def test_redirects_are_not_followed_and_answers_are_bounded(
+async def test_redirects_are_not_followed_and_response_size_is_bounded(
     certified: tuple[ssl.SSLContext, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("deltaloop.apiserver.webhook_client.MOST_BYTES", 100)
@@ -167,7 +167,7 @@ async def test_redirects_are_not_followed_and_answers_are_bounded(
         ),
     ],
 )
-async def test_what_may_not_be_called_is_not(
+async def test_disallowed_hosts_are_not_called(
     client: dict[str, Any], words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -179,7 +179,7 @@ async def test_what_may_not_be_called_is_not(
     assert client.get("caBundle", "planted-value") not in shown
 
 
-async def test_hosts_that_the_options_name_may_be_called() -> None:
+async def test_hosts_in_the_options_can_be_called() -> None:
     client = WebhookClient({}, frozenset({"hook.invalid"}))
     found = await called(client, endpoint_of({"url": "https://hook.invalid/"}))
     assert found.failure != "not allowed"
@@ -189,7 +189,7 @@ async def test_hosts_that_the_options_name_may_be_called() -> None:
     "services",
     [{"hook": "127.0.0.1:1"}, {"ns/hook": "127.0.0.1"}, {"ns/hook": "https://127.0.0.1:1"}, {"ns/hook": "u@h:1"}],
 )
-def test_a_map_that_says_nothing_is_refused(services: dict[str, str]) -> None:
+def test_invalid_webhook_services_are_rejected(services: dict[str, str]) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="ServerOptions.webhook_services")):
         ServerOptions(webhook_services=services, wall_clock=loop_clock)
     ServerOptions(webhook_services={"ns/hook:8443": "[::1]:9"})
@@ -206,7 +206,7 @@ def test_a_map_that_says_nothing_is_refused(services: dict[str, str]) -> None:
         ("https://%zz/", 'Unparsable URL: parse "https://%zz/": invalid URL escape "%zz"'),
     ],
 )
-async def test_url_that_cannot_be_called_is_a_failed_call(url: str, detail: str) -> None:
+async def test_invalid_url_is_a_failed_call(url: str, detail: str) -> None:
     found = await called(WebhookClient({}, frozenset()), endpoint_of({"url": url}))
     assert (found.failure, found.detail) == ("not allowed", detail)
 
@@ -224,7 +224,7 @@ async def test_url_that_cannot_be_called_is_a_failed_call(url: str, detail: str)
         "\u2024",
     ],
 )
-async def test_odd_host_is_a_failed_call(host: str) -> None:
+async def test_invalid_host_is_a_failed_call(host: str) -> None:
     endpoint = endpoint_of({"url": f"https://{host}/a b/../%2e%2e/c"})
     found = await called(WebhookClient({}, frozenset({endpoint.host})), endpoint)
     assert found.failure != ""
@@ -261,7 +261,7 @@ def test_retry_after_is_read_as_in_go(written: str, seconds: int | None) -> None
     assert webhook_calls.wait_before_retry(404, written) is None
 
 
-async def test_webhook_that_asks_for_a_long_wait_ends_by_its_timeout(certified: tuple[ssl.SSLContext, str]) -> None:
+async def test_long_retry_after_is_bounded_by_the_webhook_timeout(certified: tuple[ssl.SSLContext, str]) -> None:
     endpoint = endpoint_of({"service": SERVICE, "caBundle": certified[1]})
     asked: list[Any] = []
     headers = {"Retry-After": "9" * 18}
@@ -270,7 +270,7 @@ async def test_webhook_that_asks_for_a_long_wait_ends_by_its_timeout(certified: 
         assert (found.failure, len(asked)) == ("timeout", 1)
 
 
-async def test_cookies_of_a_webhook_are_not_sent_again(certified: tuple[ssl.SSLContext, str]) -> None:
+async def test_webhook_cookies_are_not_sent_again(certified: tuple[ssl.SSLContext, str]) -> None:
     cookies: list[str | None] = []
 
     async def serve(request: web.BaseRequest) -> web.StreamResponse:
@@ -289,7 +289,7 @@ async def test_cookies_of_a_webhook_are_not_sent_again(certified: tuple[ssl.SSLC
     assert len(cookies) > 1
 
 
-async def test_answers_of_webhooks_are_bounded_together(certified: tuple[ssl.SSLContext, str]) -> None:
+async def test_webhook_responses_share_a_size_bound(certified: tuple[ssl.SSLContext, str]) -> None:
     endpoint = endpoint_of({"service": SERVICE, "caBundle": certified[1]})
     asked: list[Any] = []
     async with serving(certified[0], lambda: web.Response(body=b"x" * (FREE + 10)), asked) as port:

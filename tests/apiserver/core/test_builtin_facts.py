@@ -54,7 +54,7 @@ def test_facts(plural: str) -> None:
     check_facts(of_kind(plural))
 
 
-def test_every_kind_that_is_checked_has_facts_of_what_is_refused_and_what_is_not() -> None:
+def test_every_validated_kind_has_accepted_and_rejected_facts() -> None:
     types, checked = builtin_tables().types, set[str]()
     for served in BUILT_IN_RESOURCES:
         found = {served.strategy.validate, served.strategy.validate_new, served.strategy.validate_update}
@@ -78,7 +78,7 @@ def test_every_kind_that_is_checked_has_facts_of_what_is_refused_and_what_is_not
         assert {201, 422} <= codes, plural
 
 
-def test_causes_name_a_place_in_the_object() -> None:
+def test_causes_contain_a_field_path() -> None:
     for fact in FACTS:
         for step in fact["steps"]:
             for field, _ in step.get("causes", ()):
@@ -224,7 +224,7 @@ def test_seeded_bugs_are_found(
         ("storage.v1.VolumeAttachmentSpec", "attacher", "volumeattachments"),
     ],
 )
-def test_a_rule_that_is_missing_is_found(type_: str, field: str, plural: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_rule_is_found(type_: str, field: str, plural: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tables = builtin_tables()
     struct = tables.types[type_]
     without = {

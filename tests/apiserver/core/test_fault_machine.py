@@ -131,7 +131,7 @@ def make_machine(new_book: Callable[[], Any]) -> type[RuleBasedStateMachine]:
     return Machine
 
 
-def test_the_book_does_as_the_model() -> None:
+def test_fault_book_matches_the_model() -> None:
     run_state_machine_as_test(make_machine(FaultBook), settings=SETTINGS)
 
 
@@ -165,5 +165,5 @@ HISTORY = [
 ]
 
 
-def test_an_open_watch_does_what_was_ordered_last() -> None:
+def test_open_watch_follows_the_last_order() -> None:
     assert history_of(WatchTrouble()) == [*HISTORY, WatchFate.SEND]

@@ -48,7 +48,7 @@ def test_scopes(fault: Fault, struck: str) -> None:
     assert found == (set(requests) if struck == "all" else set(struck.split()))
 
 
-def test_a_fault_passes_over_some_then_strikes_so_often() -> None:
+def test_fault_skips_requests_then_strikes_up_to_its_count() -> None:
     book = FaultBook()
     number = book.add(Fault(do="refuse", code=500, after=2, count=2))
     outcomes = [book.strike(request(), user="me", draw=never).fault is not None for _ in range(6)]
@@ -57,7 +57,7 @@ def test_a_fault_passes_over_some_then_strikes_so_often() -> None:
     assert not book.remove(number)
 
 
-def test_delays_add_up_and_of_the_rest_the_oldest_wins() -> None:
+def test_delays_add_up_and_the_oldest_other_fault_wins() -> None:
     book = FaultBook()
     book.add(Fault(do="delay", seconds=1.0))
     first = Fault(do="refuse", code=409, count=1)
@@ -72,7 +72,7 @@ def test_delays_add_up_and_of_the_rest_the_oldest_wins() -> None:
 
 @settings(max_examples=examples(30), suppress_health_check=[HealthCheck.too_slow])
 @given(chances=st.lists(st.sampled_from((0.0, 0.25, 0.5, 0.99)), max_size=12), probability=st.sampled_from((0, 0.5, 1)))
-def test_probability_follows_the_chances_given(chances: list[float], probability: float) -> None:
+def test_probability_uses_the_given_random_numbers(chances: list[float], probability: float) -> None:
     book = FaultBook()
     book.add(Fault(do="drop", probability=probability))
     draws = iter(chances)
@@ -110,18 +110,18 @@ def test_refusals(code: int, reason: str, wait: float | None) -> None:
         {},
     ],
 )
-def test_what_cannot_be_meant_is_refused(fields: dict[str, Any]) -> None:
+def test_invalid_faults_are_rejected(fields: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError)):
         Fault.from_fields(fields)
 
 
-def test_a_fault_reads_what_it_writes() -> None:
+def test_fault_fields_round_trip() -> None:
     fault = Fault(do="stall", verbs=("watch",), resources=("pods",), seconds=3.0, count=2)
     assert Fault.from_fields(fault.to_fields()) == fault
     assert Fault.from_fields({"do": "stall", "verbs": "watch"}).verbs == ("watch",)
 
 
-def test_a_watch_is_struck_after_its_events() -> None:
+def test_fault_strikes_a_watch_after_its_events() -> None:
     trouble = WatchTrouble(Fault(do="cut", events=2))
     fates: list[WatchFate] = []
     for _ in range(3):
@@ -130,7 +130,7 @@ def test_a_watch_is_struck_after_its_events() -> None:
     assert fates == [WatchFate.SEND, WatchFate.SEND, WatchFate.CUT]
 
 
-def test_a_stall_ends_by_itself_or_when_lifted() -> None:
+def test_stall_ends_after_its_time_or_when_cleared() -> None:
     trouble = WatchTrouble()
     assert trouble.fate(0.0) is WatchFate.SEND
     trouble.order(Fault(do="stall", seconds=5.0))
@@ -145,7 +145,7 @@ def test_a_stall_ends_by_itself_or_when_lifted() -> None:
     assert trouble.fate(1e9) is WatchFate.SEND
 
 
-def test_an_order_counts_events_from_now() -> None:
+def test_order_counts_events_from_its_start() -> None:
     trouble = WatchTrouble()
     for _ in range(5):
         trouble.sent()

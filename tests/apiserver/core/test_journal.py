@@ -116,7 +116,7 @@ def _run(journal: type[Kept]) -> None:
     )
 
 
-def test_what_is_kept_makes_the_same_store() -> None:
+def test_restored_store_equals_the_original() -> None:
     _run(Kept)
 
 
@@ -139,12 +139,12 @@ class KeepsDeletions(Kept):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("bug", [ForgetsTheBase, KeepsDeletions])
-def test_the_machine_finds(bug: type[Kept]) -> None:
+def test_state_machine_finds_seeded_bugs(bug: type[Kept]) -> None:
     with pytest.raises((AssertionError, ValueError, KeyError)):
         _run(bug)
 
 
-def test_records_that_do_not_fit_together_are_refused() -> None:
+def test_inconsistent_records_are_rejected() -> None:
     row = Record(3, "a", "x", b'{"metadata":{"name":"x","resourceVersion":"3"}}')
     with pytest.raises(ValueError, match="revision 2 is missing"):
         RevisionStore().restore([row], revision=3, compacted=1)

@@ -65,7 +65,7 @@ def _agrees_with_the_library(apply: Any, data: st.DataObject) -> None:
 
 
 @given(st.data())
-def test_what_is_there_is_changed_as_the_rfc_says(data: st.DataObject) -> None:
+def test_operations_follow_the_rfc(data: st.DataObject) -> None:
     _agrees_with_the_library(apply_operations, data)
 
 
@@ -79,7 +79,7 @@ def _inserts_behind(document: Any, operations: list[dict[str, Any]]) -> Any:
 
 
 @pytest.mark.nightly
-def test_a_seeded_bug_is_found() -> None:
+def test_seeded_bug_is_found() -> None:
     @settings(max_examples=300, database=None, derandomize=True)
     @given(st.data())
     def machine(data: st.DataObject) -> None:
@@ -109,7 +109,7 @@ def test_a_seeded_bug_is_found() -> None:
         ({"op": "test", "path": "", "value": {"d": {"k": "1"}, "l": ["a", "b"]}}, {}),
     ],
 )
-def test_what_the_real_server_does_beyond_the_rfc(operation: dict[str, Any], result: Any) -> None:
+def test_operations_of_the_real_server_beyond_the_rfc(operation: dict[str, Any], result: Any) -> None:
     document = {"d": {"k": "1"}, "l": ["a", "b"]}
     expected = {"a": 1} if result == "whole" else {**document, **result}
     assert _apply(document, operation) == expected
@@ -141,19 +141,19 @@ def test_what_the_real_server_does_beyond_the_rfc(operation: dict[str, Any], res
         None,
     ],
 )
-def test_what_is_refused(operation: dict[str, Any] | None) -> None:
+def test_invalid_operations_are_rejected(operation: dict[str, Any] | None) -> None:
     with pytest.raises(JsonPatchError):
         _apply({"d": {"k": "1"}, "l": ["a", "b"], "n": 1}, operation)
 
 
-def test_a_value_is_not_shared_with_the_patch() -> None:
+def test_value_is_not_shared_with_the_patch() -> None:
     value: dict[str, Any] = {"a": 1}
     operations = [{"op": "add", "path": "/x", "value": value}, {"op": "add", "path": "/x/b", "value": 2}]
     assert apply_operations({}, operations) == {"x": {"a": 1, "b": 2}}
     assert value == {"a": 1}
 
 
-def test_copies_are_bounded() -> None:
+def test_size_of_copies_is_bounded() -> None:
     doubling: list[Any] = [{"op": "add", "path": "/a", "value": ["x" * 1000]}]
     doubling += [{"op": "copy", "from": "/a", "path": "/a/-"}] * 30
     with pytest.raises(JsonPatchError, match="too large"):
@@ -163,7 +163,7 @@ def test_copies_are_bounded() -> None:
     assert len(mapping(apply_operations({"a": "x" * size}, fits))) == 4
 
 
-def test_what_is_moved_into_itself_is_taken_away_before_its_place_is_looked_for() -> None:
+def test_move_removes_the_value_before_it_resolves_the_target() -> None:
     moved = apply_operations({"a": ["x", ["y"], []]}, [{"op": "move", "from": "/a/1", "path": "/a/1/0"}])
     assert moved == {"a": ["x", [["y"]]]}
     with pytest.raises(JsonPatchError):
@@ -171,7 +171,7 @@ def test_what_is_moved_into_itself_is_taken_away_before_its_place_is_looked_for(
 
 
 @pytest.mark.parametrize("operation", [{"op": "add", "path": "/a/0", "value": 1}, {"op": "remove", "path": "/a/0"}])
-def test_patch_that_moves_very_many_items_is_refused(operation: dict[str, object]) -> None:
+def test_patch_that_moves_too_many_items_is_rejected(operation: dict[str, object]) -> None:
     size = 20_000
     fits = MAX_SHIFTED // (size * 2)
     apply_operations({"a": [0] * size}, [operation] * fits)

@@ -20,7 +20,7 @@ def test_versions_sort_as_kubernetes_sorts_them() -> None:
     assert sorted(shuffled, key=version_order) == wanted
 
 
-def test_a_resource_is_found_by_plural_and_by_kind() -> None:
+def test_resource_is_found_by_plural_and_by_kind() -> None:
     registry = built_in_registry()
     found = registry.find("apps", "v1", "deployments")
     assert found is not None
@@ -31,7 +31,7 @@ def test_a_resource_is_found_by_plural_and_by_kind() -> None:
     assert registry.find_kind("", "v1", "pods") is None
 
 
-def test_core_comes_first_then_the_known_groups_then_those_of_crds() -> None:
+def test_groups_are_sorted_core_then_built_in_then_crds() -> None:
     registry = built_in_registry()
     registry.apply_crd(default_crd(foo_crd(group="b.example.com")), now=0)
     registry.apply_crd(default_crd(foo_crd(group="a.example.com")), now=0)
@@ -40,7 +40,7 @@ def test_core_comes_first_then_the_known_groups_then_those_of_crds() -> None:
     assert groups[-2:] == ("a.example.com", "b.example.com")
 
 
-def test_each_served_version_of_a_crd_is_served_the_preferred_one_first() -> None:
+def test_served_versions_of_a_crd_begin_with_the_preferred_version() -> None:
     registry = built_in_registry()
     crd = foo_crd(version("v1alpha1", storage=False), version("v1"), version("v1beta1", served=False, storage=False))
     status = registry.apply_crd(default_crd(crd), now=0)
@@ -50,7 +50,7 @@ def test_each_served_version_of_a_crd_is_served_the_preferred_one_first() -> Non
     assert [served.type.version for served in registry.in_version(GROUP, "v1alpha1")] == ["v1alpha1"]
 
 
-def test_what_is_stored_in_one_place_is_known_also_after_a_change() -> None:
+def test_versions_that_share_storage_are_known_after_a_change() -> None:
     # Seeded: an index that is kept when a CRD changes has the versions from before.
     registry = built_in_registry()
     autoscalers = registry.sharing("horizontalpodautoscalers.autoscaling")
@@ -66,7 +66,7 @@ def test_what_is_stored_in_one_place_is_known_also_after_a_change() -> None:
     assert registry.sharing(f"foos.{GROUP}") == ()
 
 
-def test_a_changed_crd_replaces_what_it_served() -> None:
+def test_changed_crd_replaces_its_resources() -> None:
     registry = built_in_registry()
     crd = default_crd(foo_crd())
     crd["status"] = registry.apply_crd(crd, now=0)
@@ -77,7 +77,7 @@ def test_a_changed_crd_replaces_what_it_served() -> None:
     assert found.status
 
 
-def test_a_crd_without_served_versions_serves_nothing() -> None:
+def test_crd_without_served_versions_has_no_resources() -> None:
     registry = built_in_registry()
     crd = default_crd(foo_crd())
     crd["status"] = registry.apply_crd(crd, now=0)
@@ -87,7 +87,7 @@ def test_a_crd_without_served_versions_serves_nothing() -> None:
     assert registry.versions(GROUP) == ()
 
 
-def test_a_name_in_use_is_not_served_until_it_is_free() -> None:
+def test_crd_with_a_conflicting_name_is_served_once_the_name_is_free() -> None:
     registry = built_in_registry()
     registry.apply_crd(default_crd(foo_crd()), now=0)
     rival = default_crd(foo_crd(kind="Foo", plural="oofs"))
@@ -100,7 +100,7 @@ def test_a_name_in_use_is_not_served_until_it_is_free() -> None:
     assert registry.find(GROUP, "v1", "oofs") is not None
 
 
-def test_removing_what_is_not_there_changes_nothing() -> None:
+def test_removing_an_unknown_crd_changes_nothing() -> None:
     registry = built_in_registry()
     before = registry.resources()
     assert registry.remove_crd("none.example.com") == ()
@@ -156,7 +156,7 @@ TestRegistryMachine = RegistryMachine.TestCase
 TestRegistryMachine.settings = settings(max_examples=examples(40), stateful_step_count=20, deadline=None)
 
 
-def test_the_machine_sees_a_registry_that_forgets_to_stop_serving() -> None:
+def test_state_machine_finds_a_resource_served_after_removal() -> None:
     class Forgetful:
         def __init__(self, built_in: Any) -> None:
             self._registry = Registry(built_in)

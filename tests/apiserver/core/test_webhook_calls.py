@@ -37,12 +37,12 @@ def nested(levels: int) -> str:
     ],
     ids=["YAML", "parts", "depth", "great depth", "depth of YAML"],
 )
-def test_answer_beyond_the_bounds_is_a_failed_call(body: bytes, words: str) -> None:
+def test_response_beyond_the_bounds_is_a_failed_call(body: bytes, words: str) -> None:
     with pytest.raises(FailedCallError, match=words):
         answered(body)
 
 
-def test_small_answer_in_yaml_and_large_text_are_read() -> None:
+def test_small_yaml_response_and_large_text_are_read() -> None:
     assert answered(b"a: b\n") == {"a": "b"}
     assert answered(json.dumps({"a": "[" * 2 * MAX_PARTS}).encode()) == {"a": "[" * 2 * MAX_PARTS}
 

@@ -55,23 +55,23 @@ def _named(document: dict[str, Any] | None) -> dict[str, Any]:
         ("application/vnd.kubernetes.protobuf, */*", LEGACY),
     ],
 )
-def test_the_form_is_chosen_by_the_first_clause_that_fits(accept: str, form: DiscoveryForm | None) -> None:
+def test_format_is_chosen_by_the_first_matching_accept_clause(accept: str, form: DiscoveryForm | None) -> None:
     assert negotiate_discovery(accept) == form
 
 
-def test_the_content_type_of_the_aggregated_form_is_what_clients_compare() -> None:
+def test_content_type_of_aggregated_discovery() -> None:
     assert DiscoveryForm("v2").content_type == V2
     assert LEGACY.content_type == "application/json"
 
 
-def test_the_core_document(registry: Registry) -> None:
+def test_core_document(registry: Registry) -> None:
     document = core_document(registry, address="127.0.0.1:6443")
     assert document["kind"] == "APIVersions"
     assert document["versions"] == ["v1"]
     assert document["serverAddressByClientCIDRs"][0]["serverAddress"] == "127.0.0.1:6443"
 
 
-def test_groups_have_their_versions_the_preferred_one_first(registry: Registry) -> None:
+def test_groups_list_the_preferred_version_first(registry: Registry) -> None:
     groups = {group["name"]: group for group in groups_document(registry)["groups"]}
     assert "" not in groups
     assert groups["apps"]["preferredVersion"] == {"groupVersion": "apps/v1", "version": "v1"}
@@ -120,12 +120,12 @@ def test_subresources_are_listed_with_their_kinds(registry: Registry) -> None:
     assert list(_named(resources_document(registry, GROUP, "v1beta1"))) == ["foos"]
 
 
-def test_what_is_not_served_has_no_document(registry: Registry) -> None:
+def test_unserved_group_has_no_document(registry: Registry) -> None:
     assert resources_document(registry, "apps", "v1beta1") is None
     assert resources_document(registry, "", "v2") is None
 
 
-def test_the_aggregated_form_says_the_same(registry: Registry) -> None:
+def test_aggregated_discovery_has_the_same_content(registry: Registry) -> None:
     form = DiscoveryForm("v2")
     core, rest = core_document(registry, form), groups_document(registry, form)
     assert core["apiVersion"] == "apidiscovery.k8s.io/v2"
@@ -148,7 +148,7 @@ def _flat(resources: list[dict[str, Any]]) -> dict[str, list[str]]:
     return found
 
 
-def test_an_aggregated_resource(registry: Registry) -> None:
+def test_aggregated_resource(registry: Registry) -> None:
     items = groups_document(registry, DiscoveryForm("v2"))["items"]
     custom = next(item for item in items if item["metadata"]["name"] == GROUP)
     assert custom["versions"][0]["freshness"] == "Current"
@@ -161,7 +161,7 @@ def test_an_aggregated_resource(registry: Registry) -> None:
     assert foos["subresources"][1]["responseKind"] == {"group": "autoscaling", "version": "v1", "kind": "Scale"}
 
 
-def test_the_etag_changes_with_what_is_served(registry: Registry) -> None:
+def test_etag_changes_with_served_resources(registry: Registry) -> None:
     before = etag(groups_document(registry))
     assert before.startswith('"')
     assert before.endswith('"')

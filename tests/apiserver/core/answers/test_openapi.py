@@ -30,7 +30,7 @@ def registry() -> Registry:
     return registry
 
 
-def test_the_index_names_every_group_version_with_its_hash(registry: Registry) -> None:
+def test_index_lists_every_group_version_with_its_hash(registry: Registry) -> None:
     paths = index_document(registry)["paths"]
     assert set(paths) >= {"api/v1", "apis/apps/v1", f"apis/{GROUP}/v1"}
     wanted = document_hash(registry, "apps", "v1")
@@ -39,7 +39,7 @@ def test_the_index_names_every_group_version_with_its_hash(registry: Registry) -
     assert document_hash(registry, "apps", "v9") == ""
 
 
-def test_each_kind_has_a_patch_that_takes_field_validation(registry: Registry) -> None:
+def test_each_kind_has_a_patch_with_field_validation(registry: Registry) -> None:
     found = document(registry, "apps", "v1")
     assert found is not None
     patch = found["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]
@@ -59,7 +59,7 @@ def test_strategic_merge_patch_is_not_listed_while_the_schemas_have_no_merge_key
             assert list(path["patch"]["requestBody"]["content"]) == [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
 
 
-def test_a_custom_kind_has_its_schema_and_the_standard_fields(registry: Registry) -> None:
+def test_custom_kind_has_its_schema_and_standard_fields(registry: Registry) -> None:
     found = document(registry, GROUP, "v1")
     assert found is not None
     schema = found["components"]["schemas"]["com.example.samples.v1.Foo"]
@@ -80,7 +80,7 @@ def test_schema_names() -> None:
     assert schema_name(served_foo()) == "com.example.samples.v1.Foo"
 
 
-def test_the_hash_changes_with_the_schema(registry: Registry) -> None:
+def test_hash_changes_with_the_schema(registry: Registry) -> None:
     before = document_hash(registry, GROUP, "v1")
     crd = default_crd(foo_crd())
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"] = {"type": "object"}
@@ -89,11 +89,11 @@ def test_the_hash_changes_with_the_schema(registry: Registry) -> None:
     assert document_hash(registry, "apps", "v1") == document_hash(built_in_registry(), "apps", "v1")
 
 
-def test_what_is_not_served_has_no_document(registry: Registry) -> None:
+def test_unserved_group_has_no_document(registry: Registry) -> None:
     assert document(registry, "apps", "v1beta1") is None
 
 
-def test_version_2_leaves_out_what_it_has_no_word_for() -> None:
+def test_version_2_omits_unsupported_keywords() -> None:
     schema = {
         "type": "object",
         "required": ["maybe", "list"],

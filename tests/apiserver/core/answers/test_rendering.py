@@ -40,7 +40,7 @@ def stored() -> Resource:
     return RevisionStore().create("configmaps", "a", {"metadata": {"name": "a"}, "kind": "X"})
 
 
-def test_kind_and_version_are_put_in_front() -> None:
+def test_kind_and_api_version_come_first() -> None:
     served = config_maps()
     raw = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"2"}}'
     assert whole_object(served, stored()) == raw
@@ -62,7 +62,7 @@ def test_list_metadata() -> None:
     assert list_metadata(1, remaining=0, self_described=True) == {"continue": "", "resourceVersion": "1"}
 
 
-def test_forms_that_cannot_be_given() -> None:
+def test_unsupported_formats_are_rejected() -> None:
     with pytest.raises(NotAcceptableError):
         choose_rendering(config_maps(), accept="text/html", include_object="", shape="object", now=0)
     table = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -73,7 +73,7 @@ def test_forms_that_cannot_be_given() -> None:
     )
 
 
-def test_messages_of_one_and_of_several_fields() -> None:
+def test_messages_for_one_and_several_fields() -> None:
     kind = config_maps().type
     one = status_errors.invalid(kind, "a", [required("spec.x")])
     assert one.status.message == 'ConfigMap "a" is invalid: spec.x: Required value'
@@ -163,7 +163,7 @@ def rendering_of(accept: str, shape: Shape) -> Rendering:
         (f"text/html;{DROP}, application/json", False),
     ],
 )
-def test_managed_fields_are_left_out_where_it_is_asked_for(accept: str, dropped: bool) -> None:
+def test_managed_fields_are_omitted_on_request(accept: str, dropped: bool) -> None:
     obj = msgspec.json.decode(rendering_of(accept, "object").object(owned()))
     assert ("managedFields" in obj["metadata"]) is not dropped
     assert obj["metadata"]["name"] == "a"
@@ -171,7 +171,7 @@ def test_managed_fields_are_left_out_where_it_is_asked_for(accept: str, dropped:
 
 
 @pytest.mark.parametrize("form", ["", ";as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"])
-def test_managed_fields_are_left_out_of_lists(form: str) -> None:
+def test_managed_fields_are_omitted_from_lists(form: str) -> None:
     listed = Listed((owned(), stored()), list_metadata(7))
     for accept, found in ((f"application/json{form}", [True, False]), (f"application/json{form};{DROP}", [False] * 2)):
         items = msgspec.json.decode(rendering_of(accept, "list").list(listed))["items"]
@@ -179,14 +179,14 @@ def test_managed_fields_are_left_out_of_lists(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["", f";{AS_PARTIAL}"])
-def test_managed_fields_are_left_out_of_watches(form: str) -> None:
+def test_managed_fields_are_omitted_from_watches(form: str) -> None:
     rendering = WatchRendering(rendering_of(f"application/json{form};{DROP}", "watch"))
     event = msgspec.json.decode(rendering.line(Sighting(EventType.ADDED, object=owned()), now=0))
     assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "a")
     assert "managedFields" not in event["object"]["metadata"]
 
 
-def test_a_table_stays_as_it_is() -> None:
+def test_managed_fields_option_does_not_change_tables() -> None:
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
     listed = Listed((owned(),), list_metadata(7))
     assert rendering_of(f"{accept};{DROP}", "list").list(listed) == rendering_of(accept, "list").list(listed)
@@ -203,7 +203,7 @@ def in_version(version: str) -> Rendering:
     return choose_rendering(found, accept="", include_object="", shape="watch", now=0)
 
 
-def test_events_are_written_together_up_to_a_size() -> None:
+def test_events_are_joined_up_to_a_size() -> None:
     rendering = WatchRendering(rendering_of("", "watch"))
     store = RevisionStore()
     sightings = tuple(
@@ -221,7 +221,7 @@ def test_events_are_written_together_up_to_a_size() -> None:
     assert rendering.lines((), now=0, size=ALL) == (b"", 0)
 
 
-def test_two_watches_of_one_form_share_what_is_written() -> None:
+def test_watches_of_one_format_share_rendered_lines() -> None:
     cache = LineCache()
     one, two = (WatchRendering(rendering_of("application/json", "watch"), cache) for _ in range(2))
     sighting = Sighting(EventType.ADDED, owned(), 2)
@@ -245,7 +245,7 @@ def test_two_watches_of_one_form_share_what_is_written() -> None:
         ("application/json", f"application/json;{AS_TABLE}"),
     ],
 )
-def test_watches_of_different_forms_share_nothing(this: str, that: str) -> None:
+def test_watches_of_different_formats_share_no_lines(this: str, that: str) -> None:
     cache = LineCache()
     sightings = (Sighting(EventType.MODIFIED, owned(), 2),)
     shared = [WatchRendering(rendering_of(accept, "watch"), cache) for accept in (this, that)]
@@ -256,7 +256,7 @@ def test_watches_of_different_forms_share_nothing(this: str, that: str) -> None:
         assert written[0] != written[1]
 
 
-def test_versions_and_kinds_of_events_share_nothing() -> None:
+def test_different_versions_and_event_types_share_no_lines() -> None:
     cache = LineCache()
     obj = RevisionStore().create("r", "a", {"metadata": {"name": "a"}, "spec": {"maxReplicas": 3}})
     added, modified = Sighting(EventType.ADDED, obj), Sighting(EventType.MODIFIED, obj)
@@ -290,7 +290,7 @@ def test_tables_share_neither_ages_nor_columns() -> None:
     assert table(two, 7) == (True, "7s")
 
 
-def test_only_so_many_bytes_of_lines_are_kept() -> None:
+def test_cached_lines_are_bounded_in_bytes() -> None:
     cache = LineCache(size=3000)
     rendering = WatchRendering(rendering_of("", "watch"), cache)
     store = RevisionStore()
@@ -309,7 +309,7 @@ def test_only_so_many_bytes_of_lines_are_kept() -> None:
     assert cache._kept <= 3000
 
 
-def test_a_form_is_forgotten_with_the_last_watch_that_writes_in_it() -> None:
+def test_format_cache_is_dropped_with_its_last_watch() -> None:
     cache = LineCache()
     rendering = WatchRendering(rendering_of("", "watch"), cache)
     assert len(cache._forms) == 1

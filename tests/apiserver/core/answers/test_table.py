@@ -70,11 +70,11 @@ def foo(**fields: Any) -> dict[str, Any]:
         ("application/json;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io", "object", Output("partial", "v1beta1")),
     ],
 )
-def test_the_first_clause_that_can_be_served_wins(accept: str, shape: Shape, output: Output | None) -> None:
+def test_first_supported_accept_clause_is_used(accept: str, shape: Shape, output: Output | None) -> None:
     assert negotiate(accept, shape=shape) == output
 
 
-def test_a_table_of_a_list() -> None:
+def test_table_of_a_list() -> None:
     metadata = {"resourceVersion": "9", "continue": "abc", "remainingItemCount": 4}
     table = to_table(config_maps(), [config_map("a", k="v"), config_map("b")], now=NOW, metadata=metadata)
     assert (table["kind"], table["apiVersion"], table["metadata"]) == ("Table", "meta.k8s.io/v1", metadata)
@@ -91,7 +91,7 @@ def test_a_table_of_a_list() -> None:
     assert table["rows"][0]["object"] == partial_object(config_map("a"))
 
 
-def test_a_table_of_one_object_has_its_resource_version() -> None:
+def test_table_of_one_object_has_its_resource_version() -> None:
     assert to_table(config_maps(), [config_map("a")], now=NOW)["metadata"] == {"resourceVersion": "7"}
     assert to_table(config_maps(), [], now=NOW, metadata={})["rows"] == []
 
@@ -100,7 +100,7 @@ def test_later_events_of_a_watch_have_no_columns() -> None:
     assert to_table(config_maps(), [config_map("a")], now=NOW, with_columns=False)["columnDefinitions"] is None
 
 
-def test_what_a_row_carries_of_its_object() -> None:
+def test_include_object_controls_the_object_of_a_row() -> None:
     def row(value: str) -> Any:
         (row,) = to_table(config_maps(), [config_map("a", k="v")], now=NOW, include_object=parse_include_object(value))[
             "rows"
@@ -114,12 +114,12 @@ def test_what_a_row_carries_of_its_object() -> None:
     assert row("None") is None
 
 
-def test_another_word_for_what_a_row_carries_is_refused() -> None:
+def test_invalid_include_object_is_rejected() -> None:
     with pytest.raises(InvalidArgumentError, match="must be 'Metadata', 'Object', 'None', or empty"):
         parse_include_object("metadata")
 
 
-def test_the_version_asked_for_is_answered() -> None:
+def test_table_has_the_requested_version() -> None:
     output = Output("table", "v1beta1")
     table = to_table(config_maps(), [config_map("a")], now=NOW, output=output)
     assert table["apiVersion"] == table["rows"][0]["object"]["apiVersion"] == "meta.k8s.io/v1beta1"
@@ -137,7 +137,7 @@ def test_metadata_only() -> None:
     assert {item["kind"] for item in listed["items"]} == {"PartialObjectMetadata"}
 
 
-def test_a_custom_resource_shows_its_age_by_default() -> None:
+def test_custom_resource_has_an_age_column_by_default() -> None:
     table = to_table(served_foo(), [foo()], now=NOW)
     assert [(column["name"], column["type"]) for column in table["columnDefinitions"]] == [
         ("Name", "string"),
@@ -177,18 +177,18 @@ def _cell(kind: str, path: str, **fields: Any) -> Any:
         ("date", 5, None),
     ],
 )
-def test_a_cell_has_the_type_of_its_column(kind: str, value: Any, cell: Any) -> None:
+def test_cell_has_the_type_of_its_column(kind: str, value: Any, cell: Any) -> None:
     found = _cell(kind, ".spec.value", spec={"value": value})
     assert found == cell
     assert type(found) is type(cell)
 
 
-def test_a_missing_value_is_null() -> None:
+def test_missing_value_is_null() -> None:
     assert _cell("string", ".spec.value") is None
     assert _cell("date", ".spec.value", spec={}) is None
 
 
-def test_a_column_may_look_into_conditions() -> None:
+def test_column_path_can_filter_conditions() -> None:
     path = '.status.conditions[?(@.type=="Ready")].status'
     conditions = [{"type": "Synced", "status": "False"}, {"type": "Ready", "status": "True"}]
     assert _cell("string", path, status={"conditions": conditions}) == "True"

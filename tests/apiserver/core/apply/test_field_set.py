@@ -52,7 +52,7 @@ def is_normal(below: FieldSet) -> bool:
 
 
 @given(MODELS)
-def test_a_tree_has_the_paths_that_it_was_made_of(members: set[Path]) -> None:
+def test_tree_contains_the_paths_it_was_built_from(members: set[Path]) -> None:
     assert members_of(tree(members)) == members
     assert is_field_set(tree(members))
     assert all(has(tree(members), path) for path in members)
@@ -60,7 +60,7 @@ def test_a_tree_has_the_paths_that_it_was_made_of(members: set[Path]) -> None:
 
 @settings(max_examples=examples(60))
 @given(MODELS, MODELS)
-def test_the_operations_are_those_of_sets(left: set[Path], right: set[Path]) -> None:
+def test_operations_match_set_operations(left: set[Path], right: set[Path]) -> None:
     for made, wanted in (
         (union(tree(left), tree(right)), left | right),
         (difference(tree(left), tree(right)), left - right),
@@ -77,14 +77,14 @@ def test_the_operations_are_those_of_sets(left: set[Path], right: set[Path]) -> 
 
 @settings(max_examples=examples(60))
 @given(MODELS, MODELS)
-def test_a_path_is_in_the_set_or_not(members: set[Path], asked: set[Path]) -> None:
+def test_path_membership(members: set[Path], asked: set[Path]) -> None:
     for path in asked:
         assert has(tree(members), path) is (path in members)
 
 
 @settings(max_examples=examples(60))
 @given(MODELS, MODELS)
-def test_arguments_are_left_alone(left: set[Path], right: set[Path]) -> None:
+def test_operations_do_not_change_arguments(left: set[Path], right: set[Path]) -> None:
     first, second = tree(left), tree(right)
     union(first, second)
     difference(first, second)
@@ -98,7 +98,7 @@ def difference_that_drops_what_is_below(left: FieldSet, right: FieldSet) -> Fiel
 
 
 @pytest.mark.nightly
-def test_a_seeded_bug_is_found() -> None:
+def test_seeded_bug_is_found() -> None:
     left: set[Path] = {("f:a",), ("f:a", "f:b")}
     right: set[Path] = {("f:a",)}
     assert members_of(difference(tree(left), tree(right))) == {("f:a", "f:b")}
@@ -115,7 +115,7 @@ def test_a_seeded_bug_is_found() -> None:
         (("f:list", "i:3"), ".list[3]"),
     ],
 )
-def test_paths_as_people_read_them(path: Path, text: str) -> None:
+def test_readable_paths(path: Path, text: str) -> None:
     assert shown(path) == text
 
 
@@ -129,5 +129,5 @@ def test_steps() -> None:
     "wrong",
     [None, [], "f:a", {"a": {}}, {"f:a": None}, {"k:name": {}}, {"k:[]": {}}, {"v:": {}}, {"i:x": {}}, {"f": {}}],
 )
-def test_what_is_no_set(wrong: Any) -> None:
+def test_invalid_field_sets_are_detected(wrong: Any) -> None:
     assert not is_field_set(wrong)

@@ -52,7 +52,7 @@ def refused(world: World, name: str, applied: dict[str, Any]) -> list[str]:
     return [f"{conflict.manager.name} {conflict.place}" for conflict in caught.value.conflicts]
 
 
-def test_what_is_applied_is_owned_and_nothing_else() -> None:
+def test_applier_owns_only_applied_fields() -> None:
     world = World()
     world.update("u", obj(text="x"))
     world.apply("a", obj(size=1, map={"k": "v"}, items=[{"name": "n", "value": "v"}]))
@@ -67,7 +67,7 @@ def test_what_is_applied_is_owned_and_nothing_else() -> None:
     assert world.fields(updater("u")) == {"f:spec": {".": {}, "f:text": {}}}
 
 
-def test_an_update_owns_the_containers_that_it_made() -> None:
+def test_update_owns_the_containers_that_it_created() -> None:
     world = World()
     world.update("u", obj(map={"k": "v"}, set=["a"], whole={"a": "x"}, list=["x"]))
     assert world.fields(updater("u")) == {
@@ -81,7 +81,7 @@ def test_an_update_owns_the_containers_that_it_made() -> None:
     }
 
 
-def test_another_value_is_a_conflict_and_the_same_is_shared() -> None:
+def test_different_value_conflicts_and_equal_value_is_shared() -> None:
     world = World()
     world.apply("a", obj(size=1, map={"k": "v"}))
     assert refused(world, "b", obj(size=2, map={"k": "w", "l": "x"})) == ["a .spec.size", "a .spec.map.k"]
@@ -91,7 +91,7 @@ def test_another_value_is_a_conflict_and_the_same_is_shared() -> None:
     assert refused(world, "c", obj(size=3)) == ["a .spec.size", "b .spec.size"]
 
 
-def test_force_takes_over() -> None:
+def test_force_transfers_ownership() -> None:
     world = World()
     world.apply("a", obj(size=1, text="x"))
     world.apply("b", obj(size=2), force=True)
@@ -100,7 +100,7 @@ def test_force_takes_over() -> None:
     assert refused(world, "a", obj(size=1, text="x")) == ["b .spec.size"]
 
 
-def test_what_is_applied_no_more_goes_unless_somebody_else_has_it() -> None:
+def test_unapplied_field_is_removed_unless_another_manager_owns_it() -> None:
     world = World()
     world.apply("a", obj(size=1, text="x", map={"k": "v", "l": "w"}))
     world.apply("b", obj(map={"l": "w"}))
@@ -111,7 +111,7 @@ def test_what_is_applied_no_more_goes_unless_somebody_else_has_it() -> None:
     assert world.fields(applier("b")) is None
 
 
-def test_what_an_update_took_is_not_removed() -> None:
+def test_fields_taken_over_by_an_update_are_not_removed() -> None:
     world = World()
     world.apply("a", obj(size=1, text="x"))
     world.update("u", obj(size=2, text="x"))
@@ -120,7 +120,7 @@ def test_what_an_update_took_is_not_removed() -> None:
     assert world.live == obj(size=2, text="x")
 
 
-def test_items_of_lists_go_one_by_one() -> None:
+def test_list_items_are_removed_individually() -> None:
     world = World()
     world.apply("a", obj(items=[{"name": "x", "value": "1"}, {"name": "y"}], set=["p", "q"]))
     world.apply("b", obj(items=[{"name": "y", "value": "2"}, {"name": "z"}], set=["q", "r"]))
@@ -131,7 +131,7 @@ def test_items_of_lists_go_one_by_one() -> None:
     assert world.live == obj(items=[{"name": "y", "value": "2"}, {"name": "z"}], set=["q", "r"])
 
 
-def test_an_item_that_goes_takes_what_nobody_else_owns_with_it() -> None:
+def test_removed_item_removes_its_unowned_fields() -> None:
     world = World()
     world.apply("a", obj(items=[{"name": "x", "value": "1"}]))
     world.update("u", obj(items=[{"name": "x", "value": "1", "tags": ["t"]}]))
@@ -141,7 +141,7 @@ def test_an_item_that_goes_takes_what_nobody_else_owns_with_it() -> None:
     assert world.owners == {}
 
 
-def test_a_declared_field_goes_with_the_last_thing_below_it_and_takes_what_nobody_owns() -> None:
+def test_removed_parent_field_removes_its_unowned_fields() -> None:
     world = World()
     world.apply("a", obj(size=1))
     world.live = obj(size=1, text="filled in", map={"k": "filled in"})
@@ -153,7 +153,7 @@ def test_a_declared_field_goes_with_the_last_thing_below_it_and_takes_what_nobod
     assert world.live == obj(text="filled in")  # the field itself is applied
 
 
-def test_a_field_that_is_kept_and_loses_all_that_is_below_it_is_null() -> None:
+def test_applied_field_that_loses_all_children_is_null() -> None:
     world = World()
     world.apply("a", obj(map={"k": "v"}))
     world.apply("a", obj(map={}))
@@ -161,7 +161,7 @@ def test_a_field_that_is_kept_and_loses_all_that_is_below_it_is_null() -> None:
     assert world.fields(applier("a")) == {"f:spec": {"f:map": {}}}
 
 
-def test_a_key_with_a_default_is_the_same_item_with_or_without_it() -> None:
+def test_list_key_default_identifies_the_same_item() -> None:
     world = World()
     world.apply("a", obj(ports=[{"name": "p"}]))
     assert world.fields(applier("a")) == {"f:spec": {"f:ports": {'k:{"name":"p","port":80}': {".": {}, "f:name": {}}}}}
@@ -169,7 +169,7 @@ def test_a_key_with_a_default_is_the_same_item_with_or_without_it() -> None:
     assert world.live == obj(ports=[{"name": "p", "port": 80, "value": "v"}, {"name": "p", "port": 81}])
 
 
-def test_what_is_atomic_is_one_field() -> None:
+def test_atomic_values_are_one_field() -> None:
     world = World()
     world.apply("a", obj(whole={"a": "x"}, list=["x"]))
     assert refused(world, "b", obj(whole={"b": "y"}, list=["x", "y"])) == ["a .spec.list", "a .spec.whole"]
@@ -179,7 +179,7 @@ def test_what_is_atomic_is_one_field() -> None:
     assert world.live == obj(list=["x"])
 
 
-def test_what_is_free_merges_field_by_field() -> None:
+def test_untyped_values_merge_field_by_field() -> None:
     world = World()
     world.apply("a", obj(free={"p": {"q": "1"}, "l": [1]}))
     world.apply("b", obj(free={"p": {"r": "2"}}))
@@ -187,7 +187,7 @@ def test_what_is_free_merges_field_by_field() -> None:
     assert refused(world, "c", obj(free={"l": [2], "p": {"q": "1"}})) == ["a .spec.free.l"]
 
 
-def test_the_applied_order_of_a_list_counts() -> None:
+def test_applied_list_order_is_used() -> None:
     live = [{"name": name} for name in "abcd"]
     for applied, wanted in (("ba", "cbad"), ("db", "acdb"), ("xb", "axbcd"), ("dcba", "dcba"), ("", "abcd")):
         found = merge(KIND, obj(items=live), obj(items=[{"name": name} for name in applied]))
@@ -196,7 +196,7 @@ def test_the_applied_order_of_a_list_counts() -> None:
         assert [name for name in names if name in applied] == list(applied), (applied, wanted, names)
 
 
-def test_status_does_not_count_where_it_cannot_be_written() -> None:
+def test_unwritable_status_is_not_owned() -> None:
     main = Target(API_VERSION, type_of, ignored={"f:status": {}})
     world = World(main)
     world.apply("a", {"spec": {"size": 1}, "status": {"phase": "p"}})
@@ -207,7 +207,7 @@ def test_status_does_not_count_where_it_cannot_be_written() -> None:
     assert other.fields(applier("b")) == {"f:status": {"f:phase": {}}}
 
 
-def test_a_manager_of_a_version_that_is_gone_is_forgotten() -> None:
+def test_manager_of_a_removed_version_is_dropped() -> None:
     world = World()
     world.owners = {
         updater("old", "example.com/v0"): Owned({"f:spec": {"f:size": {}}}, "example.com/v0"),
@@ -219,7 +219,7 @@ def test_a_manager_of_a_version_that_is_gone_is_forgotten() -> None:
     assert refused(world, "a", obj(text="y")) == ["two .spec.text"]
 
 
-def test_identity_is_nobodys() -> None:
+def test_identity_fields_have_no_owner() -> None:
     world = World()
     world.apply("a", {"apiVersion": "v", "kind": "k", "metadata": {"name": "n", "uid": "u", "labels": {"l": "v"}}})
     assert world.fields(applier("a")) == {"f:metadata": {"f:labels": {"f:l": {}}}}
@@ -240,7 +240,7 @@ def test_the_eleventh_update_merges_the_two_oldest() -> None:
     assert cap_updaters(capped) == capped
 
 
-def test_entries_are_read_as_they_are_written() -> None:
+def test_entries_round_trip() -> None:
     world = World()
     world.apply("a", obj(size=1))
     world.update("u", obj(size=1, text="x"))
@@ -267,7 +267,7 @@ def test_entries_are_read_as_they_are_written() -> None:
         {"fieldsV1": []},
     ],
 )
-def test_malformed_entries_are_not_read(changes: dict[str, Any]) -> None:
+def test_malformed_entries_are_rejected(changes: dict[str, Any]) -> None:
     entry: dict[str, Any] = {
         "manager": "m",
         "operation": "Update",
@@ -285,7 +285,7 @@ def test_malformed_entries_are_not_read(changes: dict[str, Any]) -> None:
 
 @settings(max_examples=examples(40))
 @given(OBJECTS, OBJECTS)
-def test_applying_twice_is_applying_once(live: dict[str, Any], applied: dict[str, Any]) -> None:
+def test_apply_is_idempotent(live: dict[str, Any], applied: dict[str, Any]) -> None:
     world = World()
     world.update("u", live)
     world.apply("a", applied, force=True)
@@ -296,7 +296,7 @@ def test_applying_twice_is_applying_once(live: dict[str, Any], applied: dict[str
 
 @settings(max_examples=examples(40))
 @given(OBJECTS, OBJECTS)
-def test_whoever_applies_has_all_of_it_and_it_is_there(live: dict[str, Any], applied: dict[str, Any]) -> None:
+def test_forced_apply_sets_and_owns_all_applied_fields(live: dict[str, Any], applied: dict[str, Any]) -> None:
     world = World()
     world.update("u", live)
     world.apply("a", applied, force=True)
@@ -307,7 +307,7 @@ def test_whoever_applies_has_all_of_it_and_it_is_there(live: dict[str, Any], app
 
 @settings(max_examples=examples(40))
 @given(OBJECTS, OBJECTS)
-def test_who_shares_no_field_never_conflicts(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
+def test_managers_of_disjoint_fields_never_conflict(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
     world = World()
     world.apply("a", mine)
     if field_set.intersection(fields_of(KIND, mine), fields_of(KIND, theirs)):
@@ -326,7 +326,7 @@ def conflicts_of(world: World, applied: dict[str, Any]) -> set[tuple[str, ...]]:
 
 @settings(max_examples=examples(40))
 @given(OBJECTS)
-def test_an_applier_that_leaves_leaves_nothing(applied: dict[str, Any]) -> None:
+def test_empty_apply_removes_all_fields_of_the_manager(applied: dict[str, Any]) -> None:
     world = World()
     world.apply("a", applied)
     world.apply("a", {})
@@ -387,7 +387,7 @@ def everything_of(live: dict[str, Any]) -> field_set.FieldSet:
     return compare(KIND, {}, live).added
 
 
-def test_the_machine() -> None:
+def test_state_machine() -> None:
     run_state_machine_as_test(Sharing, settings=settings(max_examples=examples(30), stateful_step_count=6))
 
 
@@ -413,7 +413,7 @@ SEEDED = settings(max_examples=200, database=None, phases=[Phase.generate], dera
 
 
 @pytest.mark.nightly
-def test_the_machine_finds_a_field_that_stays_in_the_books() -> None:
+def test_state_machine_finds_a_stale_owned_field() -> None:
     class Seeded(Sharing):
         world_class = KeepsLostFields
 
@@ -421,7 +421,7 @@ def test_the_machine_finds_a_field_that_stays_in_the_books() -> None:
         run_state_machine_as_test(Seeded, settings=SEEDED)
 
 
-def test_removal_is_tested_by_a_bug_that_never_removes() -> None:
+def test_state_machine_finds_missing_removal() -> None:
     world = NeverRemoves(TARGET)
     world.apply("a", obj(size=1))
     world.apply("a", {})

@@ -56,16 +56,16 @@ DEPLOYMENT, SECRET = served("apps", "deployments"), served("", "secrets")
         ),
     ],
 )
-def test_a_wrong_type_is_told(fields: dict[str, Any], words: str) -> None:
+def test_wrong_type_is_reported(fields: dict[str, Any], words: str) -> None:
     assert convert_merged(DEPLOYMENT, fields) == words
 
 
-def test_bytes_come_as_text() -> None:
+def test_bytes_must_be_text() -> None:
     assert convert_merged(SECRET, {"data": {"k": 1}}) == "cannot restore slice from int64"
     assert convert_merged(SECRET, {"data": {"k": "?"}}) == ""  # what it says is looked at later
 
 
-def test_whole_numbers_are_written_as_such() -> None:
+def test_whole_floats_become_integers() -> None:
     strategy = {"rollingUpdate": {"maxSurge": 2.0, "maxUnavailable": "25%"}}
     fields: dict[str, Any] = {"spec": {"replicas": 3.0, "strategy": strategy, "paused": None}, "unknown": 1.5}
     assert convert_merged(DEPLOYMENT, fields) == ""

@@ -27,7 +27,7 @@ def decoded(resource: ServedResource, **fields: Any) -> dict[str, Any]:
     return fields
 
 
-def test_what_is_empty_is_left_out_and_structs_stay() -> None:
+def test_empty_values_are_omitted_and_structs_are_kept() -> None:
     assert decoded(CONFIG_MAP, data={}, binaryData=None, immutable=False) == {"immutable": False}
     pod: dict[str, Any] = {
         "containers": [{"name": "c", "args": [], "resources": {}, "env": None}],
@@ -56,13 +56,15 @@ def test_what_is_empty_is_left_out_and_structs_stay() -> None:
         ),
     ],
 )
-def test_wrong_types_are_a_400_in_gos_words(resource: ServedResource, fields: dict[str, Any], message: str) -> None:
+def test_wrong_type_gives_400_with_the_go_message(
+    resource: ServedResource, fields: dict[str, Any], message: str
+) -> None:
     with pytest.raises(BadRequestError) as raised:
         resource.codec.read(fields, "whole")
     assert raised.value.status.message.endswith(f"json: cannot unmarshal {message}")
 
 
-def test_string_data_of_a_secret_is_encoded_over_its_data() -> None:
+def test_string_data_of_a_secret_overwrites_data() -> None:
     fields: dict[str, Any] = {"data": {"a": "MQ==", "b": "MQ=="}, "stringData": {"b": "é"}}
     access.SECRET.default(fields)
     assert fields == {"data": {"a": "MQ==", "b": "w6k="}, "type": "Opaque"}
@@ -78,5 +80,5 @@ def test_string_data_of_a_secret_is_encoded_over_its_data() -> None:
         ({"immutable": True}, {"immutable": True, "binaryData": {"a": "MQ=="}}, ["binaryData"]),
     ],
 )
-def test_what_is_immutable_stays(before: dict[str, Any], after: dict[str, Any], fields: list[str]) -> None:
+def test_immutable_fields_cannot_change(before: dict[str, Any], after: dict[str, Any], fields: list[str]) -> None:
     assert [error.field for error in access.CONFIG_MAP.validate_update(before, after)] == fields

@@ -23,7 +23,7 @@ _SOURCES = importlib.util.find_spec("kubernetes_validate") is not None
 
 
 @pytest.mark.skipif(not _SOURCES, reason="needs the dependency group `tables`")
-def test_the_data_file_is_what_the_sources_give() -> None:
+def test_data_file_matches_the_sources() -> None:
     checked = subprocess.run(
         [sys.executable, "-m", "tools.builtin_tables.generate", "--check"],
         cwd=ROOT,
@@ -34,7 +34,7 @@ def test_the_data_file_is_what_the_sources_give() -> None:
     assert (checked.returncode, checked.stdout) == (0, "builtin_kinds.json.gz: up to date\n"), checked.stderr
 
 
-def test_every_type_that_is_named_is_there() -> None:
+def test_every_referenced_type_exists() -> None:
     for entry in builtin_tables().kinds:
         assert entry.type in builtin_tables().types
         assert "metadata" in built_in(entry.api_version, entry.kind).fields or not entry.plural
@@ -42,7 +42,7 @@ def test_every_type_that_is_named_is_there() -> None:
     assert built_in("apps/v9", "Deployment").name == ""
 
 
-def test_metadata_is_what_every_kind_has() -> None:
+def test_metadata_structs_match_the_tables() -> None:
     for name, struct in OBJECT_META_STRUCTS.items():
         entry = builtin_tables().types[name]
         assert (struct, list(struct.fields)) == (entry, list(entry.fields))
@@ -76,12 +76,12 @@ def at(kind: TypeNode, *path: str) -> TypeNode:
         ("status conditions", "keyed", ("type",)),
     ],
 )
-def test_how_the_fields_of_a_pod_merge(path: str, form: str, keys: tuple[str, ...]) -> None:
+def test_merge_strategies_of_pod_fields(path: str, form: str, keys: tuple[str, ...]) -> None:
     found = at(built_in("v1", "Pod"), *path.split())
     assert (found.merging, found.keys) == (form, keys)
 
 
-def test_what_go_writes_even_when_nobody_set_it() -> None:
+def test_zero_values_that_go_always_writes() -> None:
     deployment = built_in("apps/v1", "Deployment")
     spec = mapping(mapping(deployment.zero)["spec"])
     assert at_path(spec, "template", "spec") == {"containers": None}
@@ -92,13 +92,13 @@ def test_what_go_writes_even_when_nobody_set_it() -> None:
     }
 
 
-def test_schemas_that_contain_themselves_are_no_trap() -> None:
+def test_recursive_schema_is_one_value() -> None:
     crd = built_in("apiextensions.k8s.io/v1", "CustomResourceDefinition")
     # The list of versions is one value, so there is nothing to walk into.
     assert at(crd, "spec", "versions").merging == "scalar"
 
 
-def test_unknown_fields_are_dropped_wherever_they_are() -> None:
+def test_unknown_fields_are_pruned_at_any_depth() -> None:
     container = {
         "name": "c",
         "imagee": "x",
@@ -121,6 +121,6 @@ def test_unknown_fields_are_dropped_wherever_they_are() -> None:
     assert prune(built_in("example.com/v1", "Widget"), {"anything": 1}) == []
 
 
-def test_what_is_open_is_left_alone() -> None:
+def test_open_fields_are_not_pruned() -> None:
     revision: dict[str, Any] = {"metadata": {"name": "a"}, "revision": 1, "data": {"any": {"thing": [1]}}}
     assert prune(built_in("apps/v1", "ControllerRevision"), revision) == []

@@ -49,7 +49,7 @@ type Part struct {
 """
 
 
-def test_tags_are_read() -> None:
+def test_validation_tags_are_parsed() -> None:
     tags = Tags({"Off"})
     tags.read(SOURCE, "a.v1")
     assert tags.rules == {
@@ -65,7 +65,7 @@ def test_tags_are_read() -> None:
     assert tags.unread == {"listType": 1}
 
 
-def test_every_check_that_is_named_is_one_of_a_strategy() -> None:
+def test_every_named_check_belongs_to_a_strategy() -> None:
     tables = builtin_tables()
     types = BuiltInTypes(tables)
     reached: set[str] = set()
@@ -77,7 +77,7 @@ def test_every_check_that_is_named_is_one_of_a_strategy() -> None:
     assert {*named_checks(tables.types)} == types.checks.keys()
 
 
-def test_rules_are_of_fields_that_there_are() -> None:
+def test_rules_reference_existing_fields() -> None:
     for name, struct in builtin_tables().types.items():
         said = {field for field in (*struct.rules, *struct.tags) if field[0] != "."}
         assert said <= struct.fields.keys(), name

@@ -95,7 +95,7 @@ SETTINGS = settings(
 )  # fmt: skip
 
 
-def test_the_collector_agrees_with_the_model() -> None:
+def test_collector_agrees_with_the_model() -> None:
     run_state_machine_as_test(GarbageMachine, settings=SETTINGS)
 
 
@@ -127,7 +127,7 @@ class _KeepsReferences:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("broken", [_LooksOnce, _KeepsReferences])
-def test_the_machine_finds_seeded_faults(broken: Any) -> None:
+def test_state_machine_finds_seeded_bugs(broken: Any) -> None:
     class Machine(GarbageMachine):
         make = broken
 
@@ -135,7 +135,7 @@ def test_the_machine_finds_seeded_faults(broken: Any) -> None:
         run_state_machine_as_test(Machine, settings=settings(SETTINGS, phases=[Phase.generate]))
 
 
-def test_what_may_not_be_changed_is_reported_and_does_not_stop_the_rest() -> None:
+def test_rejected_change_is_reported_and_collection_continues() -> None:
     made, served = operations()
     metadata = {"name": "a", "namespace": "default", "uid": "a", "labels": {"-": "-"}}
     fields = {"metadata": {**metadata, "ownerReferences": [reference("b"), reference("dead")]}}
@@ -148,7 +148,7 @@ def test_what_may_not_be_changed_is_reported_and_does_not_stop_the_rest() -> Non
     assert [item.name for item in made.store.list("configmaps").items] == ["a", "b"]
 
 
-def test_foreground_goes_down_the_tree_and_ends_from_below() -> None:
+def test_foreground_deletion_removes_leaves_first() -> None:
     made, served = operations()
     for name, owner in (("a", ""), ("b", "a"), ("c", "b")):
         owners = [reference(owner, blocks=True)] if owner else []
@@ -164,7 +164,7 @@ def test_foreground_goes_down_the_tree_and_ends_from_below() -> None:
     assert gone == ["default/c", "default/b", "default/a"]
 
 
-def test_many_dependents_are_orphaned_a_few_in_each_run() -> None:
+def test_orphaned_dependents_per_run_are_bounded() -> None:
     made, served = operations()
     create(made.own_write(served, "default", "", Moment(now=0, uid="owner")), {"metadata": {"name": "owner"}})
     for number in range(50):
@@ -181,7 +181,7 @@ def test_many_dependents_are_orphaned_a_few_in_each_run() -> None:
     assert not any(item.owner_references for item in made.store.list("configmaps").items)
 
 
-def test_the_graph_is_read_in_parts_and_nothing_is_collected_before_it_is_complete(
+def test_graph_is_read_in_parts_before_collection_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made, served = operations()

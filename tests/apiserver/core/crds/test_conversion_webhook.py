@@ -48,14 +48,14 @@ def answer(*objects: object, uid: str = "1", **fields: object) -> Called:
     return Called(uid="1", status=200, body=msgspec.json.encode({**review, **fields}))
 
 
-def test_a_stored_object_is_completed_by_the_schema_of_its_own_version(webhook: ConversionWebhook) -> None:
+def test_stored_object_gets_defaults_of_its_own_version(webhook: ConversionWebhook) -> None:
     stored: Fields = {"metadata": {"name": "a"}, "spec": {"unknown": 1}}
     assert webhook.complete(dict(stored)) == {"kind": "Foo", "apiVersion": V1, **stored, "spec": {"size": 1}}
     older = webhook.complete({"apiVersion": V2, "metadata": {"name": "a"}, "spec": {"unknown": 1}})
     assert (older["apiVersion"], older["spec"]) == (V2, {})
 
 
-def test_a_review_shows_whole_objects_without_their_revisions(webhook: ConversionWebhook) -> None:
+def test_review_contains_objects_without_resource_versions(webhook: ConversionWebhook) -> None:
     call = webhook.review([foo(V1, size=3)], V2)
     review = json.loads(call.body("1"))
     assert (review["kind"], review["apiVersion"]) == ("ConversionReview", "apiextensions.k8s.io/v1")
@@ -66,14 +66,16 @@ def test_a_review_shows_whole_objects_without_their_revisions(webhook: Conversio
 
 
 @pytest.mark.parametrize(("source", "wanted", "word"), [(V1, "example.com/v9", "to"), ("example.com/v9", V1, "from")])
-def test_there_has_to_be_such_a_version(webhook: ConversionWebhook, source: str, wanted: str, word: str) -> None:
+def test_conversion_of_an_unknown_version_is_an_error(
+    webhook: ConversionWebhook, source: str, wanted: str, word: str
+) -> None:
     with pytest.raises(
         ConversionError, match=f"^request to convert CR {word} an invalid group/version: example.com/v9$"
     ):
         webhook.review([foo(source)], wanted)
 
 
-def test_answers_are_taken_one_by_one(webhook: ConversionWebhook) -> None:
+def test_converted_objects_are_validated_individually(webhook: ConversionWebhook) -> None:
     objects = [foo(V1, "a", size=1), foo(V1, "b", size=2)]
     call = webhook.review(objects, V2)
     good, bad = foo(V2, "a", length="1", unknown=1), foo(V2, "other")
@@ -82,7 +84,7 @@ def test_answers_are_taken_one_by_one(webhook: ConversionWebhook) -> None:
     assert isinstance(second, ConversionError)
 
 
-def test_metadata_is_put_back_but_for_labels_and_annotations(webhook: ConversionWebhook) -> None:
+def test_conversion_can_change_only_labels_and_annotations_of_metadata(webhook: ConversionWebhook) -> None:
     before = foo(V1)
     before["metadata"] = {**foo(V1)["metadata"], "labels": {"a": "b"}, "annotations": {"c": "d"}, "finalizers": ["x/y"]}  # type: ignore[dict-item]
     after = foo(V2)
@@ -93,7 +95,7 @@ def test_metadata_is_put_back_but_for_labels_and_annotations(webhook: Conversion
     assert found["metadata"] == {**unlabelled, "annotations": {"e": "f"}}
 
 
-def test_a_write_asks_once_for_the_same_object(webhook: ConversionWebhook) -> None:
+def test_write_requests_one_conversion_per_object(webhook: ConversionWebhook) -> None:
     answers, obj = ExternalAnswers(), foo(V1, size=3)
     with pytest.raises(QuestionError) as asked:
         webhook.ask(answers, obj, V2)
@@ -106,7 +108,7 @@ def test_a_write_asks_once_for_the_same_object(webhook: ConversionWebhook) -> No
     assert webhook.ask(answers, obj, V1) is obj
 
 
-def test_a_refusal_says_nothing_of_the_object(webhook: ConversionWebhook) -> None:
+def test_conversion_errors_do_not_contain_object_values(webhook: ConversionWebhook) -> None:
     secret = foo(V1, size=3, password="hunter2")
     for called in (answer(), answer("x"), answer({"spec": {"password": "hunter2"}}), answer(foo(V2, "b", p="hunter2"))):
         call = webhook.review([secret], V2)

@@ -41,7 +41,7 @@ def _established(crd: dict[str, Any], *, now: float = 0) -> dict[str, Any]:
     return {**crd, "status": crd_status(crd, BUILT_IN_RESOURCES, now=now)}
 
 
-def test_defaults_fill_in_names_and_conversion_and_leave_the_argument_alone() -> None:
+def test_defaults_set_names_and_conversion_without_changing_the_argument() -> None:
     crd = foo_crd()
     before = copy.deepcopy(crd)
     result = default_crd(crd)
@@ -51,14 +51,14 @@ def test_defaults_fill_in_names_and_conversion_and_leave_the_argument_alone() ->
     assert default_crd(result) == result
 
 
-def test_what_the_author_chose_is_kept() -> None:
+def test_explicit_values_are_kept() -> None:
     crd = foo_crd()
     crd["spec"]["names"] |= {"singular": "fooey", "listKind": "Fooes"}
     names = default_crd(crd)["spec"]["names"]
     assert (names["singular"], names["listKind"]) == ("fooey", "Fooes")
 
 
-def test_a_right_crd_has_no_causes() -> None:
+def test_valid_crd_has_no_causes() -> None:
     assert validate_crd(default_crd(foo_crd())) == []
 
 
@@ -147,11 +147,11 @@ def test_a_right_crd_has_no_causes() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_by_field(crd: dict[str, Any], field: str, message: str) -> None:
+def test_invalid_fields_have_causes(crd: dict[str, Any], field: str, message: str) -> None:
     assert _causes(crd)[field] == message
 
 
-def test_names_are_labels() -> None:
+def test_names_must_be_dns_labels() -> None:
     crd = _changed("spec", "names", "shortNames", value=["fo", "No good"])
     causes = _causes(crd)
     assert list(causes) == ["spec.names.shortNames[1]"]
@@ -165,7 +165,7 @@ def test_protected_groups_need_the_annotation() -> None:
     assert not _causes(crd)
 
 
-def test_a_conversion_webhook_may_be_there_for_any_number_of_versions() -> None:
+def test_conversion_webhook_is_valid_for_any_number_of_versions() -> None:
     client = {"clientConfig": {"url": "https://x"}, "conversionReviewVersions": ["v1"]}
     webhook: dict[str, Any] = {"strategy": "Webhook", "webhook": client}
     one, two = foo_crd(), foo_crd(version("v1"), version("v2", storage=False))
@@ -174,7 +174,7 @@ def test_a_conversion_webhook_may_be_there_for_any_number_of_versions() -> None:
     assert not _causes(two)
 
 
-def test_what_does_not_say_its_version_is_stored_in_the_oldest() -> None:
+def test_objects_without_version_use_the_oldest_version() -> None:
     client = {"clientConfig": {"url": "https://x"}, "conversionReviewVersions": ["v9", "v1beta1", "v1"]}
     crd = default_crd(foo_crd(version("v1", storage=False), version("v2")))
     crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": client}
@@ -189,12 +189,12 @@ def test_what_does_not_say_its_version_is_stored_in_the_oldest() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 5, "x", [], {"names": 3, "versions": [7]}])
-def test_any_shape_is_answered_with_causes(value: object) -> None:
+def test_malformed_spec_gives_causes(value: object) -> None:
     crd = {"metadata": {"name": "x"}, "spec": value}
     assert _causes(crd)
 
 
-def test_a_new_crd_is_accepted_and_established() -> None:
+def test_new_crd_is_accepted_and_established() -> None:
     crd = _established(foo_crd(), now=5)
     assert is_established(crd)
     assert crd["status"] == {
@@ -219,7 +219,7 @@ def test_a_new_crd_is_accepted_and_established() -> None:
     }
 
 
-def test_the_status_stays_as_it_is_while_nothing_changes() -> None:
+def test_status_is_unchanged_without_changes() -> None:
     crd = _established(foo_crd(), now=5)
     assert crd_status(crd, BUILT_IN_RESOURCES, now=99) == crd["status"]
 
@@ -241,7 +241,7 @@ def test_other_conditions_are_kept() -> None:
         ({"kind": "Bar", "shortNames": ["b", "foos"]}, "ShortNamesConflict", '"foos" is already in use'),
     ],
 )
-def test_a_name_of_another_resource_is_not_accepted(names: dict[str, Any], reason: str, message: str) -> None:
+def test_name_of_another_resource_is_not_accepted(names: dict[str, Any], reason: str, message: str) -> None:
     others = crd_resources(_established(foo_crd()))
     rival = foo_crd(plural="bars")
     rival["spec"]["names"] |= names
@@ -253,12 +253,12 @@ def test_a_name_of_another_resource_is_not_accepted(names: dict[str, Any], reaso
     assert crd_resources({**rival, "status": status}) == ()
 
 
-def test_the_same_name_in_another_group_is_no_conflict() -> None:
+def test_same_name_in_another_group_is_accepted() -> None:
     others = crd_resources(_established(foo_crd(group="other.example.com")))
     assert crd_status(default_crd(foo_crd()), others, now=0)["conditions"][0]["status"] == "True"
 
 
-def test_an_established_crd_keeps_serving_its_old_names() -> None:
+def test_established_crd_keeps_serving_its_old_names() -> None:
     others = crd_resources(_established(foo_crd(kind="Taken", plural="takens")))
     crd = _established(foo_crd())
     crd["spec"]["names"] |= {"listKind": "TakenList", "shortNames": ["fo"]}
@@ -270,14 +270,14 @@ def test_an_established_crd_keeps_serving_its_old_names() -> None:
     assert served.list_kind == "FooList"
 
 
-def test_a_new_storage_version_is_added_to_the_stored_ones() -> None:
+def test_new_storage_version_is_added_to_stored_versions() -> None:
     crd = _established(foo_crd())
     crd["spec"]["versions"] = [version("v1", storage=False), version("v2")]
     assert crd_status(crd, (), now=0)["storedVersions"] == ["v1", "v2"]
     assert storage_version(crd) == "v2"
 
 
-def test_what_must_not_change() -> None:
+def test_immutable_fields_of_an_established_crd() -> None:
     old = _established(foo_crd())
     changed = copy.deepcopy(old)
     changed["spec"]["scope"] = "Cluster"
@@ -291,7 +291,7 @@ def test_what_must_not_change() -> None:
     assert not _causes({**fresh, "spec": {**fresh["spec"], "scope": "Cluster"}}, fresh)
 
 
-def test_a_served_version_carries_everything_the_crd_says() -> None:
+def test_served_version_has_all_settings_of_the_crd() -> None:
     crd = foo_crd(
         version(
             subresources={

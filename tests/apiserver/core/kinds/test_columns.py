@@ -278,7 +278,7 @@ _LISTED = [served for served in BUILT_IN_RESOURCES if len(served.columns) > 1]
 
 
 @pytest.mark.parametrize("served", _LISTED, ids=lambda served: f"{served.type.api_version}-{served.type.kind}")
-def test_no_column_is_without_a_cell_and_no_cell_without_a_column(served: ServedResource) -> None:
+def test_every_column_has_a_cell_and_every_cell_a_column(served: ServedResource) -> None:
     names = {column.name for column in served.columns}
     own = {*served.cells, *served.strategy.cells, *served.strategy.timed_cells({}, NOW)}
     assert not {*served.cells} & {*served.strategy.cells}
@@ -289,7 +289,7 @@ def test_no_column_is_without_a_cell_and_no_cell_without_a_column(served: Served
     assert [column.format for column in served.columns if column.name == "Name"] == [wanted]
 
 
-def test_strategies_belong_to_kinds_that_are_served() -> None:
+def test_every_strategy_belongs_to_a_served_kind() -> None:
     used = {id(served.strategy) for served in BUILT_IN_RESOURCES}
     assert not [name for name, strategy in STRATEGIES.items() if id(strategy) not in used]
 
@@ -343,17 +343,17 @@ _OBJECT: dict[str, Any] = {
         ("state A or none", "none"),
     ],
 )
-def test_what_a_table_says_of_a_cell(words: str, shown: object) -> None:
+def test_declared_cell_values(words: str, shown: object) -> None:
     found = declared_cell(words)(_OBJECT, NOW)
     assert (type(found), found) == (type(shown), shown)
 
 
-def test_a_form_that_there_is_not_is_named() -> None:
+def test_unknown_cell_format_is_in_the_error() -> None:
     with pytest.raises(KeyError, match="riddle"):
         declared_cell("riddle a.text")
 
 
-def test_a_selector_is_written_as_the_command_line_takes_it() -> None:
+def test_selector_is_formatted_for_the_command_line() -> None:
     expressions = [
         {"key": "b", "operator": "In", "values": ["y", "x"]},
         {"key": "c", "operator": "NotIn", "values": ["z"]},
@@ -388,5 +388,5 @@ _PARTS = ("conditions", "template", "containerStatuses", "initContainerStatuses"
     st.sampled_from(BUILT_IN_RESOURCES),
     st.dictionaries(st.sampled_from(_FIELDS), _json | st.dictionaries(st.sampled_from(_PARTS), _json, max_size=3)),
 )
-def test_no_object_is_too_odd_for_a_row(served: Any, obj: dict[str, Any]) -> None:
+def test_any_object_has_a_row(served: Any, obj: dict[str, Any]) -> None:
     assert len(cells(served, obj)) == len(served.columns)

@@ -126,11 +126,11 @@ def check_events() -> None:
     check()
 
 
-def test_autoscalers_there_and_back() -> None:
+def test_autoscalers_round_trip() -> None:
     check_autoscalers()
 
 
-def test_events_there_and_back() -> None:
+def test_events_round_trip() -> None:
     check_events()
 
 
@@ -159,7 +159,7 @@ def test_seeded_bugs_are_found(module: object, part: str, broken: object, monkey
         (check_events if module is event else check_autoscalers)()
 
 
-def test_an_autoscaler_of_v1_without_metrics_aims_at_four_fifths() -> None:
+def test_v1_autoscaler_without_metrics_targets_80_percent() -> None:
     annotation = "autoscaling.alpha.kubernetes.io/metrics"
     for value, found in (("[]", False), ("{", False), ('[{"type":"Pods"}]', True)):
         assert has_metrics_beside({annotation: value}) is found
@@ -168,6 +168,6 @@ def test_an_autoscaler_of_v1_without_metrics_aims_at_four_fifths() -> None:
         assert fields["spec"].get("targetCPUUtilizationPercentage") == (None if found else 80)
 
 
-def test_what_an_event_always_has_is_what_the_tables_say() -> None:
+def test_constant_event_fields_match_the_tables() -> None:
     assert empty_object(built_in_schema("v1", "Event").tree) == event.ALWAYS_IN_CORE
     assert empty_object(built_in_schema("events.k8s.io/v1", "Event").tree) == event.ALWAYS_IN_EVENTS

@@ -106,11 +106,11 @@ def check(times: int) -> None:
                     assert same(value, found), (kind, path, value, found)
 
 
-def test_defaults_stay_and_so_does_what_was_given() -> None:
+def test_defaults_keep_given_values_and_are_stable() -> None:
     check(2)
 
 
-def test_a_default_is_nobodys_object() -> None:
+def test_default_values_are_not_shared() -> None:
     made: list[dict[str, Any]] = [{"spec": {"template": {}, "selector": {}}, "metadata": {}} for _ in range(2)]
     first, second = made
     deployment = built_in_schema("apps/v1", "Deployment").tree
@@ -120,7 +120,7 @@ def test_a_default_is_nobodys_object() -> None:
     assert second["spec"]["strategy"]["rollingUpdate"]["maxSurge"] == "25%"
 
 
-def test_a_zero_is_nobodys_object_and_metadata_has_none() -> None:
+def test_zero_values_are_not_shared_and_omit_metadata() -> None:
     node = built_in_schema("apps/v1", "DaemonSet").tree
     first: dict[str, Any] = {}
     second: dict[str, Any] = {}
@@ -136,7 +136,7 @@ def test_a_zero_is_nobodys_object_and_metadata_has_none() -> None:
     assert drivers[0] == drivers[1]
 
 
-def test_zeros_that_are_sent_are_nobodys() -> None:
+def test_sent_zero_values_have_no_owner() -> None:
     node = built_in_schema("storage.k8s.io/v1", "VolumeAttachment").tree
     zeros = {"attacher": "", "nodeName": "", "source": {}}
     sent = {"metadata": {}, "spec": {**zeros, "attacher": "a"}, "status": {"attached": False}}
@@ -144,7 +144,7 @@ def test_zeros_that_are_sent_are_nobodys() -> None:
     assert without_zeros(node, {"spec": zeros, "x": ""}) == {"x": ""}
 
 
-def test_an_empty_object_has_nothing_that_somebody_has_set() -> None:
+def test_empty_object_has_only_zero_values() -> None:
     for _, _, node in KINDS:
         empty = copy.deepcopy(dict(empty_object(node)))
         assert without_zeros(node, {**empty, "x": 1})["x"] == 1

@@ -38,7 +38,7 @@ MINUTE, HOUR, DAY, YEAR = 60, 3600, 86400, 365 * 86400
         (9 * YEAR + 45 * DAY, "9y"),
     ],
 )
-def test_each_range_has_its_own_form(seconds: float, written: str) -> None:
+def test_each_range_has_a_format(seconds: float, written: str) -> None:
     assert human_duration(seconds) == written
 
 
@@ -50,24 +50,24 @@ def _read(written: str) -> int:
 
 
 @given(st.integers(0, 30 * YEAR), st.integers(0, 30 * YEAR))
-def test_an_older_thing_never_looks_younger(one: int, other: int) -> None:
+def test_duration_is_monotonic(one: int, other: int) -> None:
     younger, older = sorted((one, other))
     assert _read(human_duration(younger)) <= _read(human_duration(older))
 
 
 @given(st.integers(0, 30 * YEAR))
-def test_what_is_written_is_never_more_than_what_passed_and_close_to_it(seconds: int) -> None:
+def test_duration_is_rounded_down_with_small_error(seconds: int) -> None:
     shown = _read(human_duration(seconds))
     assert shown <= seconds
     assert seconds - shown <= max(0.13 * seconds, 0)
 
 
 @given(st.integers(0, 2_000_000_000), st.integers(0, 1000))
-def test_the_age_is_counted_from_the_timestamp(created: int, passed: int) -> None:
+def test_age_is_counted_from_the_timestamp(created: int, passed: int) -> None:
     assert age(format_time(from_epoch(created)), created + passed) == human_duration(passed)
 
 
-def test_no_timestamp_and_a_wrong_one() -> None:
+def test_missing_and_invalid_timestamp() -> None:
     assert age(None, 0) == "<unknown>"
     assert age("", 0, missing="<none>") == "<none>"
     assert age("yesterday", 0) == "<invalid>"

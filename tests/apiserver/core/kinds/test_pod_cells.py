@@ -72,7 +72,7 @@ def test_a_pod_that_is_not_scheduled() -> None:
         ([ended(1, reason="OOMKilled")], "OOMKilled"),
     ],
 )
-def test_a_container_gives_its_reason_to_the_pod(containers: list[dict[str, Any]], status: str) -> None:
+def test_container_reason_is_the_pod_status(containers: list[dict[str, Any]], status: str) -> None:
     assert row(*containers)["Status"] == status
 
 
@@ -106,7 +106,7 @@ def test_a_sidecar_counts_among_the_ready_containers() -> None:
     assert (found["Ready"], found["Status"], found["Restarts"]) == ("2/2", "Running", "2")
 
 
-def test_restarts_say_when_the_last_one_was() -> None:
+def test_restarts_contain_the_time_of_the_last_restart() -> None:
     times = ["1970-01-01T00:50:00Z", "1970-01-01T00:59:00Z"]
     containers = [
         {**RUNNING, "restartCount": 2, "lastState": {"terminated": {"finishedAt": finished}}} for finished in times

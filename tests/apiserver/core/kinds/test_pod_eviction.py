@@ -120,7 +120,7 @@ def check_every_world() -> None:
         assert observe(world) == outcome(world), world
 
 
-def test_every_world_is_the_models() -> None:
+def test_evictions_match_the_model() -> None:
     check_every_world()
 
 
@@ -167,7 +167,7 @@ def test_seeded_bugs_are_found(part: str, broken: object, monkeypatch: pytest.Mo
         check_every_world()
 
 
-def test_a_condition_keeps_the_time_of_its_last_change() -> None:
+def test_unchanged_condition_keeps_its_transition_time() -> None:
     store, pod = make(World())
     held = store.get(PDBS, "a/b0")
     assert held is not None

@@ -18,7 +18,7 @@ def test_every_built_in_kind_is_served_once() -> None:
     assert set(BY_TYPE) >= set(kinds.BUILT_IN)
 
 
-def test_what_a_real_server_serves_and_stores_is_served() -> None:
+def test_every_stored_kind_of_the_real_server_is_served() -> None:
     observed = json.loads((Path(builtin_tables.__file__).parent / "observed.json").read_text())["kinds"]
     reviews = ("authentication.k8s.io", "authorization.k8s.io")
     stored = {
@@ -38,7 +38,7 @@ def test_the_names_of_a_group_version_are_unique() -> None:
             seen.add((served.type.api_version, name))
 
 
-def test_only_a_few_lack_verbs() -> None:
+def test_kinds_with_partial_verbs() -> None:
     partial = {str(served.type): served.verbs for served in BUILT_IN_RESOURCES if served.verbs != ALL_VERBS}
     assert partial == {
         "v1/Binding": ("create",),
@@ -47,7 +47,7 @@ def test_only_a_few_lack_verbs() -> None:
     }
 
 
-def test_scale_is_where_replicas_are() -> None:
+def test_kinds_with_a_scale_subresource() -> None:
     assert {served.type.kind for served in BUILT_IN_RESOURCES if served.scale_paths is not None} == {
         "Deployment",
         "ReplicaSet",
@@ -59,22 +59,22 @@ def test_scale_is_where_replicas_are() -> None:
 @pytest.mark.parametrize(
     "kind", [kinds.CONFIG_MAP, kinds.SECRET, kinds.LEASE, kinds.SERVICE, kinds.NODE, kinds.EVENT, kinds.NAMESPACE]
 )
-def test_kinds_whose_generation_is_not_counted(kind: object) -> None:
+def test_kinds_without_generation(kind: object) -> None:
     assert not next(served for served in BUILT_IN_RESOURCES if served.type == kind).flags.generation
 
 
-def test_kinds_whose_generation_is_counted() -> None:
+def test_kinds_with_generation() -> None:
     for kind in (kinds.DEPLOYMENT, kinds.POD, kinds.JOB, kinds.INGRESS, kinds.CUSTOM_RESOURCE_DEFINITION):
         assert BY_TYPE[kind].flags.generation
 
 
-def test_a_lease_and_a_crd_need_a_resource_version_to_be_updated() -> None:
+def test_lease_and_crd_updates_need_a_resource_version() -> None:
     assert not BY_TYPE[kinds.LEASE].flags.unconditional_update
     assert not BY_TYPE[kinds.CUSTOM_RESOURCE_DEFINITION].flags.unconditional_update
     assert BY_TYPE[kinds.CONFIG_MAP].flags.unconditional_update
 
 
-def test_the_names_that_people_type() -> None:
+def test_short_names_and_categories() -> None:
     short = {name: served.type.plural for served in BUILT_IN_RESOURCES for name in served.short_names}
     assert short | {"deploy": "deployments", "po": "pods", "svc": "services", "cm": "configmaps"} == short
     everything = {served.type.plural for served in BUILT_IN_RESOURCES if "all" in served.categories}

@@ -127,7 +127,7 @@ SHORT = settings(
 )
 
 
-def test_the_machine() -> None:
+def test_state_machine() -> None:
     run_state_machine_as_test(ServiceMachine, settings=SHORT)
 
 
@@ -170,7 +170,7 @@ def test_seeded_bugs_are_found(module: object, part: str, broken: object, monkey
         run_state_machine_as_test(ServiceMachine, settings=settings(SHORT, max_examples=400))
 
 
-def test_the_first_range_is_used_up_before_the_next() -> None:
+def test_first_address_range_is_used_before_the_next() -> None:
     taken = Taken()
     for number in range(256):
         spec: dict[str, Any] = {"type": "ClusterIP"}
@@ -180,7 +180,7 @@ def test_the_first_range_is_used_up_before_the_next() -> None:
     assert "10.0.0.0" not in first
 
 
-def test_ports_run_out_with_an_error_or_a_zero_never_twice() -> None:
+def test_exhausted_ports_give_an_error_or_zero() -> None:
     taken = Taken(ports={(number, "TCP") for number in range(30_000, 32_767)})
     spec: dict[str, Any] = {"type": "NodePort", "ports": [{"port": 1, "protocol": "TCP"}]}
     assert allocate(spec, taken, before={}, random=0.5) == []

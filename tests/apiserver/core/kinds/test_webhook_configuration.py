@@ -49,10 +49,12 @@ LATER = "[1].includes(1)"
         (_conditions("true"), _conditions("true", LATER), ["webhooks[0].matchConditions[1].expression"]),
     ],
 )
-def test_what_was_wrong_before_may_stay(before: dict[str, Any], change: dict[str, Any], wrong: list[str]) -> None:
+def test_existing_errors_are_accepted_in_updates(
+    before: dict[str, Any], change: dict[str, Any], wrong: list[str]
+) -> None:
     assert _fields([HOOK | before, OTHER], [HOOK | change, OTHER]) == wrong
 
 
-def test_another_number_of_webhooks_has_its_conditions_looked_at() -> None:
+def test_conditions_are_validated_if_the_webhook_count_changes() -> None:
     broken = HOOK | _conditions("(")
     assert _fields([broken, OTHER], [broken]) == ["webhooks[0].matchConditions[0].expression"]

@@ -39,7 +39,7 @@ CONFIG_MAP = next(each for each in BUILT_IN_RESOURCES if each.type == kinds.CONF
         ),
     ],
 )
-def test_a_wrong_type_is_told(metadata: Any, why: str) -> None:
+def test_wrong_type_is_reported(metadata: Any, why: str) -> None:
     fields: dict[str, Any] = {"metadata": metadata}
     with pytest.raises(BadRequestError, match="cannot be handled as a ConfigMap") as raised:
         CONFIG_MAP.codec.read(fields, "whole")
@@ -54,18 +54,18 @@ def test_a_wrong_type_is_told(metadata: Any, why: str) -> None:
         {"managedFields": [{"time": "yesterday"}, {"manager": 1}]},
     ],
 )
-def test_the_first_wrong_value_is_told(metadata: dict[str, Any]) -> None:
+def test_first_invalid_value_is_reported(metadata: dict[str, Any]) -> None:
     with pytest.raises(BadRequestError, match="parsing time as"):
         CONFIG_MAP.codec.read({"metadata": metadata}, "whole")
 
 
-def test_a_custom_resource_may_write_whole_numbers_with_a_point() -> None:
+def test_whole_floats_are_integers_in_custom_resources() -> None:
     fields: dict[str, Any] = {"metadata": {"generation": 2.0}}
     check_metadata_types(FOO.type, fields)
     assert type(fields["metadata"]["generation"]) is int
 
 
-def test_what_it_says_that_it_is_comes_first() -> None:
+def test_error_message_begins_with_the_sent_kind_and_version() -> None:
     fields: dict[str, Any] = {"kind": "Other", "apiVersion": "example.com/v7", "metadata": {"labels": 1}}
     with pytest.raises(BadRequestError, match=f'^Other in version "v7" cannot be handled as a {FOO.type.kind}: '):
         check_metadata_types(FOO.type, fields)
@@ -80,12 +80,12 @@ def test_what_it_says_that_it_is_comes_first() -> None:
         ({}, ""),
     ],
 )
-def test_a_kind_is_text(fields: dict[str, Any], found: str) -> None:
+def test_kind_and_api_version_must_be_strings(fields: dict[str, Any], found: str) -> None:
     assert found in unreadable_type(fields)
     assert bool(unreadable_type(fields)) is bool(found)
 
 
-def test_what_cannot_be_read_is_dropped_from_what_is_applied() -> None:
+def test_unreadable_metadata_is_dropped_from_applied_objects() -> None:
     metadata: dict[str, Any] = {
         "name": "a",
         "creationTimestamp": "x",
@@ -97,7 +97,7 @@ def test_what_cannot_be_read_is_dropped_from_what_is_applied() -> None:
     assert metadata == {"name": "a", "deletionTimestamp": "2026-01-02T03:04:05Z", "deletionGracePeriodSeconds": 5}
 
 
-def test_managers_that_cannot_be_read_are_none() -> None:
+def test_malformed_managed_fields_are_detected() -> None:
     empty: list[dict[str, Any]] = [{}]
     assert reads_as_entries(empty)
     assert reads_as_entries([])

@@ -73,7 +73,7 @@ def names(objects: tuple[Resource, ...]) -> list[tuple[str, str]]:
     return [(obj.name, obj.api_version) for obj in objects]
 
 
-def test_a_list_asks_once_for_all_that_is_missing(shown: Shown) -> None:
+def test_list_converts_all_missing_objects_in_one_request(shown: Shown) -> None:
     shown.put("a", 1)
     shown.put("b", 2, version=V2)
     shown.put("c", 3)
@@ -85,7 +85,7 @@ def test_a_list_asks_once_for_all_that_is_missing(shown: Shown) -> None:
         shown.shown.list(FOOS)
 
 
-def test_a_page_asks_for_no_more_than_it_shows(shown: Shown) -> None:
+def test_page_converts_only_its_objects(shown: Shown) -> None:
     for name in "abcd":
         shown.put(name, 1)
     page = shown.read(lambda: shown.shown.list(FOOS, limit=2))
@@ -93,7 +93,7 @@ def test_a_page_asks_for_no_more_than_it_shows(shown: Shown) -> None:
     assert (names(page.items), page.remaining) == ([("a", V2), ("b", V2)], 2)
 
 
-def test_a_selector_sees_the_converted_object(shown: Shown) -> None:
+def test_selector_matches_the_converted_object(shown: Shown) -> None:
     for name in "abc":
         shown.put(name, 1)
     selector = LabelSelector.parse("in=v2")
@@ -101,7 +101,7 @@ def test_a_selector_sees_the_converted_object(shown: Shown) -> None:
     assert names(page.items) == [("a", V2), ("b", V2)]
 
 
-def test_what_others_have_asked_for_is_found(shown: Shown) -> None:
+def test_conversions_of_other_readers_are_reused(shown: Shown) -> None:
     shown.put("a", 1)
     obj = shown.store.get(FOOS, "a")
     assert obj is not None
@@ -112,7 +112,7 @@ def test_what_others_have_asked_for_is_found(shown: Shown) -> None:
         other.list(FOOS)
 
 
-def test_changes_ask_for_what_is_told_of_them(shown: Shown) -> None:
+def test_changes_convert_the_delivered_objects(shown: Shown) -> None:
     shown.put("a", 1)
     shown.put("a", 2)
     shown.store.create("configmaps", "x", {"metadata": {"name": "x"}})
@@ -129,7 +129,7 @@ def test_changes_ask_for_what_is_told_of_them(shown: Shown) -> None:
     assert changes[0].old.api_version == V2
 
 
-def test_what_is_kept_is_bounded() -> None:
+def test_conversion_cache_is_bounded() -> None:
     common, asks = ConvertedObjects(size=1000), webhook()
     objects = [
         whole_resource({"kind": "Foo", "apiVersion": V2, "metadata": {"name": f"n{n}"}}, resource_version="1")
@@ -144,7 +144,7 @@ def test_what_is_kept_is_bounded() -> None:
     assert sum(2 * len(obj.raw) for obj, there in zip(objects, found, strict=True) if there) <= 1000
 
 
-def test_an_object_says_the_version_that_it_is_stored_in() -> None:
+def test_stored_version_is_read_from_the_object() -> None:
     store = RevisionStore()
     marked = store.create(FOOS, "a", {"apiVersion": V1, "metadata": {"name": "a"}, "Aa": 1, "api": 2})
     plain = store.create("configmaps", "b", {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "b"}})

@@ -39,7 +39,7 @@ def draft_of(store: RevisionStore) -> Draft:
     return Draft(store, ask=ask_at_once)
 
 
-def test_nothing_is_in_the_store_before_the_commit() -> None:
+def test_draft_writes_are_not_stored_before_the_commit() -> None:
     store = RevisionStore()
     store.create("a", "x", fields("x"))
     draft = draft_of(store)
@@ -57,7 +57,7 @@ def test_nothing_is_in_the_store_before_the_commit() -> None:
     assert [item.name for item in store.list("a").items] == ["y"]
 
 
-def test_what_it_gave_gets_the_revisions_of_the_store() -> None:
+def test_commit_gives_objects_the_revisions_of_the_store() -> None:
     store = RevisionStore()
     old = store.create("a", "old", fields("old"))
     draft = draft_of(store)
@@ -80,7 +80,7 @@ def test_what_it_gave_gets_the_revisions_of_the_store() -> None:
     assert NO_DRAFT.final(old) is old
 
 
-def test_a_removed_object_is_not_taken_for_what_was_written_last() -> None:
+def test_commit_distinguishes_removed_object_from_the_last_write() -> None:
     """A removal that changes something else after it, as the last object of a CRD does."""
     store = RevisionStore()
     store.create("a", "x", fields("x"))
@@ -114,7 +114,7 @@ _CASES: list[tuple[Callable[[Objects], object], Callable[[RevisionStore], object
 
 
 @pytest.mark.parametrize(("reads", "others", "current"), _CASES)
-def test_what_was_read_has_to_be_so_still(
+def test_draft_is_current_only_if_its_reads_are_unchanged(
     reads: Callable[[Objects], object], others: Callable[[RevisionStore], object], current: bool
 ) -> None:
     store = RevisionStore()
@@ -126,7 +126,7 @@ def test_what_was_read_has_to_be_so_still(
     assert draft.is_current() is current
 
 
-def test_what_is_read_twice_is_the_same() -> None:
+def test_repeated_reads_return_the_same_object() -> None:
     store = RevisionStore()
     first = store.create("a", "x", fields("x"))
     draft = draft_of(store)
@@ -137,7 +137,7 @@ def test_what_is_read_twice_is_the_same() -> None:
         draft.create("a", "x", fields("x"))
 
 
-def test_it_refuses_what_the_store_refuses() -> None:
+def test_draft_raises_the_errors_of_the_store() -> None:
     store = RevisionStore()
     store.create("a", "x", fields("x"))
     draft = draft_of(store)
@@ -149,7 +149,7 @@ def test_it_refuses_what_the_store_refuses() -> None:
     assert draft.commit().stored == ()
 
 
-def test_all_its_questions_are_asked() -> None:
+def test_draft_reads_go_through_the_ask_function() -> None:
     asked: list[str] = []
     store = RevisionStore()
     store.create("a", "x", fields("x"))
@@ -258,7 +258,7 @@ def crd(plural: str) -> dict[str, Any]:
     }
 
 
-def test_a_definition_is_served_from_its_commit_on_whatever_others_are_made_meanwhile() -> None:
+def test_crd_is_served_from_its_commit_despite_concurrent_crds() -> None:
     state = ServerState(RevisionStore(), built_in_registry())
     crds = state.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     assert crds is not None
@@ -278,7 +278,7 @@ def test_a_definition_is_served_from_its_commit_on_whatever_others_are_made_mean
     assert defined(state.registry) == ("bars.x.dev", "foos.x.dev", "quxes.x.dev")
 
 
-def test_a_group_of_a_definition_has_its_service_with_the_commit() -> None:
+def test_commit_creates_the_api_service_of_a_crd_group() -> None:
     state = ServerState(RevisionStore(), built_in_registry())
     crds = state.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     assert crds is not None
@@ -312,7 +312,7 @@ def test_a_group_of_a_definition_has_its_service_with_the_commit() -> None:
     assert state.store.count(services) == 0
 
 
-def test_a_definition_whose_names_are_taken_meanwhile_is_worked_out_anew() -> None:
+def test_crd_with_names_taken_concurrently_is_recomputed() -> None:
     state = ServerState(RevisionStore(), built_in_registry())
     crds = state.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     assert crds is not None
@@ -324,7 +324,7 @@ def test_a_definition_whose_names_are_taken_meanwhile_is_worked_out_anew() -> No
     assert not state.is_current(drafted)
 
 
-def test_a_definition_that_is_removed_meanwhile_is_not_there_again() -> None:
+def test_crd_removed_concurrently_is_not_restored() -> None:
     state = ServerState(RevisionStore(), built_in_registry())
     crds = state.registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
     assert crds is not None
@@ -337,5 +337,5 @@ def test_a_definition_that_is_removed_meanwhile_is_not_there_again() -> None:
     assert defined(state.registry) == ("bars.x.dev",)
 
 
-def test_a_commit_without_writes_says_nothing() -> None:
+def test_commit_without_writes_keeps_objects() -> None:
     assert Commit(7).final(Resource.from_dict(fields("x"))).name == "x"

@@ -28,7 +28,7 @@ def names(page: Page) -> list[str]:
     return [item.name for item in page.items]
 
 
-def test_every_write_takes_the_next_revision_whatever_it_writes() -> None:
+def test_every_write_gets_the_next_revision() -> None:
     store = RevisionStore()
     assert store.revision == store.compacted == 1
     a = store.create("x", "a", fields("a"))
@@ -38,7 +38,7 @@ def test_every_write_takes_the_next_revision_whatever_it_writes() -> None:
     assert store.revision == 4
 
 
-def test_whether_a_resource_was_written_after_a_revision() -> None:
+def test_has_changed_after_a_revision() -> None:
     store = RevisionStore(window=3)
     store.create("x", "a", fields("a"))  # 2
     store.create("y", "b", fields("b"))  # 3
@@ -53,7 +53,7 @@ def test_whether_a_resource_was_written_after_a_revision() -> None:
     assert not store.has_changed("z", after=2)
 
 
-def test_objects_are_kept_sorted_and_without_kind() -> None:
+def test_objects_are_stored_sorted_and_without_kind() -> None:
     store = RevisionStore()
     obj = store.create(
         "x", "a", {"z": 1, "metadata": {"uid": "u", "name": "a"}, "kind": "K", "apiVersion": "v1", "b": {}}
@@ -62,7 +62,7 @@ def test_objects_are_kept_sorted_and_without_kind() -> None:
     assert encode_object({"metadata": {"name": "a"}}, resource_version="") == b'{"metadata":{"name":"a"}}'
 
 
-def test_an_equal_object_is_not_written() -> None:
+def test_equal_object_is_not_written() -> None:
     store = RevisionStore()
     first = store.create("x", "a", fields("a", 1))
     assert store.update("x", "a", dict(reversed(fields("a", 1).items()))) is first
@@ -82,7 +82,7 @@ def test_missing_and_existing_keys_are_errors() -> None:
     assert store.revision == 2
 
 
-def test_keys_are_ordered_as_text_and_namespaces_do_not_mix() -> None:
+def test_keys_are_sorted_as_text_and_namespaces_are_separate() -> None:
     store = RevisionStore()
     for key in ("a/x", "a-b/x", "a/y", "b/x"):
         namespace, name = key.split("/")
@@ -91,7 +91,7 @@ def test_keys_are_ordered_as_text_and_namespaces_do_not_mix() -> None:
     assert [item.key for item in store.list("r", prefix="a/").items] == ["a/x", "a/y"]
 
 
-def test_pages_pass_over_what_does_not_match() -> None:
+def test_pages_skip_objects_that_do_not_match() -> None:
     store = RevisionStore()
     for number in range(6):
         store.create("r", f"k{number}", fields(f"k{number}", number))
@@ -102,7 +102,7 @@ def test_pages_pass_over_what_does_not_match() -> None:
     assert (names(rest), rest.next_start) == (["k5"], "")
 
 
-def test_the_window_is_bounded_by_count_and_bytes() -> None:
+def test_window_is_bounded_by_count_and_bytes() -> None:
     store = RevisionStore(window=3)
     for number in range(6):
         store.create("r", f"k{number}", fields(f"k{number}"))
@@ -117,7 +117,7 @@ def test_the_window_is_bounded_by_count_and_bytes() -> None:
     assert small.compacted == 2  # the newest change is always kept
 
 
-def test_changes_come_in_portions() -> None:
+def test_changes_are_read_in_portions() -> None:
     store = RevisionStore()
     for number in range(5):
         store.create("r", f"k{number}", fields(f"k{number}"))
@@ -125,7 +125,7 @@ def test_changes_come_in_portions() -> None:
     assert store.changes_after(store.revision) == store.changes_after(99) == ()
 
 
-def test_compacting_the_future_forgets_all_and_no_more() -> None:
+def test_compaction_is_limited_to_the_current_revision() -> None:
     store = RevisionStore()
     store.create("r", "a", fields("a"))
     store.compact(99)
@@ -277,7 +277,7 @@ SETTINGS = settings(
 )
 
 
-def test_the_store_agrees_with_a_list_of_snapshots() -> None:
+def test_store_agrees_with_a_list_of_snapshots() -> None:
     run_state_machine_as_test(StoreMachine, settings=SETTINGS)
 
 
@@ -340,7 +340,7 @@ class _MixesNamespaces(_Broken):
         _MixesNamespaces,
     ],
 )
-def test_the_machine_finds_seeded_faults(broken: type[_Broken]) -> None:
+def test_state_machine_finds_seeded_bugs(broken: type[_Broken]) -> None:
     class Machine(StoreMachine):
         make = broken
 
@@ -348,7 +348,7 @@ def test_the_machine_finds_seeded_faults(broken: type[_Broken]) -> None:
         run_state_machine_as_test(Machine, settings=settings(SETTINGS, phases=[Phase.generate]))
 
 
-def test_a_store_begins_with_what_another_one_has_held_and_both_go_on_by_themselves() -> None:
+def test_store_restored_from_another_is_independent() -> None:
     store = RevisionStore(window=2)
     for name in ("a", "b", "c"):
         store.create("x", name, fields(name))
@@ -375,7 +375,7 @@ def test_a_store_begins_with_what_another_one_has_held_and_both_go_on_by_themsel
         third.begin_with(state)
 
 
-def test_a_backup_has_the_objects_of_its_revision_and_nothing_can_go_on_from_before() -> None:
+def test_backup_restores_objects_and_expires_earlier_revisions() -> None:
     store = RevisionStore()
     a = store.create("x", "a", fields("a"))
     store.create("x", "b", fields("b"))

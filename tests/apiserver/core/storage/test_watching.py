@@ -58,7 +58,7 @@ def test_initial_events_then_changes() -> None:
     assert shown(watch.poll(0)) == [("MODIFIED", "a", 5), ("DELETED", "b", 6)]
 
 
-def test_the_last_of_an_object_carries_the_revision_of_its_end() -> None:
+def test_deleted_event_has_the_revision_of_the_deletion() -> None:
     store = RevisionStore()
     put(store, "a", value=7)
     watch = watcher(store, revision=2, initial_events=False)
@@ -68,7 +68,7 @@ def test_the_last_of_an_object_carries_the_revision_of_its_end() -> None:
     assert (last.object.resource_version, last.object["value"]) == ("3", 7)
 
 
-def test_initial_events_come_in_portions_and_the_end_once() -> None:
+def test_initial_events_come_in_portions_with_one_end_bookmark() -> None:
     store = RevisionStore()
     for name in "abc":
         put(store, name)
@@ -91,7 +91,7 @@ def test_changes_of_other_resources_move_the_cursor() -> None:
     assert shown(watch.poll(0)) == [("ADDED", "a", 3)]
 
 
-def test_a_cursor_that_left_the_window_is_expired() -> None:
+def test_cursor_outside_the_window_is_expired() -> None:
     store = RevisionStore(window=2)
     watch = watcher(store, revision=1, initial_events=False)
     for name in "abc":
@@ -103,7 +103,7 @@ def test_a_cursor_that_left_the_window_is_expired() -> None:
     assert watch.poll(0) == ()
 
 
-def test_the_deadline_ends_without_an_event_even_if_there_is_one() -> None:
+def test_deadline_ends_the_watch_without_an_event() -> None:
     store = RevisionStore()
     watch = watcher(store, seconds=10, revision=1, initial_events=False)
     assert watch.next_due() == 10
@@ -112,7 +112,7 @@ def test_the_deadline_ends_without_an_event_even_if_there_is_one() -> None:
     assert watch.ended
 
 
-def test_bookmarks_once_a_minute_and_two_seconds_before_the_end() -> None:
+def test_bookmarks_every_minute_and_two_seconds_before_the_end() -> None:
     store = RevisionStore()
     watch = watcher(store, seconds=130, revision=1, initial_events=False, bookmarks=True)
     assert watch.next_due() == 60
@@ -125,13 +125,13 @@ def test_bookmarks_once_a_minute_and_two_seconds_before_the_end() -> None:
     assert watch.next_due() == 130
 
 
-def test_no_bookmark_for_a_revision_that_has_not_come() -> None:
+def test_future_revision_gets_no_bookmark() -> None:
     watch = watcher(RevisionStore(), revision=9, initial_events=False, bookmarks=True)
     assert watch.poll(60) == ()
     assert watch.next_due() == 120
 
 
-def test_waiting_for_the_future_before_initial_events() -> None:
+def test_initial_events_wait_for_a_future_revision() -> None:
     store = RevisionStore()
     watch = watcher(store, revision=2)
     assert watch.poll(0) == ()
@@ -168,7 +168,7 @@ def together(store: RevisionStore, reader: ChangeReader, *, now: float = 0.0, **
     return Watcher(store, WatchPlan(**wanted), now=now, seconds=1000, changes=reader)
 
 
-def test_those_who_stand_at_the_same_place_get_the_same_events() -> None:
+def test_watchers_at_the_same_revision_share_events() -> None:
     store = RevisionStore()
     reader = ChangeReader(store)
     first, second = together(store, reader), together(store, reader)
@@ -185,7 +185,7 @@ def test_those_who_stand_at_the_same_place_get_the_same_events() -> None:
     assert shown(second.poll(0)) == [("ADDED", "b", 4)]
 
 
-def test_those_who_want_something_else_do_not_get_the_same_events() -> None:
+def test_watchers_with_different_selections_do_not_share_events() -> None:
     store = RevisionStore()
     reader = ChangeReader(store)
     put(store, "a", color="red")
@@ -200,7 +200,7 @@ def test_those_who_want_something_else_do_not_get_the_same_events() -> None:
     assert shown(other.poll(0)) == [("ADDED", "o", 4)]
 
 
-def test_what_was_read_is_forgotten_when_the_store_changes() -> None:
+def test_shared_events_are_dropped_when_the_store_is_compacted() -> None:
     store = RevisionStore()
     reader = ChangeReader(store)
     put(store, "a")
@@ -227,7 +227,7 @@ def test_what_was_read_is_forgotten_when_the_store_changes() -> None:
     assert shown(together(again, reader, revision=3).poll(0)) == [("ADDED", "c", 4)]
 
 
-def test_only_so_many_places_are_kept() -> None:
+def test_number_of_shared_positions_is_bounded() -> None:
     store = RevisionStore()
     reader = ChangeReader(store)
     for value in range(300):
@@ -307,7 +307,7 @@ SETTINGS = settings(
 )  # fmt: skip
 
 
-def test_watchers_can_rebuild_the_state_that_they_filter() -> None:
+def test_watchers_can_rebuild_the_selected_state() -> None:
     run_state_machine_as_test(WatchMachine, settings=SETTINGS)
 
 
@@ -342,7 +342,7 @@ class _KeepsTheOldRevision(_Broken):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("broken", [_HidesLeaving, _CallsEverythingModified, _KeepsTheOldRevision])
-def test_the_machine_finds_seeded_faults(broken: Any) -> None:
+def test_state_machine_finds_seeded_bugs(broken: Any) -> None:
     class Machine(WatchMachine):
         make = broken
 

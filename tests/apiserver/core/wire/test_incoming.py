@@ -5,7 +5,7 @@ from __future__ import annotations
 from deltaloop.apiserver.core.wire.incoming import FREE, Incoming
 
 
-def test_bodies_are_bounded_together_and_small_ones_are_free() -> None:
+def test_bodies_share_a_bound_and_small_bodies_are_not_counted() -> None:
     incoming = Incoming(most=10)
     first, second = incoming.lease(), incoming.lease()
     assert first.grow(FREE + 4)

@@ -22,17 +22,17 @@ def _types(header: str) -> list[str]:
         (",,a/b,", ["a/b"]),
     ],
 )
-def test_clauses_come_in_order_of_preference(header: str, types: list[str]) -> None:
+def test_clauses_are_sorted_by_preference(header: str, types: list[str]) -> None:
     assert _types(header) == types
 
 
-def test_parameters_are_read_without_quotes_and_without_the_quality() -> None:
+def test_parameters_are_parsed_without_quotes_and_quality() -> None:
     (clause,) = parse_accept('application/json; As=Table ;v="v1";g=meta.k8s.io;q=0.9')
     assert clause.parameters == {"as": "Table", "v": "v1", "g": "meta.k8s.io"}
 
 
 @pytest.mark.parametrize("accept", ["application/json", "application/*", "*/*", ""])
-def test_json_is_among_wildcards(accept: str) -> None:
+def test_wildcards_match_json(accept: str) -> None:
     assert parse_accept(accept)[0].accepts_json
 
 

@@ -10,7 +10,7 @@ from deltaloop.apiserver.core.wire.incoming import Outgoing
 from tests.nightly import examples
 
 
-def test_alike_bodies_are_one_copy() -> None:
+def test_equal_bodies_share_one_copy() -> None:
     outgoing = Outgoing(most=10)
     first, second = b"".join([b"123", b"456"]), b"".join([b"1234", b"56"])
     assert first is not second
@@ -25,7 +25,7 @@ def test_alike_bodies_are_one_copy() -> None:
     assert outgoing.take(b"other") == b"other"
 
 
-def test_one_that_is_larger_than_all_may_be_is_sent_alone() -> None:
+def test_body_larger_than_the_bound_is_sent_alone() -> None:
     outgoing = Outgoing(most=4)
     assert outgoing.take(b"123456") is not None
     assert outgoing.take(b"1") is None

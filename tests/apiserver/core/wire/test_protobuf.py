@@ -82,7 +82,7 @@ def malformed(*parts: bytes, kind: str = "Toy") -> str:
     return refused.removeprefix(start)
 
 
-def test_empty_scalars_are_left_out_unless_go_always_writes_them() -> None:
+def test_empty_scalars_are_omitted_unless_go_always_writes_them() -> None:
     empty = {"count": 0, "must": None}
     assert read("Toy") == empty
     sent = (text(1, ""), number(2, 0), number(3, 0), number(4, 0), message(7))
@@ -93,7 +93,7 @@ def test_empty_scalars_are_left_out_unless_go_always_writes_them() -> None:
     }  # fmt: skip
 
 
-def test_a_pointer_was_sent_or_was_not() -> None:
+def test_sent_zero_values_of_pointers_are_kept() -> None:
     sent = read("Toy", number(5, 0), number(6, 0), double(8, 0.0))
     assert sent == {"count": 0, "maybe": 0, "must": False, "ratio": 0}
 
@@ -104,7 +104,7 @@ def test_whole_floats_are_written_as_go_writes_them() -> None:
     assert malformed(double(8, float("nan"))) == "json: unsupported value: a number that is not finite"
 
 
-def test_the_last_scalar_wins_and_a_struct_in_two_pieces_is_one() -> None:
+def test_last_scalar_wins_and_struct_parts_are_merged() -> None:
     assert read("Toy", text(1, "a"), text(1, "b"))["name"] == "b"
     inner = read("Toy2", message(6, text(1, "w")), message(6, message(6, b"x")))["inner"]
     assert (inner["word"], inner["always"]) == ("w", "eA==")
@@ -118,7 +118,7 @@ def test_lists_are_read_packed_and_unpacked() -> None:
     assert read("Toy2", text(2, ""), text(2, "a"))["names"] == ["", "a"]
 
 
-def test_entries_of_maps_may_lack_their_key_or_value() -> None:
+def test_map_entries_can_omit_key_or_value() -> None:
     labels = (
         entry(4, "a", text(2, "b")),
         message(4, text(1, "c")),
@@ -134,7 +134,7 @@ def test_entries_of_maps_may_lack_their_key_or_value() -> None:
     assert read("Inner", strings)["extra"] == {"k": ["v", ""], "none": []}
 
 
-def test_structs_are_never_left_out_and_inlined_ones_are_hoisted() -> None:
+def test_structs_are_always_present_and_inlined_structs_are_hoisted() -> None:
     inner = {"word": "", "size": "0", "any": None, "since": None, "always": None}
     assert read("Toy2") == {"names": None, "blobs": None, "inner": inner}
     child = {"names": None, "blobs": None, "inner": inner}
@@ -173,12 +173,12 @@ def test_quantities_ports_and_json() -> None:
     assert malformed(message(2, message(3, text(1, deep))), kind="Inner").startswith("a JSON field ")
 
 
-def test_unknown_fields_are_skipped_whatever_they_are() -> None:
+def test_unknown_fields_of_every_wire_type_are_skipped() -> None:
     unknown = (number(99, 1), double(98, 1.0), text(97, "x"), b"\xb3\x06\x08\x01\xb4\x06", b"\xad\x06abcd")
     assert read("Toy", *unknown) == {"count": 0, "must": None}
 
 
-def test_text_that_is_no_utf_8_gets_replacement_characters() -> None:
+def test_invalid_utf_8_gets_replacement_characters() -> None:
     assert read("Toy", message(1, b"a\xff"))["name"] == "a\ufffd"
 
 
@@ -192,11 +192,11 @@ def test_text_that_is_no_utf_8_gets_replacement_characters() -> None:
         (b"\x00", "proto: Toy: illegal tag 0 (wire type 0)"),
     ],
 )
-def test_malformed_messages_are_refused_in_the_real_words(part: bytes, text_of_error: str) -> None:
+def test_malformed_messages_give_the_real_error_messages(part: bytes, text_of_error: str) -> None:
     assert malformed(part) == text_of_error
 
 
-def test_what_is_no_envelope_is_refused() -> None:
+def test_invalid_envelopes_are_rejected() -> None:
     start = "the object provided is unrecognized (must be of type ConfigMap): "
     assert refusal(b"") == f"{start}empty data"
     assert refusal(b"k8s\x00") == f"{start}empty body"
@@ -206,13 +206,13 @@ def test_what_is_no_envelope_is_refused() -> None:
     assert refusal(b"k8s\x00" + number(2, 1)) == f"{start}proto: wrong wireType = 0 for field Raw"
 
 
-def test_a_kind_that_is_not_known_is_refused_without_repeating_all_of_it() -> None:
+def test_unknown_kind_is_truncated_in_the_error() -> None:
     refused = refusal(body("example.com/v2", "W" * 5_000))
     assert refused.startswith(f'{"W" * 63} in version "v2" cannot be handled as a ConfigMap: no kind "')
     assert len(refused) < 300
 
 
-def test_what_an_object_does_not_say_follows_from_the_path() -> None:
+def test_missing_kind_and_version_come_from_the_path() -> None:
     envelope = b"k8s\x00" + message(2, named("a"))
     assert decode_body(envelope, TABLE, api_version="v1", kind="Secret") == {
         "kind": "Secret", "apiVersion": "v1", "metadata": {"name": "a"},
@@ -220,7 +220,7 @@ def test_what_an_object_does_not_say_follows_from_the_path() -> None:
     assert decode_body(b"k8s\x00" + message(1), TABLE, api_version="v1", kind="ConfigMap")["metadata"] == {}
 
 
-def test_a_message_that_holds_itself_is_read_to_a_bounded_depth() -> None:
+def test_depth_of_recursive_messages_is_bounded() -> None:
     sent = b""
     for _ in range(MAX_DEPTH - 4):
         sent = message(7, sent)
@@ -235,7 +235,7 @@ def test_a_message_that_holds_itself_is_read_to_a_bounded_depth() -> None:
     [message(3) * 400, message(1, b"\x01" * 1_100), entry(4, "a", text(2, "b")) * 400, number(99, 1) * 1_100],
     ids=["structs", "packed numbers", "entries", "unknown fields"],
 )
-def test_the_values_made_of_one_body_are_counted(many: bytes) -> None:
+def test_number_of_values_per_body_is_bounded(many: bytes) -> None:
     sent = body("v1", "Toy2", many)
     decode_body(sent, toy, api_version="v1", kind="Toy2")
     with pytest.raises(BadRequestError, match="the body has more than 1000 values"):
@@ -250,13 +250,13 @@ ROLE = {
 }
 
 
-def test_a_role_as_kubectl_sends_it() -> None:
+def test_role_from_kubectl() -> None:
     rule = message(2, text(1, "get"), text(1, "list"), text(2, ""), text(3, "pods"))
     sent = body("rbac.authorization.k8s.io/v1", "Role", named("reader"), rule)
     assert decode_body(sent, TABLE, api_version="", kind="Role") == ROLE
 
 
-def test_a_deployment_as_kubectl_sends_it() -> None:
+def test_deployment_from_kubectl() -> None:
     labels = entry(1, "app", text(2, "web"))
     container = message(2, text(1, "web"), text(2, "web:1"), text(5, ""), message(8), text(14, ""), number(16, 0))
     meta = (text(1, ""), entry(11, "app", text(2, "web")))
@@ -281,7 +281,7 @@ def test_a_deployment_as_kubectl_sends_it() -> None:
     }
 
 
-def test_schemas_of_a_crd_have_three_special_shapes() -> None:
+def test_special_types_of_crd_schemas() -> None:
     def schema(*parts: bytes) -> Any:
         validation = message(4, message(1, *parts))
         version = message(7, text(1, "v1"), number(2, 1), number(3, 1), validation)
@@ -330,7 +330,7 @@ BESIDES = (
 
 
 @pytest.mark.parametrize(("api_version", "kind"), BESIDES)
-def test_what_requests_carry_besides_is_in_the_table(api_version: str, kind: str) -> None:
+def test_every_request_type_is_in_the_table(api_version: str, kind: str) -> None:
     assert TABLE(api_version, kind) is not None
 
 
@@ -341,7 +341,7 @@ def decodes_or_refuses(sent: bytes) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_an_object_or_a_400(sent: bytes) -> None:
+def test_any_bytes_give_an_object_or_a_400(sent: bytes) -> None:
     decodes_or_refuses(sent)
     decodes_or_refuses(b"k8s\x00" + sent)
     for kind in ("Pod", "Event", "CustomResourceDefinition"):
@@ -367,7 +367,7 @@ FIELDS = st.recursive(LEAVES, lambda inner: st.builds(nested, NUMBERS, st.lists(
 
 
 @given(st.lists(FIELDS, max_size=4), st.sampled_from(KINDS))
-def test_any_message_of_any_kind_is_an_object_or_a_400(sent: list[bytes], kind: tuple[str, str]) -> None:
+def test_any_message_of_any_kind_gives_an_object_or_a_400(sent: list[bytes], kind: tuple[str, str]) -> None:
     decodes_or_refuses(body(*kind, *sent))
 
 
@@ -377,5 +377,5 @@ WHOLE = body(
 
 
 @given(st.integers(0, len(WHOLE) - 1), st.integers(0, 255), st.integers(0, len(WHOLE)))
-def test_a_body_that_was_damaged_or_cut_is_an_object_or_a_400(at: int, byte: int, end: int) -> None:
+def test_damaged_body_gives_an_object_or_a_400(at: int, byte: int, end: int) -> None:
     decodes_or_refuses((WHOLE[:at] + bytes((byte,)) + WHOLE[at + 1 :])[:end])

@@ -26,7 +26,7 @@ def refused(data: bytes) -> str:
     return str(caught.value)
 
 
-def test_each_wire_type_is_found_where_it_lies() -> None:
+def test_every_wire_type_is_located() -> None:
     assert fields(b"\x08\x96\x01") == [(1, VARINT, 150, (3, 3))]
     assert fields(b"\x11" + b"x" * 8) == [(2, FIXED64, 0, (1, 9))]
     assert fields(b"\x1a\x02ab") == [(3, LENGTH, 0, (2, 4))]
@@ -34,13 +34,13 @@ def test_each_wire_type_is_found_where_it_lies() -> None:
     assert fields(b"") == []
 
 
-def test_a_group_is_skipped_with_all_that_is_in_it() -> None:
+def test_group_is_skipped_with_its_content() -> None:
     inner = b"\x08\x01" + b"\x11" + b"x" * 8 + b"\x1a\x01a" + b"\x25abcd"
     nested = b"\x0b" + inner + b"\x13\x14" + b"\x0c"
     assert fields(nested + b"\x08\x05") == [(1, GROUP, 0, (1, len(nested))), (1, VARINT, 5, (len(nested) + 2,) * 2)]
 
 
-def test_a_group_may_be_nested_as_deep_as_a_body_is_long() -> None:
+def test_group_nesting_is_limited_only_by_body_length() -> None:
     assert fields(b"\x0b" * 100_000 + b"\x0c" * 100_000) == [(1, GROUP, 0, (1, 200_000))]
 
 
@@ -61,15 +61,15 @@ def test_a_group_may_be_nested_as_deep_as_a_body_is_long() -> None:
         (b"\x0b\x0f", "proto: illegal wireType 7"),
     ],
 )
-def test_what_is_malformed_is_refused_in_the_words_of_the_real_decoder(data: bytes, message: str) -> None:
+def test_malformed_input_gives_the_errors_of_the_real_decoder(data: bytes, message: str) -> None:
     assert refused(data) == message
 
 
-def test_a_varint_has_64_bits_and_the_rest_of_the_tenth_byte_is_lost() -> None:
+def test_varint_is_truncated_to_64_bits() -> None:
     assert list(read_varints(b"\xff" * 9 + b"\x7f\x05", (0, 11))) == [2**64 - 1, 5]
 
 
-def test_numbers_are_cut_to_their_size_and_signed() -> None:
+def test_numbers_are_truncated_to_their_size_and_sign() -> None:
     assert signed(2**64 - 1, 64) == -1
     assert signed(2**63, 64) == -(2**63)
     assert signed(2**32 + 7, 32) == 7

@@ -54,13 +54,13 @@ def test_paths(text: str, expected: ResourcePath | None) -> None:
     assert path(text) == expected
 
 
-def test_an_encoded_slash_stays_in_its_part() -> None:
+def test_encoded_slash_does_not_split_the_path() -> None:
     found = parse_path(("api", "v1", "namespaces", "a/b", "pods"))
     assert found is not None
     assert found.namespace == "a/b"
 
 
-def test_queries_are_read_as_go_reads_them() -> None:
+def test_queries_are_parsed_like_in_go() -> None:
     query = parse_list_query(
         {"limit": "-1", "watch": "", "timeoutSeconds": "5", "allowWatchBookmarks": "FALSE", "x": "y"}
     )
@@ -84,7 +84,7 @@ def test_revisions() -> None:
     assert [parse_revision(text) for text in ("-1", "x", "1.0", "²", str(2**64))] == [None] * 5
 
 
-def test_options_that_make_sense_pass() -> None:
+def test_valid_options_are_accepted() -> None:
     check_list_query(ListQuery(resource_version="5", resource_version_match="Exact"))
     check_list_query(ListQuery(continue_="x", resource_version="0"))
     check_watch_query(ListQuery(send_initial_events=True, resource_version_match="NotOlderThan"))

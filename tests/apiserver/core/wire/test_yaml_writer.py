@@ -96,7 +96,7 @@ def test_long_text_is_folded() -> None:
     assert _yaml({"w": "x" * 100 + " " + "y" * 60}) == f"w: {'x' * 100}\n  {'y' * 60}\n"
 
 
-def test_the_order_of_keys() -> None:
+def test_order_of_keys() -> None:
     keys = ["b", "a", "f:b", ".", "a10", "a9", "a1", "B", "1", "k:2", "aa", "k:{", "a-1", "a100", "a20"]
     assert list(read_yaml(_yaml(dict.fromkeys(keys, "")))) == [
         ".", "1", "B", "a", "a-1", "a1", "a9", "a10", "a20", "a100", "aa", "b", "f:b", "k:{", "k:2",
@@ -117,7 +117,7 @@ _values = st.recursive(
 
 
 @given(st.dictionaries(_keys, _values, max_size=5))
-def test_what_is_written_reads_as_what_it_was(value: dict[str, Any]) -> None:
+def test_written_yaml_round_trips(value: dict[str, Any]) -> None:
     read = read_yaml(_yaml(value))
     assert _same(read, value), (read, value)
 
@@ -135,11 +135,11 @@ def _same(read: object, value: object) -> bool:
     return type(read) is type(value) and read == value
 
 
-def test_a_key_of_many_digits() -> None:
+def test_key_with_many_digits() -> None:
     assert list(read_yaml(_yaml({"a" + "2" * 5000: "", "a1": ""}))) == ["a1", "a" + "2" * 5000]
 
 
-def test_a_large_document_is_the_same_as_its_parts() -> None:
+def test_large_document_equals_its_joined_parts() -> None:
     items = [{"a": {"b": [number, str(number), None, {"c": "d\n" * 3}]}, "z": 1.5} for number in range(3_000)]
     whole = _yaml({"kind": "List", "items": items})
     parts = "".join(f"- {_yaml(item).rstrip().replace(chr(10), chr(10) + '  ')}\n" for item in items)

@@ -48,30 +48,30 @@ def texts(kind: ServedResource, **metadata: Any) -> list[str]:
     return [str(error) for error in metadata_errors(kind, metadata, new=True)]
 
 
-def test_generated_names_differ_by_attempt_and_are_names() -> None:
+def test_generated_names_are_valid_and_differ_by_attempt() -> None:
     names = {generated_name("a-", random=0.999999, attempt=attempt) for attempt in range(8)}
     assert len(names) == 8
     assert all(len(name) == 7 and not texts(CONFIG_MAP, name=name) for name in names)
 
 
 @pytest.mark.parametrize("name", ["a", "a.b", "1", "a-b.c", "x" * 253])
-def test_good_names(name: str) -> None:
+def test_valid_names(name: str) -> None:
     assert not texts(CONFIG_MAP, name=name)
 
 
 @pytest.mark.parametrize("name", ["A", "-a", "a-", "a_b", "a..b", "x" * 254, "a\n"])
-def test_bad_names(name: str) -> None:
+def test_invalid_names(name: str) -> None:
     assert texts(CONFIG_MAP, name=name)
 
 
-def test_some_kinds_have_their_own_names() -> None:
+def test_some_kinds_have_special_name_rules() -> None:
     assert texts(BY_TYPE[kinds.NAMESPACE], name="a.b")
     assert texts(BY_TYPE[kinds.SERVICE], name="a.b")
     assert not texts(BY_TYPE[kinds.CLUSTER_ROLE], name="system:admin")
     assert texts(BY_TYPE[kinds.CLUSTER_ROLE], name="a/b")
 
 
-def test_metadata_is_checked_field_by_field() -> None:
+def test_every_metadata_field_is_validated() -> None:
     assert not texts(
         CONFIG_MAP,
         name="a",
@@ -95,14 +95,14 @@ def test_metadata_is_checked_field_by_field() -> None:
     assert len(texts(CONFIG_MAP, name="a", ownerReferences=[{}])) == 4
 
 
-def test_empty_metadata_is_left_out() -> None:
+def test_empty_metadata_is_omitted() -> None:
     sent: dict[str, Any] = {
         "metadata": {"name": "a", "labels": None, "finalizers": [], "creationTimestamp": None, "other": 1}
     }
     assert normalized_metadata(sent) == {"name": "a", "other": 1}
 
 
-def test_generation_counts_changes_of_what_is_desired() -> None:
+def test_generation_counts_changes_of_the_desired_state() -> None:
     context = ServerState(RevisionStore(), Registry(())).own_write(DEPLOYMENT, "", "", MOMENT)
     first = new_object(context, {"spec": {"replicas": 1}, "status": {"replicas": 9}}, {"name": "d"})
     assert at(first, "metadata", "generation") == 1
@@ -125,7 +125,7 @@ def obj(**metadata: Any) -> dict[str, Any]:
     return {"metadata": {"name": "a", "uid": "u", "resourceVersion": "5", **metadata}}
 
 
-def test_fates() -> None:
+def test_deletion_outcomes() -> None:
     options = DeleteOptions()
     assert delete_object(CONFIG_MAP, obj(), options, now=0)[0] is Fate.REMOVED
     fate, marked = delete_object(CONFIG_MAP, obj(finalizers=["x/y"], generation=1), options, now=60)
@@ -174,7 +174,7 @@ def test_scale_of_a_built_in_kind() -> None:
         ({"spec": []}, "array into Go struct field Scale.spec of type v1.ScaleSpec"),
     ],
 )
-def test_a_scale_that_cannot_be_read(scale: dict[str, Any], field: str) -> None:
+def test_invalid_scale_is_rejected(scale: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidError, match=field) as refused:
         check_scale(scale, patched=True)
     details = refused.value.status.details
@@ -184,7 +184,7 @@ def test_a_scale_that_cannot_be_read(scale: dict[str, Any], field: str) -> None:
         check_scale(scale, patched=False)
 
 
-def test_a_scale_that_can_be_read() -> None:
+def test_valid_scale_is_accepted() -> None:
     for replicas in (None, 0, -1, 2**31 - 1, -(2**31)):
         check_scale({"spec": {"replicas": replicas}, "status": {"replicas": 1, "selector": "a=b"}}, patched=False)
     check_scale({}, patched=True)

@@ -94,15 +94,13 @@ def _diff(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 
 @given(_objects, _objects)
-def test_a_merge_patch_made_from_two_objects_leads_from_one_to_the_other(
-    old: dict[str, Any], new: dict[str, Any]
-) -> None:
+def test_merge_patch_of_two_objects_transforms_one_into_the_other(old: dict[str, Any], new: dict[str, Any]) -> None:
     assert merge_patch(old, _diff(old, new)) == new
     assert merge_patch(merge_patch(old, _diff(old, new)), _diff(old, new)) == new
 
 
 @given(_objects, _objects)
-def test_a_result_shares_nothing_with_what_it_was_made_from(old: dict[str, Any], patch: dict[str, Any]) -> None:
+def test_patch_result_shares_no_values_with_its_inputs(old: dict[str, Any], patch: dict[str, Any]) -> None:
     kept, sent = copy.deepcopy(old), copy.deepcopy(patch)
     _spoil(merge_patch(old, patch))
     assert (old, patch) == (kept, sent)
@@ -117,7 +115,7 @@ def _spoil(value: Any) -> None:
         items(value).append("spoiled")
 
 
-def test_json_patch_does_its_operations_in_order() -> None:
+def test_json_patch_applies_operations_in_order() -> None:
     operations = [
         {"op": "test", "path": "/spec/replicas", "value": 1},
         {"op": "replace", "path": "/spec/replicas", "value": 2},
@@ -147,7 +145,7 @@ def test_json_patch_does_its_operations_in_order() -> None:
         {},
     ],
 )
-def test_a_json_patch_that_cannot_be_applied_is_a_422(operation: dict[str, Any]) -> None:
+def test_inapplicable_json_patch_gives_422(operation: dict[str, Any]) -> None:
     message = "the server rejected our request due to an error in our request"
     assert _refused(JSON_PATCH, msgspec.json.encode([operation])) == (422, "Invalid", message)
 
@@ -155,13 +153,13 @@ def test_a_json_patch_that_cannot_be_applied_is_a_422(operation: dict[str, Any])
 @pytest.mark.parametrize(
     "body", [b"{}", b"[1]", b'[{"op": 5}]', b'[{"path": 5}]', b"[", b"", b'[{"op": "test"}', b"\xff"]
 )
-def test_a_json_patch_that_is_no_list_of_operations_is_a_400(body: bytes) -> None:
+def test_malformed_json_patch_gives_400(body: bytes) -> None:
     code, reason, message = _refused(JSON_PATCH, body)
     assert (code, reason) == (400, "BadRequest")
     assert message.startswith("error decoding patch: ")
 
 
-def test_too_many_operations_are_a_413() -> None:
+def test_too_many_operations_give_413() -> None:
     operation = {"op": "test", "path": "/a", "value": 1}
     assert _patch(JSON_PATCH, {"a": 1}, [operation] * MAX_OPERATIONS) == {"a": 1}
     code, reason, message = _refused(JSON_PATCH, msgspec.json.encode([operation] * (MAX_OPERATIONS + 1)))
@@ -171,19 +169,19 @@ def test_too_many_operations_are_a_413() -> None:
 
 @pytest.mark.parametrize("content_type", [MERGE_PATCH, STRATEGIC_MERGE_PATCH])
 @pytest.mark.parametrize("body", [b"[]", b"5", b"{", b"", b'{"a": }'])
-def test_a_merge_patch_that_is_no_object_is_a_400(content_type: str, body: bytes) -> None:
+def test_merge_patch_that_is_not_an_object_gives_400(content_type: str, body: bytes) -> None:
     code, reason, message = _refused(content_type, body)
     assert (code, reason) == (400, "BadRequest")
     assert message.startswith("error decoding patch: ")
 
 
-def test_null_changes_nothing_and_is_no_merge_patch() -> None:
+def test_null_patch_changes_nothing_but_is_an_invalid_merge_patch() -> None:
     assert apply_patch(JSON_PATCH, {"a": 1}, b"null", FOO) == {"a": 1}
     assert apply_patch(STRATEGIC_MERGE_PATCH, {**TYPED, "a": 1}, b"null", DEPLOYMENT) == {**TYPED, "a": 1}
     assert _refused(MERGE_PATCH, b"null") == (400, "BadRequest", "Invalid JSON Patch")
 
 
-def test_a_strategic_patch_does_not_change_what_an_object_is() -> None:
+def test_strategic_patch_cannot_change_kind_or_version() -> None:
     assert _patch(STRATEGIC_MERGE_PATCH, TYPED, {"kind": "Pod", "apiVersion": "v1"}) == TYPED
     assert _patch(STRATEGIC_MERGE_PATCH, TYPED, {"kind": None, "apiVersion": None}) == TYPED
     scale: dict[str, object] = {"kind": "Scale", "apiVersion": "autoscaling/v1"}
@@ -198,7 +196,7 @@ def test_nulls_inside_a_list_of_a_merge_patch() -> None:
 
 
 @pytest.mark.parametrize("content_type", [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH])
-def test_endless_nesting_is_a_400(content_type: str) -> None:
+def test_excessive_nesting_gives_400(content_type: str) -> None:
     for opening, closing in ((b'{"a":', b"}"), (b"[", b"]")):
         body = opening * 100_000 + b"1" + closing * 100_000
         assert _refused(content_type, body)[0] == 400
@@ -221,7 +219,7 @@ def _code_or_result(content_type: str, body: bytes) -> int:
 @pytest.mark.parametrize(
     "content_type", ["", "application/json", "application/apply-patch+yaml", "application/yaml", "text/plain"]
 )
-def test_other_content_types_are_a_415(content_type: str) -> None:
+def test_unsupported_content_types_give_415(content_type: str) -> None:
     assert _refused(content_type, b"{}") == (415, "UnsupportedMediaType", "415: Unsupported Media Type")
     with pytest.raises(UnsupportedMediaTypeError) as caught:
         apply_patch(content_type, {}, b"{}", FOO)
@@ -231,18 +229,18 @@ def test_other_content_types_are_a_415(content_type: str) -> None:
     )
 
 
-def test_custom_resources_take_no_strategic_merge_patch() -> None:
+def test_custom_resources_reject_strategic_merge_patch() -> None:
     assert patch_types(FOO) == (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
     with pytest.raises(UnsupportedMediaTypeError, match="application/merge-patch") as caught:
         apply_patch(STRATEGIC_MERGE_PATCH, {}, b"{}", FOO)
     assert "strategic" not in str(caught.value)
 
 
-def test_parameters_and_case_of_the_content_type_do_not_matter() -> None:
+def test_content_type_parameters_and_case_are_ignored() -> None:
     assert apply_patch("Application/Merge-Patch+JSON; charset=utf-8", {}, b'{"a":1}', FOO) == {"a": 1}
 
 
-def test_a_strategic_patch_follows_the_kind() -> None:
+def test_strategic_patch_uses_merge_keys_of_the_kind() -> None:
     current = {"spec": {"template": {"spec": {"containers": [{"name": "the-container", "image": "1"}]}}}}
     patch = {"spec": {"template": {"spec": {"containers": [{"name": "the-container", "image": "2"}]}}}}
     assert _patch(STRATEGIC_MERGE_PATCH, current, patch) == {**TYPED, **patch}
@@ -253,7 +251,7 @@ def test_a_strategic_patch_follows_the_kind() -> None:
     assert "does not contain the declared merge key: name" in caught.value.status.message
 
 
-def test_no_message_has_data_of_the_patch() -> None:
+def test_error_messages_do_not_contain_patch_data() -> None:
     secret = "hunter2"
     for content_type, body in (
         (JSON_PATCH, msgspec.json.encode([{"op": "test", "path": "/a", "value": secret}])),

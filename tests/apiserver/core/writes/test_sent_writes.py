@@ -33,14 +33,14 @@ def served(group: str, plural: str) -> ServedResource:
     return found
 
 
-def test_a_patch_may_be_an_apply() -> None:
+def test_apply_is_detected_by_content_type() -> None:
     assert applies("application/apply-patch+yaml")
     assert applies("Application/Apply-Patch+YAML; charset=utf-8")
     assert not applies("application/merge-patch+json")
 
 
 @pytest.mark.parametrize(("version", "code"), [("", 409), ("5", 500), ("", 422)])
-def test_what_storage_refuses_was_looked_at_whole(version: str, code: int) -> None:
+def test_storage_errors_include_warnings_about_the_body(version: str, code: int) -> None:
     state = ServerState(RevisionStore(), built_in_registry())
     make_namespaces(state, lambda: MOMENT)
     metadata = {"name": "a b" if code == 422 else "a", "namespace": "default", "resourceVersion": version}
@@ -55,7 +55,7 @@ def test_what_storage_refuses_was_looked_at_whole(version: str, code: int) -> No
     assert ("advice" in context.notes.sent) is (code in (409, 500))
 
 
-def test_a_put_creates_leases_and_not_their_parts() -> None:
+def test_put_creates_leases_but_not_their_subresources() -> None:
     state = ServerState(RevisionStore(), built_in_registry())
     make_namespaces(state, lambda: MOMENT)
     raw = b'{"metadata": {"name": "a", "namespace": "default"}}'
@@ -70,7 +70,7 @@ def test_a_put_creates_leases_and_not_their_parts() -> None:
         update_sent(replace(leases, body=body))
 
 
-def test_names_of_finalizers_are_advised_on_where_they_are_written() -> None:
+def test_finalizer_name_warning_appears_only_when_finalizers_are_written() -> None:
     state = ServerState(RevisionStore(), built_in_registry())
     fields: dict[str, object] = {"metadata": {"finalizers": ["plain"]}}
     plain: dict[str, object] = {"metadata": {}}
@@ -83,11 +83,11 @@ def test_names_of_finalizers_are_advised_on_where_they_are_written() -> None:
 @pytest.mark.parametrize(
     ("orphan", "removed", "code"), [(False, False, 202), (False, True, 200), (True, False, 200), (None, False, 200)]
 )
-def test_what_goes_after_its_dependents_is_accepted(orphan: bool | None, removed: bool, code: int) -> None:
+def test_deletion_that_waits_for_dependents_gives_202(orphan: bool | None, removed: bool, code: int) -> None:
     assert deletion_code(DeleteOptions(orphan_dependents=orphan), removed=removed) == code
 
 
-def test_a_delete_is_answered_with_a_status_or_with_the_object() -> None:
+def test_delete_returns_a_status_or_the_object() -> None:
     details = StatusDetails(name="a", group="", kind="configmaps", uid="u")
     done = deletion_answer(served("", "configmaps"), "a", "u", removed=True)
     assert done == Status(status="Success", details=details)

@@ -62,13 +62,13 @@ def names(items: list[dict[str, Any]]) -> str:
         ({"list": [{"name": "a"}]}, {"list": "text"}, {"list": "text"}),
     ],
 )
-def test_objects_merge_null_removes_and_the_rest_replaces(
+def test_objects_merge_null_removes_and_other_values_replace(
     current: dict[str, Any], patch: dict[str, Any], result: dict[str, Any]
 ) -> None:
     assert merge(current, patch) == result
 
 
-def test_items_of_the_same_key_merge() -> None:
+def test_items_with_the_same_key_merge() -> None:
     current = {"list": [{"name": "a", "x": 1, "y": {"p": 1}}, {"name": "b", "x": 1}]}
     patch = {"list": [{"name": "a", "x": 2, "y": {"q": 2}}]}
     assert merge(current, patch) == {"list": [{"name": "a", "x": 2, "y": {"p": 1, "q": 2}}, {"name": "b", "x": 1}]}
@@ -78,7 +78,7 @@ def test_null_in_an_item_removes_its_field() -> None:
     assert merge({"list": [{"name": "a", "x": 1}]}, {"list": [{"name": "a", "x": None}]}) == {"list": named("a")}
 
 
-def test_merged_lists_may_lie_in_items_of_merged_lists() -> None:
+def test_merged_lists_can_be_nested() -> None:
     current = {"list": [{"name": "a", "below": named("x", v=1), "tags": ["s"]}]}
     patch = {"list": [{"name": "a", "below": [*named("y"), {"name": "x", "v": 2}], "tags": ["t"]}]}
     assert merge(current, patch) == {
@@ -86,7 +86,7 @@ def test_merged_lists_may_lie_in_items_of_merged_lists() -> None:
     }
 
 
-def test_the_first_of_two_items_with_one_key_is_merged() -> None:
+def test_first_of_two_items_with_the_same_key_is_merged() -> None:
     current = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
     result = merge(current, {"ports": [{"port": 53, "n": 1}]})
     assert {"port": 53, "protocol": "UDP", "n": 1} in result["ports"]
@@ -106,7 +106,7 @@ def test_the_first_of_two_items_with_one_key_is_merged() -> None:
         ("abcd", "db", "acdb"),
     ],
 )
-def test_the_order_of_a_merged_list(current: str, patched: str, result: str) -> None:
+def test_order_of_a_merged_list(current: str, patched: str, result: str) -> None:
     assert names(merge({"list": named(*current)}, {"list": named(*patched)})["list"]) == result
     assert "".join(merge({"tags": [*current]}, {"tags": [*patched]})["tags"]) == result
 
@@ -123,20 +123,20 @@ def test_the_order_of_a_merged_list(current: str, patched: str, result: str) -> 
         ("", "ab", "ab", "ab"),
     ],
 )
-def test_the_order_that_the_patch_asks_for(current: str, patched: str, order: str, result: str) -> None:
+def test_order_from_the_patch(current: str, patched: str, order: str, result: str) -> None:
     patch = {"list": named(*patched), "$setElementOrder/list": named(*order)}
     assert names(merge({"list": named(*current)}, patch)["list"]) == result
     plain = {"tags": [*patched], "$setElementOrder/tags": [*order]}
     assert "".join(merge({"tags": [*current]}, plain)["tags"]) == result
 
 
-def test_an_order_without_changes_only_orders() -> None:
+def test_order_directive_alone_only_sorts() -> None:
     assert merge({"tags": ["a", "b"]}, {"$setElementOrder/tags": ["b", "a"]}) == {"tags": ["b", "a"]}
     assert merge({}, {"$setElementOrder/tags": ["b", "a"]}) == {}
     assert merge({"tags": ["a"]}, {"tags": None, "$setElementOrder/tags": []}) == {}
 
 
-def test_deleting_and_ordering_at_once() -> None:
+def test_deletion_and_order_in_one_patch() -> None:
     patch = {
         "list": [{"name": "c"}, {"name": "a", "$patch": "delete"}],
         "$setElementOrder/list": named("c", "b"),
@@ -145,39 +145,39 @@ def test_deleting_and_ordering_at_once() -> None:
 
 
 @pytest.mark.parametrize(("patched", "order"), [("ab", "ba"), ("c", "ab")])
-def test_changes_that_do_not_follow_the_order_are_refused(patched: str, order: str) -> None:
+def test_changes_that_contradict_the_order_are_rejected(patched: str, order: str) -> None:
     with pytest.raises(StrategicMergeError, match="doesn't match") as caught:
         merge({"list": named("a", "b")}, {"list": named(*patched), "$setElementOrder/list": named(*order)})
     assert caught.value.code == 500
 
 
-def test_delete_takes_every_item_with_the_key() -> None:
+def test_delete_directive_removes_every_item_with_the_key() -> None:
     current = {"ports": [{"port": 1}, {"port": 2, "x": 1}, {"port": 2, "x": 2}]}
     assert merge(current, {"ports": [{"port": 2, "$patch": "delete"}]}) == {"ports": [{"port": 1}]}
     assert merge(current, {"ports": [{"port": 9, "$patch": "delete"}]}) == current
 
 
-def test_delete_in_an_object_empties_it() -> None:
+def test_delete_directive_in_an_object_empties_it() -> None:
     assert merge({"a": {"b": 1}}, {"a": {"$patch": "delete", "c": 1}}) == {"a": {}}
 
 
-def test_replace_in_an_object_takes_the_rest_of_the_patch() -> None:
+def test_replace_directive_replaces_an_object() -> None:
     assert merge({"a": {"b": 1}}, {"a": {"$patch": "replace", "c": {"d": None, "e": 1}}}) == {"a": {"c": {"e": 1}}}
 
 
-def test_replace_in_a_list_takes_the_other_items() -> None:
+def test_replace_directive_replaces_a_list() -> None:
     patch = {"list": [*named("c"), {"$patch": "replace"}, {"name": "a", "$patch": "delete"}]}
     assert merge({"list": named("a", "b")}, patch) == {"list": named("c")}
     assert merge({"list": named("a")}, {"list": [{"$patch": "replace"}]}) == {"list": []}
 
 
-def test_retained_keys_clear_the_others() -> None:
+def test_retain_keys_removes_other_keys() -> None:
     current = {"choice": {"type": "Rolling", "rolling": {"max": 1}}}
     patch = {"choice": {"$retainKeys": ["type"], "type": "Recreate"}}
     assert merge(current, patch) == {"choice": {"type": "Recreate"}}
 
 
-def test_retained_keys_must_cover_the_patch() -> None:
+def test_retain_keys_must_contain_all_patched_keys() -> None:
     assert merge({"choice": {"a": 1}}, {"choice": {"$retainKeys": ["b"], "a": None, "b": 2}}) == {"choice": {"b": 2}}
     for wrong in ({"$retainKeys": ["a"], "b": 1}, {"$retainKeys": "a", "a": 1}):
         with pytest.raises(StrategicMergeError, match=r"\$retainKeys") as caught:
@@ -185,18 +185,18 @@ def test_retained_keys_must_cover_the_patch() -> None:
         assert caught.value.code == 400
 
 
-def test_values_are_taken_out_of_a_plain_list() -> None:
+def test_delete_from_primitive_list_removes_values() -> None:
     current = {"tags": ["a", "b", "c"]}
     assert merge(current, {"$deleteFromPrimitiveList/tags": ["b", "z"]}) == {"tags": ["a", "c"]}
     assert merge(current, {"$deleteFromPrimitiveList/tags": ["b"], "tags": ["n"]}) == {"tags": ["n", "a", "c"]}
     assert merge({}, {"$deleteFromPrimitiveList/tags": ["b"]}) == {}
 
 
-def test_a_plain_list_holds_each_value_once() -> None:
+def test_primitive_list_has_no_duplicates() -> None:
     assert merge({"tags": ["a", "b"]}, {"tags": ["b", "c", "c"]}) == {"tags": ["a", "b", "c"]}
 
 
-def test_directives_do_not_stay_in_what_is_added() -> None:
+def test_directives_are_removed_from_added_values() -> None:
     added: dict[str, Any] = {
         "$retainKeys": ["list", "x"],
         "x": {"$patch": "replace", "y": 1, "z": None},
@@ -229,14 +229,14 @@ _REFUSED: list[tuple[dict[str, Any], int]] = [
 
 
 @pytest.mark.parametrize(("patch", "code"), _REFUSED)
-def test_what_cannot_be_applied(patch: dict[str, Any], code: int) -> None:
+def test_invalid_patches_are_rejected(patch: dict[str, Any], code: int) -> None:
     current = {"list": named("a"), "choice": {"a": 1}, "tags": ["a"]}
     with pytest.raises(StrategicMergeError) as caught:
         merge(current, patch)
     assert caught.value.code == code
 
 
-def test_booleans_are_no_numbers() -> None:
+def test_booleans_are_not_numbers() -> None:
     assert merge({"tags": [1, 0]}, {"tags": [True]}) == {"tags": [True, 1, 0]}
     assert merge({"ports": [{"port": 1}]}, {"ports": [{"port": True}]}) == {"ports": [{"port": True}, {"port": 1}]}
 
@@ -272,7 +272,7 @@ _CONTAINERS = ("spec", "template", "spec", "containers")
         (kinds.MUTATING_WEBHOOK_CONFIGURATION, ("webhooks",), "name"),
     ],
 )
-def test_merge_keys_of_the_built_in_kinds(kind: Any, path: tuple[str, ...], key: str) -> None:
+def test_merge_keys_of_built_in_kinds(kind: Any, path: tuple[str, ...], key: str) -> None:
     rule = rules_of(kind)
     for field in path:
         rule = rule.below(field)
@@ -299,13 +299,13 @@ def test_lists_that_are_replaced(kind: Any, path: tuple[str, ...]) -> None:
     assert rule.patch_key is None
 
 
-def test_finalizers_are_a_set_and_new_ones_come_first() -> None:
+def test_finalizers_are_a_set_and_new_finalizers_come_first() -> None:
     current = {"metadata": {"finalizers": ["a"]}}
     patch = {"metadata": {"finalizers": ["b"]}}
     assert merge(current, patch, rules_of(kinds.CONFIG_MAP)) == {"metadata": {"finalizers": ["b", "a"]}}
 
 
-def test_a_deployment_as_kubectl_changes_it() -> None:
+def test_deployment_patched_by_kubectl() -> None:
     container = {"name": "c", "image": "web:1", "env": [{"name": "A", "value": "1"}], "args": ["-v"]}
     current: dict[str, Any] = {
         "spec": {
@@ -351,7 +351,7 @@ _item_lists = st.dictionaries(st.sampled_from("abcde"), _fields, max_size=5).fla
 
 
 @given(_item_lists, _item_lists)
-def test_a_merged_list_has_every_item_once_and_the_patch_wins(
+def test_merged_list_has_unique_items_and_the_patch_wins(
     current: list[dict[str, Any]], patch: list[dict[str, Any]]
 ) -> None:
     result = merge({"list": current}, {"list": patch})["list"]
@@ -365,7 +365,7 @@ def test_a_merged_list_has_every_item_once_and_the_patch_wins(
 
 
 @given(_item_lists, _item_lists, st.randoms(use_true_random=False))
-def test_the_order_asked_for_is_kept(current: list[dict[str, Any]], patch: list[dict[str, Any]], random: Any) -> None:
+def test_requested_order_is_kept(current: list[dict[str, Any]], patch: list[dict[str, Any]], random: Any) -> None:
     wanted = [item["name"] for item in patch]
     extra = [item["name"] for item in current if item["name"] not in wanted]
     order = wanted[:]
@@ -376,8 +376,6 @@ def test_the_order_asked_for_is_kept(current: list[dict[str, Any]], patch: list[
 
 
 @given(_item_lists, _item_lists)
-def test_applying_a_patch_twice_changes_nothing_more(
-    current: list[dict[str, Any]], patch: list[dict[str, Any]]
-) -> None:
+def test_patch_is_idempotent(current: list[dict[str, Any]], patch: list[dict[str, Any]]) -> None:
     once = merge({"list": current}, {"list": patch})
     assert merge(once, {"list": patch}) == once
