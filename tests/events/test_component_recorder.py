@@ -12,7 +12,7 @@ from tests.having import having
 from tests.runtime.worlds import until, world
 
 
-async def test_each_component_reports_as_itself_through_one_queue_and_is_counted_for_itself() -> None:
+async def test_components_share_queue_and_are_counted_separately() -> None:
     client = FakeEvents()
     async with make(client) as recorder:
         foos, bars = recorder.for_component("foos"), recorder.for_component("bars")
@@ -34,7 +34,7 @@ async def test_each_component_reports_as_itself_through_one_queue_and_is_counted
         (EventApi.CORE_V1, "my foos", ""),
     ],
 )
-def test_a_component_that_cannot_be_one_is_refused_at_once(api: EventApi, component: str, refused: str) -> None:
+def test_invalid_component_is_rejected_immediately(api: EventApi, component: str, refused: str) -> None:
     recorder = EventRecorder(FakeEvents(), component="all", options=EventRecorderOptions(api=api))
     if refused:
         with pytest.raises(InvalidArgumentError, check=having(argument="component")):
@@ -43,7 +43,7 @@ def test_a_component_that_cannot_be_one_is_refused_at_once(api: EventApi, compon
         assert recorder.for_component(component).component == component
 
 
-async def test_the_instance_is_made_of_the_component_where_none_was_given() -> None:
+async def test_instance_defaults_to_component_and_host() -> None:
     for given, expected in (("", "foos-"), ("pod-1", "pod-1")):
         client = FakeEvents()
         options = EventRecorderOptions(api=EventApi.EVENTS_V1)
@@ -55,7 +55,7 @@ async def test_the_instance_is_made_of_the_component_where_none_was_given() -> N
         assert event["reportingInstance"].startswith(expected)
 
 
-async def test_each_controller_of_one_program_reports_under_its_own_name() -> None:
+async def test_controllers_report_events_under_their_names() -> None:
     seen: list[str] = []
 
     @controller("v1/ConfigMap", name="maps")
@@ -82,7 +82,7 @@ async def test_each_controller_of_one_program_reports_under_its_own_name() -> No
     assert sorted(found) == ["maps", "others"]
 
 
-async def test_a_name_that_cannot_be_a_component_is_refused_before_anything_runs() -> None:
+async def test_invalid_component_name_is_rejected_before_start() -> None:
     @controller("v1/ConfigMap", name="my maps")
     async def maps(request: Request, ctx: Context) -> None: ...
 

@@ -9,7 +9,7 @@ from deltaloop.events import CorrelatorOptions, EventRecorderOptions, SeriesOpti
 PAGE = " ".join((Path(__file__).parents[2] / "docs" / "reference" / "events.md").read_text().split())
 
 
-def test_numbers_on_the_page_are_the_defaults() -> None:
+def test_documented_numbers_match_defaults() -> None:
     options, correlation, series = EventRecorderOptions(), CorrelatorOptions(), SeriesOptions()
     assert (correlation.similar_limit, correlation.similar_interval) == (10, 600)
     assert "From the tenth different message within 10 minutes" in PAGE

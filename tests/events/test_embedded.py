@@ -91,7 +91,7 @@ async def kubectl(home: Path, *arguments: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.skipif(KUBECTL is None, reason="there is no kubectl on the PATH")
-async def test_kubectl_shows_both_kinds(tmp_path: Path) -> None:
+async def test_kubectl_shows_events_of_both_apis(tmp_path: Path) -> None:
     async with serving() as (server, client):
         write_kubeconfig(tmp_path / "config", server.kubeconfig())
         for api in EventApi:

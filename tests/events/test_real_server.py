@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 
-async def test_both_kinds_are_taken_and_shown_in_both_apis() -> None:
+async def test_events_of_both_apis_are_accepted_and_visible_in_both() -> None:
     assets = find_assets()
     assert assets is not None, "make -C lab kube"
     plane = ControlPlane(assets)

@@ -18,7 +18,7 @@ from tests.events.fake_events import NO_ANSWER, POD_X, START, FakeEvents, make, 
 from tests.having import having
 
 
-async def test_an_event_as_it_goes_to_the_server() -> None:
+async def test_event_request_body() -> None:
     client = FakeEvents()
     async with make(client) as recorder:
         recorder.event(POD_X, "Normal", "Created", "made it", related=ObjectReference(kind="Foo", name="f"))
@@ -52,7 +52,7 @@ async def test_an_event_as_it_goes_to_the_server() -> None:
     ]
 
 
-async def test_repeats_are_counted_by_a_patch() -> None:
+async def test_repeats_patch_the_count() -> None:
     client = FakeEvents()
     async with make(client) as recorder:
         for _ in range(3):
@@ -79,7 +79,7 @@ async def test_a_repeat_of_an_expired_event_is_created_again() -> None:
     assert client.events[0]["count"] == 2
 
 
-async def test_of_a_thousand_events_none_is_lost_and_names_differ_within_one_instant() -> None:
+async def test_thousand_events_are_sent_with_unique_names() -> None:
     client = FakeEvents(errors=[*[NO_ANSWER] * 4, None] * 100)
     async with make(client, retry_delay=0.001) as recorder:
         for index in range(1000):
@@ -91,7 +91,7 @@ async def test_of_a_thousand_events_none_is_lost_and_names_differ_within_one_ins
     assert {event["message"] for event in client.events} == {str(index) for index in range(1000)}
 
 
-async def test_a_full_queue_drops_with_a_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_full_queue_drops_events_and_logs(caplog: pytest.LogCaptureFixture) -> None:
     client = FakeEvents()
     with caplog.at_level(logging.WARNING, logger="deltaloop.events"):
         async with make(client, queue_size=2) as recorder:
@@ -103,7 +103,7 @@ async def test_a_full_queue_drops_with_a_log(caplog: pytest.LogCaptureFixture) -
     assert vars(record)["why"] == "the queue is full"
 
 
-async def test_without_an_answer_it_is_tried_again_each_ten_seconds() -> None:
+async def test_request_without_response_is_retried_every_ten_seconds() -> None:
     client = FakeEvents(errors=[NO_ANSWER, NO_ANSWER, NO_ANSWER])
     async with make(client) as recorder:
         recorder.event(POD_X, "Normal", "R", "m")
@@ -113,7 +113,7 @@ async def test_without_an_answer_it_is_tried_again_each_ten_seconds() -> None:
     assert len(client.stored) == 1
 
 
-async def test_after_twelve_tries_it_is_given_up_and_the_next_is_sent(caplog: pytest.LogCaptureFixture) -> None:
+async def test_event_is_dropped_after_twelve_attempts(caplog: pytest.LogCaptureFixture) -> None:
     client = FakeEvents(errors=[NO_ANSWER] * 12)
     with caplog.at_level(logging.WARNING, logger="deltaloop.events"):
         async with make(client) as recorder:
@@ -138,7 +138,7 @@ async def test_after_twelve_tries_it_is_given_up_and_the_next_is_sent(caplog: py
         (ForbiddenError(Status(code=403)), logging.WARNING),
     ],
 )
-async def test_a_refusal_is_logged_and_not_tried_again(
+async def test_rejected_event_is_logged_and_not_retried(
     error: Exception, level: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = FakeEvents(errors=[error])
@@ -150,7 +150,7 @@ async def test_a_refusal_is_logged_and_not_tried_again(
     assert [record.levelno for record in caplog.records] == [level]
 
 
-async def test_leaving_makes_one_try_for_each_and_gives_up() -> None:
+async def test_exit_tries_each_event_once() -> None:
     client = FakeEvents(always=NO_ANSWER)
     async with make(client) as recorder:
         recorder.event(POD_X, "Normal", "First", "m")
@@ -160,7 +160,7 @@ async def test_leaving_makes_one_try_for_each_and_gives_up() -> None:
     assert client.calls == [(0, "create"), (1, "create"), (1, "create")]
 
 
-async def test_a_program_that_is_cancelled_still_sends_what_waits() -> None:
+async def test_canceled_program_sends_queued_events() -> None:
     client = FakeEvents()
 
     async def program() -> None:
@@ -179,7 +179,7 @@ async def test_a_program_that_is_cancelled_still_sends_what_waits() -> None:
     assert [event["reason"] for event in client.events] == ["Started", "Stopped"]
 
 
-async def test_leaving_takes_bounded_time_when_the_server_hangs(caplog: pytest.LogCaptureFixture) -> None:
+async def test_exit_is_bounded_when_server_hangs(caplog: pytest.LogCaptureFixture) -> None:
     client = FakeEvents(hangs=True)
     with caplog.at_level(logging.WARNING, logger="deltaloop.events"):
         async with make(client) as recorder:
@@ -193,7 +193,7 @@ async def test_leaving_takes_bounded_time_when_the_server_hangs(caplog: pytest.L
     assert vars(caplog.records[-1])["why"] == "the recorder is closed"
 
 
-async def test_events_before_the_recorder_is_open_wait() -> None:
+async def test_events_recorded_before_entry_are_queued() -> None:
     client = FakeEvents()
     recorder = make(client)
     recorder.event(POD_X, "Normal", "R", "m")
@@ -232,7 +232,7 @@ async def test_names_and_namespaces_of_unusual_objects() -> None:
     assert len(second["metadata"]["name"]) == 36
 
 
-async def test_messages_are_redacted_and_cut() -> None:
+async def test_messages_are_redacted_and_truncated() -> None:
     client = FakeEvents()
     async with make(client) as recorder:
         recorder.event(POD_X, "Normal", "R", "sent with Bearer abcdefgh")
@@ -242,7 +242,7 @@ async def test_messages_are_redacted_and_cut() -> None:
     assert second["message"] == "x" * 1024
 
 
-async def test_a_message_that_is_no_unicode_is_sent_all_the_same() -> None:
+async def test_invalid_unicode_message_is_sent() -> None:
     file = b"cannot open /data/\xff".decode(errors="surrogateescape")
     client = FakeEvents()
     async with make(client) as recorder:
@@ -251,7 +251,7 @@ async def test_a_message_that_is_no_unicode_is_sent_all_the_same() -> None:
     assert event["message"] == event["metadata"]["annotations"]["file"] == "cannot open /data/?"
 
 
-async def test_half_a_character_in_a_word_costs_no_event() -> None:
+async def test_lone_surrogate_in_reason_is_replaced() -> None:
     client = FakeEvents()
     async with make(client) as recorder:
         recorder.event(POD_X, "Warning", "R\ud800", "m", action="\ud800")
@@ -259,7 +259,7 @@ async def test_half_a_character_in_a_word_costs_no_event() -> None:
     assert (event["reason"], event["action"]) == ("R?", "?")
 
 
-async def test_bad_input_is_refused_at_once() -> None:
+async def test_invalid_input_is_rejected_immediately() -> None:
     recorder = make(FakeEvents())
     with pytest.raises(InvalidArgumentError, check=having(argument="event type")):
         recorder.event(POD_X, "Error", "R", "m")
@@ -317,7 +317,7 @@ async def record_seven(recorder: EventRecorder, client: FakeEvents) -> None:
         assert (event["involvedObject"]["uid"], event["involvedObject"].get("fieldPath", "")) == part(about)
 
 
-async def test_parts_of_objects_and_objects_of_one_name_are_told_apart_and_repeats_counted() -> None:
+async def test_events_are_distinguished_by_object_and_field_path() -> None:
     client, shown = FakeEvents(), list[EventDraft]()
     async with make(client, watchers=[shown.append]) as recorder:
         await record_seven(recorder, client)
@@ -326,7 +326,7 @@ async def test_parts_of_objects_and_objects_of_one_name_are_told_apart_and_repea
     ]
 
 
-async def test_each_recorder_counts_for_itself() -> None:
+async def test_recorders_count_separately() -> None:
     for _ in range(2):
         client = FakeEvents()
         begun = now()
@@ -337,7 +337,7 @@ async def test_each_recorder_counts_for_itself() -> None:
         assert [event["count"] for event in client.events] == [2]
 
 
-async def test_events_are_logged_by_a_watcher_whether_they_are_sent_or_not(caplog: pytest.LogCaptureFixture) -> None:
+async def test_watcher_receives_sent_and_unsent_events(caplog: pytest.LogCaptureFixture) -> None:
     client = FakeEvents(hangs=True)
     with caplog.at_level(logging.INFO, logger="deltaloop.events"):
         async with make(client, watchers=[log_event], queue_size=1, close_timeout=1) as recorder:
@@ -357,7 +357,7 @@ async def test_events_are_logged_by_a_watcher_whether_they_are_sent_or_not(caplo
     assert recorder.dropped == 1
 
 
-async def test_a_watcher_that_raises_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_watcher_does_not_stop_recorder(caplog: pytest.LogCaptureFixture) -> None:
     def broken(_: EventDraft) -> None:
         raise KeyError("x")
 
@@ -369,7 +369,7 @@ async def test_a_watcher_that_raises_stops_nothing(caplog: pytest.LogCaptureFixt
 
 
 @pytest.mark.parametrize("failures", [1000, 2])
-async def test_unknown_errors_are_tried_twelve_times_or_until_it_works(failures: int) -> None:
+async def test_unknown_errors_are_retried_up_to_twelve_times(failures: int) -> None:
     client = FakeEvents(errors=[RuntimeError("weird")] * failures)
     async with make(client) as recorder:
         recorder.event(POD_X, "Normal", "R", "m")
@@ -377,7 +377,7 @@ async def test_unknown_errors_are_tried_twelve_times_or_until_it_works(failures:
     assert len(client.calls) == min(failures + 1, 12)
 
 
-async def test_annotations_and_the_action_go_along_and_secrets_do_not() -> None:
+async def test_annotations_and_action_are_sent_with_secrets_redacted() -> None:
     client = FakeEvents()
     async with make(client) as recorder:
         recorder.event(
@@ -389,7 +389,7 @@ async def test_annotations_and_the_action_go_along_and_secrets_do_not() -> None:
     assert "abcdefgh" not in str(event)
 
 
-async def test_warnings_pass_although_normal_events_used_up_their_share() -> None:
+async def test_warnings_are_not_limited_by_normal_events() -> None:
     client = FakeEvents()
     async with make(client) as recorder:
         for index in range(30):
@@ -400,7 +400,7 @@ async def test_warnings_pass_although_normal_events_used_up_their_share() -> Non
 
 
 @pytest.mark.real_time
-async def test_recording_in_threads_while_it_closes_loses_none_without_a_word() -> None:
+async def test_recording_in_threads_while_closing_sends_or_counts_every_event() -> None:
     client = FakeEvents()
     recorder = EventRecorder(client, component="c", options=EventRecorderOptions(queue_size=50))
     begin = threading.Barrier(5)

@@ -37,7 +37,7 @@ def said(caplog: pytest.LogCaptureFixture, message: str, *names: str) -> list[tu
     return [tuple(each[name] for name in names) for each in found]
 
 
-def test_the_defaults_are_those_that_are_promised() -> None:
+def test_default_options() -> None:
     options = asdict(EventRecorderOptions())
     made = {name: options["correlation"].pop(name) for name in ("similar_key", "combined_message", "spam_key")}
     assert all(callable(each) for each in made.values())
@@ -63,7 +63,7 @@ def test_the_defaults_are_those_that_are_promised() -> None:
 
 
 @pytest.mark.parametrize("name", ["queue_size", "max_tries", "retry_delay", "close_timeout"])
-def test_numbers_that_make_no_limit_are_refused_by_name(name: str) -> None:
+def test_recorder_options_must_be_positive_numbers(name: str) -> None:
     options: dict[str, Any] = {name: 0}
     with pytest.raises(ValueError, check=having(argument=f"EventRecorderOptions.{name}")):
         EventRecorderOptions(**options)
@@ -73,7 +73,7 @@ def test_numbers_that_make_no_limit_are_refused_by_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("options", [SeriesOptions, CorrelatorOptions])
-def test_numbers_of_counting_that_make_no_limit_are_refused_by_name(options: Any) -> None:
+def test_correlation_and_series_options_must_be_positive_numbers(options: Any) -> None:
     for each in fields(options):
         if each.type not in ("int", "float"):
             continue
@@ -83,7 +83,7 @@ def test_numbers_of_counting_that_make_no_limit_are_refused_by_name(options: Any
             options(**{each.name: "1"})
 
 
-def test_an_api_may_be_named_as_text() -> None:
+def test_api_option_accepts_string() -> None:
     api: Any = "events.k8s.io/v1"
     assert EventRecorderOptions(api=api).api is EventApi.EVENTS_V1
     api = "events/v3"
@@ -91,7 +91,7 @@ def test_an_api_may_be_named_as_text() -> None:
         EventRecorderOptions(api=api)
 
 
-async def test_a_dropped_event_is_named_with_the_number_of_them(caplog: pytest.LogCaptureFixture) -> None:
+async def test_dropped_event_is_logged_with_total(caplog: pytest.LogCaptureFixture) -> None:
     recorder = make(FakeEvents(), queue_size=1)
     for reason in ("First", "Second", "Third"):
         recorder.event(POD_X, "Normal", reason, "m")
@@ -103,7 +103,7 @@ async def test_a_dropped_event_is_named_with_the_number_of_them(caplog: pytest.L
     ]
 
 
-async def test_names_differ_and_grow_although_the_wall_clock_goes_back() -> None:
+async def test_event_names_increase_when_wall_clock_goes_back() -> None:
     wall = START
     client = FakeEvents()
     recorder = EventRecorder(client, component="c", clock=now, wall_clock=lambda: wall)
@@ -116,7 +116,7 @@ async def test_names_differ_and_grow_although_the_wall_clock_goes_back() -> None
     assert [event["metadata"]["name"] for event in client.events] == [f"x.{first + more:x}" for more in (0, 1, 2, 1000)]
 
 
-async def test_an_event_may_be_recorded_in_the_middle_of_another() -> None:
+async def test_recording_is_reentrant() -> None:
     """As a destructor or a signal handler does, in the thread that has the lock."""
     recorded = list[str]()
 
@@ -135,7 +135,7 @@ async def test_an_event_may_be_recorded_in_the_middle_of_another() -> None:
     assert len({event["metadata"]["name"] for event in client.events}) == 2
 
 
-async def test_each_flush_waits_for_what_was_recorded_before_it() -> None:
+async def test_flush_waits_for_earlier_events() -> None:
     client = FakeEvents(errors=[NO_ANSWER, None, NO_ANSWER, None])
     async with make(client) as recorder:
         await asyncio.sleep(0)
@@ -158,7 +158,7 @@ async def test_each_flush_waits_for_what_was_recorded_before_it() -> None:
         await recorder.flush(1)
 
 
-async def test_a_refusal_is_named_without_secrets(caplog: pytest.LogCaptureFixture) -> None:
+async def test_rejection_is_logged_without_secrets(caplog: pytest.LogCaptureFixture) -> None:
     client = FakeEvents(errors=[ForbiddenError(Status(code=403, message="no: Bearer abcdefgh"))])
     async with make(client) as recorder:
         recorder.event(POD_X, "Normal", "R", "m")
@@ -172,14 +172,14 @@ async def test_a_refusal_is_named_without_secrets(caplog: pytest.LogCaptureFixtu
     assert "abcdefgh" not in str(text)
 
 
-async def test_another_api_is_named_when_it_is_changed_over_to(caplog: pytest.LogCaptureFixture) -> None:
+async def test_switch_to_another_api_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     async with make_series(FakeEvents(serves_events_v1=False)) as recorder:
         recorder.event(POD_X, "Normal", "R", "m")
     assert said(caplog, "switching to another events API", "previous", "present") == [("events.k8s.io/v1", "v1")]
 
 
-async def test_a_watcher_that_raises_is_named_and_told_the_next(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_watcher_is_logged_and_receives_next_event(caplog: pytest.LogCaptureFixture) -> None:
     def broken(_: EventDraft) -> None:
         raise KeyError("x")
 
@@ -192,7 +192,7 @@ async def test_a_watcher_that_raises_is_named_and_told_the_next(caplog: pytest.L
     ]
 
 
-async def test_a_cancelled_leaving_drops_the_rest_and_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+async def test_canceled_exit_drops_remaining_events_and_propagates(caplog: pytest.LogCaptureFixture) -> None:
     client = FakeEvents(hangs=True)
 
     recorder = make(client)
@@ -215,7 +215,7 @@ async def test_a_cancelled_leaving_drops_the_rest_and_goes_on(caplog: pytest.Log
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_leaving_with_nothing_left_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
+async def test_exit_without_queued_events_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
     async with make(FakeEvents()) as recorder:
         recorder.event(POD_X, "Normal", "R", "m")
     assert caplog.records == []
@@ -223,7 +223,7 @@ async def test_leaving_with_nothing_left_says_nothing(caplog: pytest.LogCaptureF
     assert now() == 0
 
 
-async def test_a_mistake_of_ours_in_the_sender_is_shown_at_the_end() -> None:
+async def test_internal_error_in_sender_is_raised_on_exit() -> None:
     def broken() -> float:
         raise KeyError("random")
 
@@ -240,7 +240,7 @@ async def test_a_mistake_of_ours_in_the_sender_is_shown_at_the_end() -> None:
         await use()
 
 
-def test_events_after_the_end_of_their_loop_are_dropped_without_an_error() -> None:
+def test_events_after_loop_closed_are_dropped() -> None:
     client = FakeEvents()
     recorder = EventRecorder(client, component="c", instance="i")
 
@@ -252,7 +252,7 @@ def test_events_after_the_end_of_their_loop_are_dropped_without_an_error() -> No
     assert (len(recorder), client.calls) == (1, [])
 
 
-async def test_everything_that_was_said_of_an_event_comes_with_it() -> None:
+async def test_watcher_receives_all_event_fields() -> None:
     shown = list[EventDraft]()
     recorder = make(FakeEvents(), watchers=[shown.append])
     about = ObjectReference(kind="Node", name="n")
@@ -272,7 +272,7 @@ async def test_everything_that_was_said_of_an_event_comes_with_it() -> None:
 
 
 @pytest.mark.real_time
-async def test_two_threads_never_get_one_name() -> None:
+async def test_event_names_are_unique_across_threads() -> None:
     """The second one waits while the first one reads the clock."""
     inside, go_on = threading.Event(), threading.Event()
 
@@ -301,7 +301,7 @@ async def test_two_threads_never_get_one_name() -> None:
 
 
 @pytest.mark.real_time
-async def test_leaving_waits_for_an_event_that_is_being_recorded() -> None:
+async def test_exit_waits_for_event_being_recorded() -> None:
     inside, go_on = threading.Event(), threading.Event()
 
     def wall_clock() -> datetime:
@@ -320,7 +320,7 @@ async def test_leaving_waits_for_an_event_that_is_being_recorded() -> None:
     assert (len(client.stored), recorder.dropped) == (1, 0)
 
 
-async def test_in_a_child_only_a_recorder_that_was_entered_is_closed() -> None:
+async def test_forked_child_closes_only_entered_recorders() -> None:
     """What the hook does that is called there; the test below makes a child."""
     fresh = make(FakeEvents())
     fresh._in_child(held=False)
@@ -336,7 +336,7 @@ async def test_in_a_child_only_a_recorder_that_was_entered_is_closed() -> None:
     assert client.calls == []
 
 
-def test_a_component_that_cannot_be_one_is_refused_for_one_event_too() -> None:
+def test_invalid_component_of_single_event_is_rejected() -> None:
     recorder = EventRecorder(FakeEvents(), component="c", options=EventRecorderOptions(api=EventApi.EVENTS_V1))
     with pytest.raises(InvalidArgumentError, check=having(argument="component")):
         recorder.event(POD_X, "Normal", "R", "m", component="my foos")
@@ -345,7 +345,7 @@ def test_a_component_that_cannot_be_one_is_refused_for_one_event_too() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-async def test_a_child_drops_events_of_a_recorder_whose_loop_is_the_parents() -> None:
+async def test_forked_child_drops_events_of_parent_recorder() -> None:
     """One that was not entered before the fork is as good there as anywhere."""
 
     def in_child(check: Callable[[], bool]) -> bool:

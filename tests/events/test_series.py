@@ -23,7 +23,7 @@ def series_of(client: FakeEvents) -> list[int]:
     return [event.get("series", {"count": 1})["count"] for event in client.events]
 
 
-async def test_events_as_they_go_to_the_server() -> None:
+async def test_series_event_request_bodies() -> None:
     client = FakeEvents()
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node1", "uid": "67890"}}
     address = {"apiVersion": "networking.k8s.io/v1", "kind": "IPAddress", "metadata": {"name": "2001:db8::123"}}
@@ -57,7 +57,7 @@ async def test_events_as_they_go_to_the_server() -> None:
     assert (third["metadata"]["namespace"], len(third["metadata"]["name"])) == ("default", 36)
 
 
-async def test_an_isomorphic_event_makes_a_series_and_another_action_another_event() -> None:
+async def test_isomorphic_events_form_series_and_other_action_does_not() -> None:
     client = FakeEvents()
     async with make_series(client) as recorder:
         for action in ("started", "started", "stopped"):
@@ -79,7 +79,7 @@ async def test_an_isomorphic_event_makes_a_series_and_another_action_another_eve
         ([None, error_from_status(Status(code=404, details=StatusDetails(name="x", kind="events")))], 2, 2),
     ],
 )
-async def test_a_series_comes_to_the_server_on_every_way(errors: list[Any], times: int, count: int) -> None:
+async def test_series_reaches_server_despite_errors(errors: list[Any], times: int, count: int) -> None:
     client = FakeEvents(errors=list(errors))
     async with make_series(client) as recorder:
         for _ in range(times):
@@ -88,7 +88,7 @@ async def test_a_series_comes_to_the_server_on_every_way(errors: list[Any], time
     assert series_of(client) == [count]
 
 
-async def test_a_series_ends_after_six_quiet_minutes_and_its_count_is_written() -> None:
+async def test_series_ends_after_six_idle_minutes_and_count_is_written() -> None:
     client = FakeEvents()
     async with make_series(client) as recorder:
         for _ in range(10):
@@ -107,7 +107,7 @@ async def test_a_series_ends_after_six_quiet_minutes_and_its_count_is_written() 
 
 
 @pytest.mark.parametrize("error", [None, ForbiddenError(Status(code=403)), NO_ANSWER])
-async def test_a_series_that_goes_on_shows_a_sign_of_life_even_if_one_fails(error: Exception | None) -> None:
+async def test_continuing_series_is_written_again_after_failed_write(error: Exception | None) -> None:
     client = FakeEvents()
     async with make_series(client) as recorder:
         for minute in range(0, 64, 2):
@@ -124,7 +124,7 @@ async def test_a_series_that_goes_on_shows_a_sign_of_life_even_if_one_fails(erro
     assert series_of(client) == [32]
 
 
-async def test_a_count_is_written_when_it_is_due_and_not_when_the_sender_looks_next() -> None:
+async def test_count_is_written_when_due() -> None:
     client = FakeEvents()
     async with make_series(client) as recorder:
         for _ in range(3):
@@ -135,7 +135,7 @@ async def test_a_count_is_written_when_it_is_due_and_not_when_the_sender_looks_n
     assert client.calls[2:] == [(359.5, "create"), (360, "patch")]
 
 
-async def test_flush_and_leaving_write_the_counts() -> None:
+async def test_flush_and_exit_write_counts() -> None:
     client = FakeEvents()
     async with make_series(client) as recorder:
         for _ in range(5):
@@ -149,7 +149,7 @@ async def test_flush_and_leaving_write_the_counts() -> None:
     assert now() == 1
 
 
-async def test_counts_that_cannot_be_written_at_the_end_are_named(caplog: pytest.LogCaptureFixture) -> None:
+async def test_counts_not_written_on_exit_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     client = FakeEvents()
     with caplog.at_level(logging.WARNING, logger="deltaloop.events"):
         async with make_series(client) as recorder:
@@ -162,7 +162,7 @@ async def test_counts_that_cannot_be_written_at_the_end_are_named(caplog: pytest
     assert (vars(record)["dropped"], vars(record)["counts"]) == (0, 2)
 
 
-async def test_series_do_not_end_while_their_repeats_wait_for_a_server_that_is_away() -> None:
+async def test_series_does_not_end_while_server_is_unavailable() -> None:
     client = FakeEvents()
     async with make_series(client, max_tries=100) as recorder:
         recorder.event(POD_X, "Normal", "R", "m")
@@ -176,7 +176,7 @@ async def test_series_do_not_end_while_their_repeats_wait_for_a_server_that_is_a
     assert series_of(client) == [3, 1]
 
 
-async def test_where_the_api_is_not_served_core_events_are_written(caplog: pytest.LogCaptureFixture) -> None:
+async def test_core_events_are_written_if_api_is_not_served(caplog: pytest.LogCaptureFixture) -> None:
     client = FakeEvents(serves_events_v1=False)
     with caplog.at_level(logging.INFO, logger="deltaloop.events"):
         async with make_series(client) as recorder:
@@ -190,7 +190,7 @@ async def test_where_the_api_is_not_served_core_events_are_written(caplog: pytes
     assert [record.getMessage() for record in caplog.records] == ["switching to another events API"]
 
 
-async def test_an_api_that_goes_away_takes_no_count_with_it() -> None:
+async def test_removed_api_loses_no_counts() -> None:
     client = FakeEvents()
     async with make_series(client, series=SeriesOptions(cache_size=1)) as recorder:
         for _ in range(3):
@@ -203,7 +203,7 @@ async def test_an_api_that_goes_away_takes_no_count_with_it() -> None:
     assert [(event["apiVersion"], event["count"]) for event in client.events] == [("v1", 3), ("v1", 1)]
 
 
-async def test_a_namespace_that_is_not_there_is_no_reason_to_change_over() -> None:
+async def test_missing_namespace_does_not_switch_api() -> None:
     missing = error_from_status(Status(code=404, details=StatusDetails(name="team", kind="namespaces")))
     client = FakeEvents(errors=[missing])
     async with make_series(client) as recorder:
@@ -213,7 +213,7 @@ async def test_a_namespace_that_is_not_there_is_no_reason_to_change_over() -> No
     assert client.stored == {}
 
 
-async def test_only_so_many_series_are_remembered() -> None:
+async def test_number_of_series_is_limited() -> None:
     client = FakeEvents()
     async with make_series(client, series=SeriesOptions(cache_size=2)) as recorder:
         for about in ("a", "b", "c", "a"):
@@ -223,7 +223,7 @@ async def test_only_so_many_series_are_remembered() -> None:
     assert series_of(client) == [3, 3, 3, 3]
 
 
-async def test_what_the_server_would_refuse_is_refused_at_once() -> None:
+async def test_invalid_event_is_rejected_immediately() -> None:
     recorder = make_series(FakeEvents())
     with pytest.raises(InvalidArgumentError, check=having(argument="reason")):
         recorder.event(POD_X, "Normal", "", "m")
@@ -238,7 +238,7 @@ async def test_what_the_server_would_refuse_is_refused_at_once() -> None:
 
 
 @pytest.mark.real_time
-async def test_events_of_two_threads_in_one_moment_are_one_series() -> None:
+async def test_concurrent_events_of_two_threads_form_one_series() -> None:
     client = FakeEvents()
     async with EventRecorder(
         client, component="test", options=EventRecorderOptions(api=EventApi.EVENTS_V1)

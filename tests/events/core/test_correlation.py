@@ -48,7 +48,7 @@ def sent(result: Correlated | None) -> Correlated:
     return result
 
 
-def test_the_first_is_created_and_repeats_are_counted_into_it() -> None:
+def test_first_event_is_created_and_repeats_increase_its_count() -> None:
     correlator = EventCorrelator()
     first = sent(correlator.correlate(draft(name="n1"), 0.0))
     assert (first.is_update, first.event.count) == (False, 1)
@@ -61,13 +61,13 @@ def test_the_first_is_created_and_repeats_are_counted_into_it() -> None:
 @pytest.mark.parametrize(
     "other", [draft("other"), draft(reason="Other"), draft(about="other"), draft(path="spec.containers{x}")]
 )
-def test_what_differs_is_another_event(other: EventDraft) -> None:
+def test_different_field_makes_new_event(other: EventDraft) -> None:
     correlator = EventCorrelator()
     correlator.correlate(draft(), 0.0)
     assert not sent(correlator.correlate(other, 0.0)).is_update
 
 
-def test_from_the_tenth_message_on_similar_events_are_one() -> None:
+def test_similar_events_are_combined_from_tenth_message() -> None:
     correlator = EventCorrelator()
     results = [sent(correlator.correlate(draft(f"m{index}", name=f"n{index}"), 0.0)) for index in range(12)]
     assert [result.is_update for result in results] == [False] * 10 + [True] * 2
@@ -78,7 +78,7 @@ def test_from_the_tenth_message_on_similar_events_are_one() -> None:
     assert {result.event.name for result in results[9:]} == {"n9"}
 
 
-def test_messages_are_forgotten_after_ten_quiet_minutes() -> None:
+def test_messages_are_forgotten_after_ten_idle_minutes() -> None:
     correlator = EventCorrelator()
     for index in range(9):
         correlator.correlate(draft(f"m{index}"), 0.0)
@@ -89,12 +89,12 @@ def test_messages_are_forgotten_after_ten_quiet_minutes() -> None:
     assert sent(correlator.correlate(draft("late"), 600.0)).event.message == COMBINED_PREFIX + "late"
 
 
-def test_a_combined_message_stays_within_the_limit() -> None:
+def test_combined_message_is_limited_in_length() -> None:
     correlator = EventCorrelator(CorrelatorOptions(similar_limit=1))
     assert len(sent(correlator.correlate(draft("x" * 1024), 0.0)).event.message) == 1024
 
 
-def test_the_spam_filter_lets_a_burst_pass_and_one_each_five_minutes() -> None:
+def test_spam_filter_allows_burst_and_one_every_five_minutes() -> None:
     correlator = EventCorrelator()
     passed = [correlator.correlate(draft(), 0.0) is not None for _ in range(27)]
     assert passed == [True] * 25 + [False] * 2
@@ -104,7 +104,7 @@ def test_the_spam_filter_lets_a_burst_pass_and_one_each_five_minutes() -> None:
     assert correlator.correlate(draft(about="other"), 301.0) is not None
 
 
-def test_only_the_last_keys_are_remembered() -> None:
+def test_cache_evicts_least_recently_used_keys() -> None:
     correlator = EventCorrelator(CorrelatorOptions(cache_size=2))
     for about in ("a", "b", "a", "c"):
         correlator.correlate(draft(about=about), 0.0)
@@ -113,7 +113,7 @@ def test_only_the_last_keys_are_remembered() -> None:
 
 
 @pytest.mark.parametrize("option", ["cache_size", "similar_limit", "similar_interval", "spam_burst", "spam_rate"])
-def test_options_that_limit_nothing_are_refused(option: str) -> None:
+def test_options_must_be_positive(option: str) -> None:
     none: dict[str, Any] = {option: 0}
     with pytest.raises(ValueError, match=rf"CorrelatorOptions\.{option}"):
         CorrelatorOptions(**none)
@@ -146,7 +146,7 @@ COMBINED = replace(SIMILAR, message=COMBINED_PREFIX + "similar message")
         pytest.param(ALIKE[:9], SIMILAR, 601, (SIMILAR, 1), id="similar events that are far apart"),
     ],
 )
-def test_the_scenarios_of_upstream(
+def test_client_go_scenarios(
     before: list[EventDraft], event: EventDraft, interval: float, expected: tuple[EventDraft, int] | None
 ) -> None:
     correlator = EventCorrelator()
@@ -173,21 +173,19 @@ def by_reason(event: EventDraft) -> Key:
         (CorrelatorOptions(spam_burst=1), replace(draft("me again"), type="Warning"), True),
     ],
 )
-def test_the_spam_filter_limits_a_source_an_object_and_a_type_or_what_it_is_told(
-    options: CorrelatorOptions, second: EventDraft, passes: bool
-) -> None:
+def test_spam_filter_key_is_configurable(options: CorrelatorOptions, second: EventDraft, passes: bool) -> None:
     correlator = EventCorrelator(options)
     assert correlator.correlate(draft("i am first"), 0.0) is not None
     assert (correlator.correlate(second, 1.0) is not None) is passes
 
 
-def test_what_similar_events_have_in_common() -> None:
+def test_similar_key_ignores_message() -> None:
     fun, awful = draft("it was fun", reason="EndOfWorld"), draft("it was awful", reason="EndOfWorld")
     assert similar_key(fun) == similar_key(awful) != similar_key(draft("it was a bug", reason="Nevermind"))
     assert combined_message(fun) == "(combined from similar events): it was fun"
 
 
-def test_what_similar_means_can_be_told() -> None:
+def test_similar_key_is_configurable() -> None:
     options = CorrelatorOptions(
         similar_limit=2, similar_key=lambda event: (event.reference.name,), combined_message=lambda _: "many"
     )
@@ -196,7 +194,7 @@ def test_what_similar_means_can_be_told() -> None:
     assert sent(correlator.correlate(draft("b", reason="B"), 0.0)).event.message == "many"
 
 
-def test_a_combined_event_has_no_annotations_of_one() -> None:
+def test_combined_event_has_no_annotations() -> None:
     correlator = EventCorrelator(CorrelatorOptions(similar_limit=2))
     first = sent(correlator.correlate(replace(draft("a"), annotations={"x": "y"}), 0.0))
     assert first.event.annotations == {"x": "y"}
@@ -272,5 +270,5 @@ histories = st.lists(
 
 @given(histories)
 @settings(max_examples=examples(150), derandomize=True)
-def test_it_agrees_with_the_naive_model(history: list[Happening]) -> None:
+def test_correlator_matches_naive_model(history: list[Happening]) -> None:
     assert run(EventCorrelator(OPTIONS), history) == judged(history)

@@ -29,7 +29,7 @@ def fail(delivery: Delivery, error: Exception, *, closing: bool = False) -> None
     delivery.failed(error, random=0.3, closing=closing)
 
 
-def test_a_new_event_is_created_and_a_repeat_is_patched() -> None:
+def test_new_event_is_created_and_repeat_is_patched() -> None:
     assert make().ask() is EventWrite.CREATE
     delivery = make(is_update=True)
     assert delivery.ask() is EventWrite.PATCH
@@ -37,7 +37,7 @@ def test_a_new_event_is_created_and_a_repeat_is_patched() -> None:
     assert delivery.ask() is Outcome.SENT
 
 
-def test_a_patch_of_what_is_gone_becomes_a_create() -> None:
+def test_patch_of_deleted_event_becomes_create() -> None:
     delivery = make(is_update=True)
     fail(delivery, refusal(404, "NotFound"))
     assert delivery.ask() is EventWrite.CREATE
@@ -45,7 +45,7 @@ def test_a_patch_of_what_is_gone_becomes_a_create() -> None:
     assert delivery.ask() is Outcome.REFUSED
 
 
-def test_without_an_answer_it_tries_twelve_times() -> None:
+def test_request_without_response_is_tried_twelve_times() -> None:
     delivery = make()
     waits: list[float] = []
     while True:
@@ -61,7 +61,7 @@ def test_without_an_answer_it_tries_twelve_times() -> None:
     assert delivery.tries == 12
 
 
-def test_while_closing_there_is_one_try() -> None:
+def test_delivery_while_closing_is_tried_once() -> None:
     delivery = make()
     fail(delivery, NO_ANSWER, closing=True)
     assert delivery.ask() is Outcome.GIVEN_UP
@@ -78,13 +78,13 @@ def test_while_closing_there_is_one_try() -> None:
         (MalformedObjectError("x"), Outcome.INVALID),
     ],
 )
-def test_what_the_server_refuses_is_not_tried_again(error: Exception, outcome: Outcome) -> None:
+def test_rejected_event_is_not_retried(error: Exception, outcome: Outcome) -> None:
     delivery = make()
     fail(delivery, error)
     assert delivery.ask() is outcome
 
 
-def test_a_series_waits_up_to_a_quarter_longer_each_time() -> None:
+def test_series_delay_has_jitter() -> None:
     delivery = make(api=EventApi.EVENTS_V1)
     waits: list[float] = []
     while True:
@@ -97,7 +97,7 @@ def test_a_series_waits_up_to_a_quarter_longer_each_time() -> None:
     assert (effect, waits) == (Outcome.GIVEN_UP, [12.0] * 11)
 
 
-def test_a_series_whose_event_came_late_is_patched_after_all() -> None:
+def test_series_is_patched_when_create_finds_existing_event() -> None:
     delivery = make(is_update=True, api=EventApi.EVENTS_V1)
     fail(delivery, refusal(404, "NotFound"))
     assert delivery.ask() is EventWrite.CREATE
@@ -112,14 +112,14 @@ def test_a_series_whose_event_came_late_is_patched_after_all() -> None:
 
 
 @pytest.mark.parametrize("details", [StatusDetails(name="team"), StatusDetails(kind="namespaces")])
-def test_what_names_an_object_speaks_of_one(details: StatusDetails) -> None:
+def test_not_found_error_naming_an_object_is_a_rejection(details: StatusDetails) -> None:
     delivery = make(api=EventApi.EVENTS_V1)
     fail(delivery, error_from_status(Status(code=404, reason="NotFound", details=details)))
     assert delivery.ask() is Outcome.REFUSED
 
 
 @pytest.mark.parametrize("details", [None, StatusDetails()])
-def test_an_api_that_is_not_served_is_told_from_a_namespace_that_is_not_there(details: StatusDetails | None) -> None:
+def test_unserved_api_is_distinguished_from_missing_namespace(details: StatusDetails | None) -> None:
     missing = Status(code=404, reason="NotFound", details=StatusDetails(name="team", kind="namespaces"))
     for api, status, outcome in [
         (EventApi.EVENTS_V1, Status(code=404, details=details), Outcome.NOT_SERVED),
@@ -131,7 +131,7 @@ def test_an_api_that_is_not_served_is_told_from_a_namespace_that_is_not_there(de
         assert delivery.ask() is outcome
 
 
-def test_what_was_not_asked_for_is_refused() -> None:
+def test_unexpected_calls_raise_runtime_error() -> None:
     delivery = make()
     with pytest.raises(RuntimeError, match="without a wait"):
         delivery.waited()
@@ -202,6 +202,6 @@ answer_lists = st.lists(st.sampled_from(["lost", "lost", *ANSWERS]), max_size=8)
 
 @given(answer_lists, st.booleans(), st.sampled_from(EventApi))
 @settings(max_examples=examples(150), derandomize=True)
-def test_it_agrees_with_the_naive_model(answers: list[str], is_update: bool, api: EventApi) -> None:
+def test_delivery_matches_naive_model(answers: list[str], is_update: bool, api: EventApi) -> None:
     delivery = make(is_update=is_update, api=api, max_tries=4)
     assert told(delivery, answers) == expected(answers, is_update=is_update, api=api, tries=4)

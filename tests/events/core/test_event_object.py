@@ -42,7 +42,7 @@ DRAFT = EventDraft(
 )
 
 
-def test_an_event_in_events_k8s_io() -> None:
+def test_event_body_in_events_k8s_io() -> None:
     bodies = event_bodies(EventApi.EVENTS_V1, DRAFT)
     assert bodies.resource_type.api_version == "events.k8s.io/v1"
     assert bodies.created == {
@@ -72,13 +72,13 @@ def test_an_event_in_events_k8s_io() -> None:
     assert bodies.created["series"] == series
 
 
-def test_the_reason_stands_for_an_action_and_notes_have_at_most_1024_bytes() -> None:
+def test_reason_replaces_missing_action_and_note_has_1024_bytes() -> None:
     fields = event_bodies(EventApi.EVENTS_V1, replace(DRAFT, action="", message="x" + "ü" * 1000)).created
     assert fields["action"] == "Scaled"
     assert fields["note"] == "x" + "ü" * 511
 
 
-def test_both_go_into_core_events_as_they_are() -> None:
+def test_action_and_related_are_kept_in_core_events() -> None:
     fields = event_bodies(EventApi.CORE_V1, DRAFT).created
     assert (fields["apiVersion"], fields["action"], fields["related"]["name"]) == ("v1", "Scale", "n1")
     assert "action" not in event_bodies(EventApi.CORE_V1, replace(DRAFT, action="")).created
@@ -94,7 +94,7 @@ def test_both_go_into_core_events_as_they_are() -> None:
         ("--test.pod/invalid!chars?", "fallback"),
     ],
 )
-def test_names_are_names_of_objects(about: str, name: str) -> None:
+def test_event_names_are_valid_object_names(about: str, name: str) -> None:
     assert event_name(about, 105999103295324396, fallback="fallback") == name
 
 
@@ -115,11 +115,11 @@ def test_names_are_names_of_objects(about: str, name: str) -> None:
         ),
     ],
 )
-def test_the_selector_of_the_events_about_an_object(about: ObjectReference, api: EventApi, selector: str) -> None:
+def test_event_field_selector(about: ObjectReference, api: EventApi, selector: str) -> None:
     assert event_field_selector(about, api=api) == selector
 
 
-def test_an_api_that_there_is_not_is_refused() -> None:
+def test_unknown_api_is_rejected() -> None:
     with pytest.raises(ValueError, match=r"events\.k8s\.io/v1beta1"):
         event_field_selector(ABOUT, api="events.k8s.io/v1beta1")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="v2"):
@@ -129,7 +129,7 @@ def test_an_api_that_there_is_not_is_refused() -> None:
 
 
 @pytest.mark.parametrize("component", ["foo", "example.com/foo", "Foo_1.x"])
-def test_components_that_can_report(component: str) -> None:
+def test_valid_components(component: str) -> None:
     check_component(EventApi.EVENTS_V1, component)
     assert default_instance(EventApi.EVENTS_V1, component, "host") == f"{component}-host"
     assert default_instance(EventApi.CORE_V1, component, "host") == ""
@@ -137,7 +137,7 @@ def test_components_that_can_report(component: str) -> None:
 
 
 @pytest.mark.parametrize("component", ["", "a b", "a/b/c", "/a", "Upper.example/a", "x" * 64, "x" * 300 + "/a", "a-"])
-def test_components_that_cannot(component: str) -> None:
+def test_invalid_components(component: str) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="component")):
         check_component(EventApi.EVENTS_V1, component)
     if component:
@@ -145,14 +145,14 @@ def test_components_that_cannot(component: str) -> None:
 
 
 @pytest.mark.parametrize(("reason", "action"), [("", ""), ("r" * 129, ""), ("r", "a" * 129)])
-def test_words_that_only_core_takes(reason: str, action: str) -> None:
+def test_reasons_and_actions_valid_only_in_core(reason: str, action: str) -> None:
     check_words(EventApi.CORE_V1, reason=reason, action=action)
     check_words(EventApi.EVENTS_V1, reason="r" * 128, action="")
     with pytest.raises(InvalidArgumentError, match="128" if reason else "reason"):
         check_words(EventApi.EVENTS_V1, reason=reason, action=action)
 
 
-def test_words_and_prefixes_may_be_as_long_as_the_server_takes_them() -> None:
+def test_reason_and_action_lengths_match_server_limits() -> None:
     check_words(EventApi.EVENTS_V1, reason="r" * 128, action="a" * 128)
     for reason, action in (("r" * 129, "a"), ("r", "a" * 129), ("é" * 65, "a"), ("r", "é" * 65)):
         with pytest.raises(InvalidArgumentError, match="128"):
@@ -165,7 +165,7 @@ def test_words_and_prefixes_may_be_as_long_as_the_server_takes_them() -> None:
 
 
 @pytest.mark.parametrize("instance", ["x" * 129, "é" * 65, "\ud800"])
-def test_an_instance_is_as_long_as_the_server_takes_it(instance: str) -> None:
+def test_instance_length_matches_server_limit(instance: str) -> None:
     check_instance(EventApi.EVENTS_V1, "é" * 64)
     check_instance(EventApi.CORE_V1, "x" * 1000)
     with pytest.raises(InvalidArgumentError, check=having(argument="instance")):
@@ -184,17 +184,17 @@ def test_an_instance_is_as_long_as_the_server_takes_it(instance: str) -> None:
         ({"a": "é" * 128 * 1024}, "at most 262144 bytes"),
     ],
 )
-def test_annotations_are_those_that_a_server_takes(annotations: dict[str, str], message: str) -> None:
+def test_invalid_annotations_are_rejected(annotations: dict[str, str], message: str) -> None:
     check_annotations({"Example.com/Some_Key.x": "any text", "a": "x" * 200_000})
     with pytest.raises(InvalidArgumentError, match=message):
         check_annotations(annotations)
 
 
-def test_half_a_character_in_a_message_costs_no_event() -> None:
+def test_lone_surrogate_in_message_is_replaced() -> None:
     bodies = event_bodies(EventApi.EVENTS_V1, replace(DRAFT, message="before \ud800 after"))
     assert bodies.created["note"] == "before ? after"
 
 
-def test_an_event_has_happened_once_unless_it_says_otherwise() -> None:
+def test_event_count_defaults_to_one() -> None:
     assert DRAFT.count == 1
     assert event_bodies(EventApi.CORE_V1, DRAFT).created["count"] == 1

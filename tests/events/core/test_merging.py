@@ -10,7 +10,7 @@ def make(api: EventApi) -> EventMerger:
     return EventMerger(api, CorrelatorOptions(spam_burst=3), SeriesOptions())
 
 
-def test_core_events_are_counted_and_dropped_and_have_nothing_to_come() -> None:
+def test_core_events_are_counted_and_have_no_pending_writes() -> None:
     merger = make(EventApi.CORE_V1)
     writes = [shown(merger.record(draft(f"n{index}"), 0.0)) for index in range(4)]
     assert writes == [[("n0", 1, False)], [("n0", 2, True)], [("n0", 3, True)], []]
@@ -25,7 +25,7 @@ def test_events_become_series() -> None:
     assert shown(merger.due(360.0)) == [("n0", 3, True)]
 
 
-def test_after_the_change_what_was_not_written_is_sent_as_core_events_with_its_count() -> None:
+def test_unwritten_counts_are_sent_as_core_events_after_switch() -> None:
     merger = make(EventApi.EVENTS_V1)
     for about in ("a", "a", "a", "b", "b"):
         merger.record(draft(about, about=about), 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from deltaloop.events.core.correlation import Recent
 
 
-def test_what_was_not_used_for_longest_goes_first_and_reading_is_a_use() -> None:
+def test_least_recently_used_entry_is_evicted() -> None:
     recent = Recent[str, int](2)
     recent.put("a", 1)
     recent.put("b", 2)

@@ -38,7 +38,7 @@ def shown(writes: list[Correlated]) -> list[tuple[str, int, bool]]:
     return [(write.event.name, write.event.count, write.is_update) for write in writes]
 
 
-def test_the_second_makes_a_series_and_the_rest_is_only_counted() -> None:
+def test_second_event_starts_series_and_others_are_counted() -> None:
     series = EventSeriesCache()
     assert shown(series.record(draft("n1", message="first"), 0.0)) == [("n1", 1, False)]
     [second] = series.record(draft("n2", at=5, message="second"), 5.0)
@@ -62,14 +62,14 @@ def test_the_second_makes_a_series_and_the_rest_is_only_counted() -> None:
         replace(draft(), reference=ObjectReference(kind="Pod", namespace="default", name="pod", field_path="x")),
     ],
 )
-def test_what_differs_is_another_event(other: EventDraft) -> None:
+def test_different_field_makes_new_event(other: EventDraft) -> None:
     series = EventSeriesCache()
     series.record(draft(), 0.0)
     assert shown(series.record(other, 0.0)) == [("n1", 1, False)]
     assert len(series) == 2
 
 
-def test_a_series_that_goes_on_shows_a_sign_of_life_each_thirty_minutes() -> None:
+def test_continuing_series_is_written_every_thirty_minutes() -> None:
     series = EventSeriesCache()
     writes = {at: shown(series.record(draft(f"n{at}", at=at), at)) for at in range(0, 4000, 300)}
     assert {at: write for at, write in writes.items() if write} == {
@@ -80,7 +80,7 @@ def test_a_series_that_goes_on_shows_a_sign_of_life_each_thirty_minutes() -> Non
     }
 
 
-def test_a_series_ends_six_minutes_after_the_last_repeat_with_its_count() -> None:
+def test_series_ends_six_minutes_after_last_repeat() -> None:
     series = EventSeriesCache()
     for at in (0, 10, 20):
         series.record(draft(f"n{at}", at=at), at)
@@ -93,21 +93,21 @@ def test_a_series_ends_six_minutes_after_the_last_repeat_with_its_count() -> Non
     assert shown(series.record(draft("new", at=400), 400)) == [("new", 1, False)]
 
 
-def test_an_event_that_stayed_alone_is_forgotten_without_a_word() -> None:
+def test_single_event_is_forgotten_without_write() -> None:
     series = EventSeriesCache()
     series.record(draft(), 0.0)
     assert series.due(360) == []
     assert len(series) == 0
 
 
-def test_what_was_due_before_an_event_came_is_done_first() -> None:
+def test_due_writes_precede_new_event() -> None:
     series = EventSeriesCache()
     for at in (0, 10):
         series.record(draft(f"n{at}", at=at), at)
     assert shown(series.record(draft("n2", at=370), 370)) == [("n0", 2, True), ("n2", 1, False)]
 
 
-def test_counts_that_are_news_can_be_taken_once() -> None:
+def test_unwritten_counts_are_taken_once() -> None:
     series = EventSeriesCache()
     for about in ("a", "b", "c"):
         for at in range(3 if about != "c" else 2):
@@ -117,7 +117,7 @@ def test_counts_that_are_news_can_be_taken_once() -> None:
     assert series.unwritten == 0
 
 
-def test_without_room_the_count_of_the_one_that_is_idle_longest_is_written() -> None:
+def test_full_cache_writes_count_of_longest_idle_series() -> None:
     series = EventSeriesCache(SeriesOptions(cache_size=1))
     for _ in range(3):
         series.record(draft("a", about="a"), 0.0)
@@ -126,7 +126,7 @@ def test_without_room_the_count_of_the_one_that_is_idle_longest_is_written() -> 
 
 
 @pytest.mark.parametrize("option", ["refresh_interval", "finish_after", "cache_size"])
-def test_options_that_limit_nothing_are_refused(option: str) -> None:
+def test_options_must_be_positive(option: str) -> None:
     with pytest.raises(ValueError, check=having(argument=f"SeriesOptions.{option}")):
         SeriesOptions(**{option: 0})
 
@@ -217,5 +217,5 @@ histories = st.lists(
 
 @given(histories)
 @settings(max_examples=examples(150), derandomize=True)
-def test_it_agrees_with_the_naive_model(history: list[Step]) -> None:
+def test_series_cache_matches_naive_model(history: list[Step]) -> None:
     assert agrees(EventSeriesCache(OPTIONS), history)
