@@ -38,7 +38,7 @@ def fault(environment: cel.Environment, source: str) -> str:
     return caught.value.faults[0].message
 
 
-def test_fields_have_the_types_that_a_provider_gives() -> None:
+def test_provider_defines_field_types() -> None:
     compiled = TYPED.compile("self.replicas + 1")
     assert (compiled.type, compiled.variables) == (cel.INT, ("self",))
     assert compiled.evaluate({"self": {"replicas": 2}}) == 3
@@ -47,14 +47,14 @@ def test_fields_have_the_types_that_a_provider_gives() -> None:
     assert fault(TYPED, "self.replicas + 'a'") == "found no matching overload for '_+_' applied to '(int, string)'"
 
 
-def test_an_object_that_is_written_out_is_a_map() -> None:
+def test_message_literal_evaluates_to_map() -> None:
     compiled = TYPED.compile("Spec{replicas: 2, ?labels: optional.none()}")
     assert (str(compiled.type), compiled.evaluate()) == ("Spec", {"replicas": 2})
     message = "expected type of field 'replicas' is 'int' but provided type is 'string'"
     assert fault(TYPED, "Spec{replicas: 'a'}") == message
 
 
-def test_names_are_looked_for_in_the_container_first() -> None:
+def test_container_names_take_precedence() -> None:
     environment = cel.Environment(
         variables={"a.b.x": cel.INT, "a.x": cel.INT, "x": cel.INT}, container="a.b", validators=()
     )
@@ -62,13 +62,13 @@ def test_names_are_looked_for_in_the_container_first() -> None:
     assert environment.compile("[x, .x, .a.x, [4].map(x, x)[0]]").evaluate(bindings) == [1, 3, 2, 4]
 
 
-def test_an_environment_can_have_more_variables() -> None:
+def test_environment_is_extended_with_variables() -> None:
     wider = TYPED.with_variables({"old": cel.DYN})
     assert wider.compile("self.replicas == old.replicas").evaluate({"self": {"replicas": 1}, "old": {"replicas": 1}})
     assert "undeclared reference to 'old'" in fault(TYPED, "old")
 
 
-def test_a_variable_that_is_missing_is_an_error_where_it_is_used_only() -> None:
+def test_missing_variable_fails_only_when_evaluated() -> None:
     compiled = ENVIRONMENT.compile("i > 0 || s == 'a'")
     assert compiled.evaluate({"i": 1}) is True
     with pytest.raises(EvaluationError, match=r"no such attribute\(s\): s"):
@@ -86,13 +86,13 @@ def test_a_variable_that_is_missing_is_an_error_where_it_is_used_only() -> None:
     [None, True, 1.5, "text", b"bytes", [None], {"a": object()}, object()],
     ids=lambda wrong: type(wrong).__name__,
 )
-def test_a_value_of_another_type_than_declared_is_an_error_of_the_language_at_most(source: str, wrong: object) -> None:
+def test_value_of_undeclared_type_raises_only_evaluation_errors(source: str, wrong: object) -> None:
     compiled = ENVIRONMENT.compile(source)
     with contextlib.suppress(EvaluationError):
         compiled.evaluate(dict.fromkeys(BINDINGS, wrong))
 
 
-def test_true_is_not_one() -> None:
+def test_booleans_do_not_equal_numbers() -> None:
     environment = cel.Environment(variables={"a": cel.DYN, "b": cel.DYN})
     for source in (
         "a == b",
@@ -107,13 +107,13 @@ def test_true_is_not_one() -> None:
     assert operators.equal([float("nan")], [float("nan")]) is False
 
 
-def test_a_map_whose_keys_python_cannot_tell_apart_is_an_error() -> None:
+def test_map_with_keys_equal_in_python_is_rejected() -> None:
     environment = cel.Environment(validators=())
     with pytest.raises(EvaluationError, match="a bool and a number are both keys"):
         environment.compile("{1: 'a', true: 'b'}").evaluate()
 
 
-def test_a_budget_ends_an_evaluation_and_nothing_forgets_that() -> None:
+def test_exceeded_budget_stops_evaluation_and_is_not_absorbed() -> None:
     compiled = ENVIRONMENT.compile("[1, 2, 3].map(v, [v, i]).size() > 5 || true")
     assert compiled.evaluate(BINDINGS) is True
     assert compiled.evaluate(BINDINGS, budget=75) is True
@@ -125,7 +125,7 @@ def test_a_budget_ends_an_evaluation_and_nothing_forgets_that() -> None:
     assert unused.evaluate(BINDINGS, budget=0) is True
 
 
-def test_a_library_says_what_its_functions_cost() -> None:
+def test_library_defines_function_costs() -> None:
     cost = Cost(
         lambda values, result: values[0] + result, lambda call: (Estimate(2, UNLIMITED), call.operands[0].size), None
     )
@@ -138,7 +138,7 @@ def test_a_library_says_what_its_functions_cost() -> None:
     assert compiled.estimate_cost() == Estimate(3, UNLIMITED)
 
 
-def test_what_has_no_variable_is_computed_once() -> None:
+def test_constant_subexpressions_are_evaluated_once() -> None:
     calls: list[int] = []
 
     def counted(value: int) -> int:
@@ -151,20 +151,20 @@ def test_what_has_no_variable_is_computed_once() -> None:
     assert calls == [2]
 
 
-def test_functions_of_two_libraries_are_put_together() -> None:
+def test_overloads_of_two_libraries_are_merged() -> None:
     library = cel.Library("more", {"size": (function("size_bool", (cel.BOOL,), cel.INT, int),)})
     environment = cel.Environment([*cel.STANDARD, library])
     assert environment.compile("size(true) + size('ab')").evaluate() == 3
 
 
-def test_an_error_shows_that_it_can_be_pickled_and_read() -> None:
+def test_invalid_expression_error_has_source_and_faults() -> None:
     with pytest.raises(InvalidExpressionError) as caught:
         ENVIRONMENT.compile("i +")
     assert (caught.value.source, len(caught.value.faults)) == ("i +", 1)
     assert repr(ENVIRONMENT.compile("i + 1")) == "CompiledExpression('i + 1', int)"
 
 
-def test_what_an_evaluation_cost_is_told_with_its_value_or_its_error() -> None:
+def test_evaluate_with_cost_returns_cost_with_value_or_error() -> None:
     compiled = ENVIRONMENT.compile("m.a + i")
     assert compiled.evaluate_with_cost({"m": {"a": 1}, "i": 2}, limit=100) == cel.Evaluation(3, None, 4)
     failed = compiled.evaluate_with_cost({"m": {}, "i": 2}, limit=100)
@@ -173,13 +173,13 @@ def test_what_an_evaluation_cost_is_told_with_its_value_or_its_error() -> None:
     assert isinstance(stopped.error, CostLimitError)
 
 
-def test_null_may_stand_for_an_optional_value() -> None:
+def test_null_is_accepted_for_optional_value() -> None:
     assert cel.Environment().compile("null.optMap(o, o == 1).orValue(true)").type == cel.BOOL
 
 
 @pytest.mark.parametrize("source", ["dyn(x).sort()", "x + x", "x == [1]", "x.all(v, v > 0)", "[[1]].indexOf(x) == 0"])
 @pytest.mark.parametrize("budget", [None, 1000])
-def test_a_value_that_could_not_be_read_is_its_error_wherever_it_is_used(source: str, budget: int | None) -> None:
+def test_using_failed_value_raises_its_error(source: str, budget: int | None) -> None:
     program = ENVIRONMENT.with_variables({"x": cel.list_of(cel.INT)}).compile(source)
     with pytest.raises(EvaluationError, match="no list"):
         program.evaluate({"x": FailedValue(EvaluationError("no list"))}, budget=budget)
@@ -203,7 +203,7 @@ def test_a_value_that_could_not_be_read_is_its_error_wherever_it_is_used(source:
     ],
 )
 @pytest.mark.parametrize("budget", [None, 10_000])
-def test_where_cel_go_itself_fails_nothing_makes_up_for_it(source: str, words: str, budget: int | None) -> None:
+def test_internal_errors_of_cel_go_are_reproduced(source: str, words: str, budget: int | None) -> None:
     program = ENVIRONMENT.with_variables({"x": cel.list_of(cel.INT)}).compile(source)
     bindings = {"x": FailedValue(EvaluationError("no list"))}
     if not words:
@@ -226,7 +226,7 @@ def test_where_cel_go_itself_fails_nothing_makes_up_for_it(source: str, words: s
         ("m.?b.hasValue()", True),
     ],
 )
-def test_a_map_or_list_with_a_value_that_could_not_be_read(source: str, expected: object) -> None:
+def test_collections_containing_failed_values(source: str, expected: object) -> None:
     variables = {"x": cel.list_of(cel.INT), "m": cel.map_of(cel.STRING, cel.INT)}
     bad = FailedValue(EvaluationError("it is bad"))
     program = ENVIRONMENT.with_variables(variables).compile(source)
@@ -257,7 +257,7 @@ def test_a_map_or_list_with_a_value_that_could_not_be_read(source: str, expected
     ],
 )
 @pytest.mark.parametrize("budget", [None, 1000])
-def test_what_could_not_be_read_gets_into_no_list_and_no_map(source: str, budget: int | None) -> None:
+def test_failed_value_cannot_be_added_to_list_or_map(source: str, budget: int | None) -> None:
     # Seeded: without ``sound`` in the compiler's lists these are lists with something in them that no expression has.
     bad = FailedValue(EvaluationError("it is bad"))
     program = kubernetes_environment().with_variables({"x": cel.DYN, "bad": cel.list_of(cel.INT)}).compile(source)
@@ -276,13 +276,13 @@ def test_what_could_not_be_read_gets_into_no_list_and_no_map(source: str, budget
         "bad.indexOf(2) == -1",
     ],
 )
-def test_what_could_not_be_read_is_passed_over_where_nobody_looks_at_it(source: str) -> None:
+def test_unused_failed_value_is_ignored(source: str) -> None:
     bad = FailedValue(EvaluationError("it is bad"))
     program = kubernetes_environment().with_variables({"bad": cel.list_of(cel.INT)}).compile(source)
     assert program.evaluate({"bad": [1, bad]}) is True
 
 
-def test_a_text_means_in_each_environment_what_that_one_says() -> None:
+def test_expression_is_compiled_separately_for_each_environment() -> None:
     plain = cel.Environment(libraries.KUBERNETES_LANGUAGE, variables={"x": cel.INT})
     assert "undeclared reference to 'cel'" in fault(plain, "cel.bind(y, x, y + y)")
     more = plain.with_variables({}, libraries=[extensions.BINDINGS])

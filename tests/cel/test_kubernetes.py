@@ -38,14 +38,14 @@ def compiles(version: tuple[int, int] | None, source: str) -> bool:
 
 
 @pytest.mark.parametrize("version", FIRST)
-def test_what_there_is_depends_on_the_version(version: tuple[int, int]) -> None:
+def test_available_functions_depend_on_version(version: tuple[int, int]) -> None:
     source = FIRST[version]
     assert not compiles((1, version[1] - 1), source)
     assert compiles(version, source)
     assert compiles(None, source)
 
 
-def test_some_is_always_there_and_bind_is_never() -> None:
+def test_base_libraries_are_available_and_bind_is_not() -> None:
     assert compiles(
         (1, 25), "url('/x').getHost() == '' && 'a'.find('a') == '' && [1].isSorted() && 'a'.charAt(0) == ''"
     )
@@ -53,7 +53,7 @@ def test_some_is_always_there_and_bind_is_never() -> None:
     assert kubernetes_environment((1, 33)) is kubernetes_environment((1, 33))
 
 
-def test_the_limits_are_those_of_a_server() -> None:
+def test_cost_limits_match_kube_apiserver() -> None:
     assert (kubernetes.PER_CALL_LIMIT, kubernetes.OBJECT_BUDGET, kubernetes.MATCH_CONDITIONS_BUDGET) == (
         1_000_000,
         10_000_000,
@@ -62,7 +62,7 @@ def test_the_limits_are_those_of_a_server() -> None:
     assert (kubernetes.STATIC_RULE_LIMIT, kubernetes.STATIC_CRD_LIMIT) == (10_000_000, 100_000_000)
 
 
-def test_the_authorizer_is_asked_what_the_expression_says() -> None:
+def test_authorizer_receives_attributes_from_expression() -> None:
     asked: list[AccessQuestion] = []
 
     def answer(question: AccessQuestion) -> AccessAnswer:
@@ -103,7 +103,7 @@ def test_the_authorizer_is_asked_what_the_expression_says() -> None:
     assert isinstance(stopped.error, CostLimitError)
 
 
-def test_a_patch_has_operations_with_types() -> None:
+def test_json_patch_operations_are_typed() -> None:
     environment = kubernetes_environment().with_variables(
         {"object": cel.DYN}, kubernetes.MutationTypes(), libraries=[kubernetes.JSON_PATCHES]
     )
@@ -116,7 +116,7 @@ def test_a_patch_has_operations_with_types() -> None:
         environment.compile("JSONPatch{opp: 'add'}")
 
 
-def test_a_cost_is_the_least_budget_that_suffices() -> None:
+def test_cost_equals_smallest_sufficient_budget() -> None:
     seen = 0
     for source in some_texts(300, seed=5):
         try:

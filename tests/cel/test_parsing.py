@@ -32,11 +32,11 @@ def faults(source: str) -> list[tuple[int, int, str]]:
         ("a in b || c", "(a in b) || c"),
     ],
 )
-def test_operators_bind_as_the_language_says(source: str, brackets: str) -> None:
+def test_operator_precedence(source: str, brackets: str) -> None:
     assert ENVIRONMENT.parse(source) == ENVIRONMENT.parse(brackets)
 
 
-def test_a_minus_belongs_to_the_number() -> None:
+def test_minus_is_part_of_number_literal() -> None:
     assert ENVIRONMENT.parse("-1") == Literal(-1)
     assert ENVIRONMENT.parse("--1") == Literal(1)
     assert ENVIRONMENT.parse("---1") == FunctionCall("-_", (Literal(1),))
@@ -44,23 +44,23 @@ def test_a_minus_belongs_to_the_number() -> None:
     assert ENVIRONMENT.parse("--a") == Name("a")
 
 
-def test_many_operands_of_and_are_one_call() -> None:
+def test_and_operands_are_combined_into_one_call() -> None:
     assert ENVIRONMENT.parse("a && b && c") == FunctionCall("_&&_", (Name("a"), Name("b"), Name("c")))
 
 
-def test_brackets_that_matter_stay() -> None:
+def test_necessary_parentheses_are_kept() -> None:
     for source in ("(a && b) && c", "a || (b || c)", "a - (b - c)", "(a ? b : c) ? d : e", "(-1).a", "-(1)", "(!a).b"):
         assert cel.unparse(ENVIRONMENT.parse(source)) == source
     assert cel.unparse(ENVIRONMENT.parse("((a) - (b)) - ((c).d)")) == "a - b - c.d"
 
 
-def test_macros_are_nodes() -> None:
+def test_macros_are_parsed_as_nodes() -> None:
     assert ENVIRONMENT.parse("has(a.b)") == Select(Name("a"), "b", test_only=True)
     assert ENVIRONMENT.parse("a.all(x, x)") == Comprehension("all", Name("a"), ("x",), (Name("x"),))
     assert ENVIRONMENT.parse("[?a]") == ListLiteral((Name("a"),), frozenset({0}))
 
 
-def test_a_fault_is_where_it_is() -> None:
+def test_fault_has_line_and_column() -> None:
     assert faults("a &&\n  for(1) + as") == [
         (2, 3, "reserved identifier: for"),
         (2, 12, "reserved identifier: as"),
@@ -69,7 +69,7 @@ def test_a_fault_is_where_it_is() -> None:
     assert fault[:2] == (1, 7)
 
 
-def test_a_fault_shows_its_line() -> None:
+def test_fault_message_shows_source_line() -> None:
     with pytest.raises(errors.InvalidExpressionError) as caught:
         ENVIRONMENT.compile("1 +\n\t(2 + 'a')")
     assert str(caught.value) == (
@@ -90,23 +90,23 @@ def test_a_fault_shows_its_line() -> None:
     ],
     ids=lambda source: source[:6],
 )
-def test_what_is_nested_too_deeply_is_a_fault(source: str) -> None:
+def test_deeply_nested_expression_is_rejected(source: str) -> None:
     assert faults(source) == [(-1, 0, TOO_DEEP)]
 
 
-def test_what_is_nested_less_is_none() -> None:
+def test_moderately_nested_expression_is_accepted() -> None:
     assert ENVIRONMENT.compile("(" * 200 + "1" + ")" * 200).evaluate() == 1
     assert ENVIRONMENT.compile("1" + " + 1" * 200).evaluate() == 201
     assert ENVIRONMENT.compile("true" + " && true" * 5000).evaluate() is True
 
 
-def test_a_text_that_is_too_long_is_a_fault() -> None:
+def test_too_long_expression_is_rejected() -> None:
     assert faults(" " * LONGEST + "1")[0][2] == "expression code point size exceeds limit: size: 100001, limit 100000"
 
 
 @settings(max_examples=examples(80))
 @given(trees())
-def test_a_tree_written_as_text_is_read_as_the_same_tree(tree: cel.Node) -> None:
+def test_unparse_and_parse_round_trip(tree: cel.Node) -> None:
     assert ENVIRONMENT.parse(cel.unparse(tree)) == tree
 
 
@@ -123,7 +123,7 @@ WORDS = st.sampled_from(
         st.binary(max_size=60).map(lambda raw: raw.decode("latin-1")),
     )
 )
-def test_any_text_is_a_tree_or_a_fault(source: str) -> None:
+def test_arbitrary_text_parses_or_reports_faults(source: str) -> None:
     try:
         tree = ENVIRONMENT.parse(source)
     except errors.InvalidExpressionError as error:

@@ -42,7 +42,7 @@ def assert_is_no_mismatch(source: str, message: str) -> None:
 
 @settings(max_examples=examples(150))
 @given(texts())
-def test_an_expression_that_checks_has_a_value_of_its_type(source: str) -> None:
+def test_value_has_checked_type_of_expression(source: str) -> None:
     try:
         program = ENVIRONMENT.compile(source)
     except errors.InvalidExpressionError as error:
@@ -68,7 +68,7 @@ def test_an_expression_that_checks_has_a_value_of_its_type(source: str) -> None:
 
 @settings(max_examples=examples(100))
 @given(trees())
-def test_any_tree_has_a_value_or_an_error_of_the_language(tree: cel.Node) -> None:
+def test_arbitrary_tree_has_value_or_evaluation_error(tree: cel.Node) -> None:
     variables = dict.fromkeys(["a", "b", "x", "self", "_c1", "for_"], cel.DYN)
     environment = cel.Environment(variables=variables, validators=())
     try:
@@ -81,7 +81,7 @@ def test_any_tree_has_a_value_or_an_error_of_the_language(tree: cel.Node) -> Non
 @settings(max_examples=examples(60))
 @given(texts("bool"), texts("bool"))
 @example("false", "[].slice(0, 1).sort().isSorted()")
-def test_and_and_or_do_not_mind_the_order(left: str, right: str) -> None:
+def test_and_and_or_are_commutative(left: str, right: str) -> None:
     def verdict(source: str) -> object:
         try:
             return ENVIRONMENT.compile(source).evaluate(BINDINGS)

@@ -29,11 +29,11 @@ def differing(record: dict[str, object]) -> str:
     return "" if ours == expected else f"{record['expression']}: {ours}, expected {expected}"
 
 
-def test_ours_answers_as_the_server_does() -> None:
+def test_results_match_recorded_server_results() -> None:
     assert [words for record in RECORDS if (words := differing(record))] == []
 
 
-def test_what_differs_is_not_getting_more() -> None:
+def test_number_of_differences_does_not_grow() -> None:
     differences = [record for record in RECORDS if "ours" in record]
     assert len(differences) <= MOST_DIFFERENCES
     verdicts = ("faults", "program", "error", "value")

@@ -58,7 +58,7 @@ _LONG = (
 
 
 @pytest.mark.parametrize("source", _LONG)
-def test_long_work_ends_as_an_exceeded_cost(source: str) -> None:
+def test_long_work_exceeds_cost_limit(source: str) -> None:
     program = _ENVIRONMENT.compile(source)
     with limited(Account(_STEPS)):
         found = program.evaluate_with_cost({"self": _SELF}, limit=PER_CALL_LIMIT)
@@ -66,20 +66,20 @@ def test_long_work_ends_as_an_exceeded_cost(source: str) -> None:
 
 
 @pytest.mark.parametrize("source", _LONG[:4])
-def test_long_work_on_a_loop_is_begun_again_elsewhere_whatever_is_around_it(source: str) -> None:
+def test_long_work_error_is_not_absorbed_by_operators(source: str) -> None:
     program = _ENVIRONMENT.compile(f"[1].all(i, {source}) || true")
     with limited(Account(_STEPS, error=LongWorkError)), pytest.raises(LongWorkError):
         program.evaluate_with_cost({"self": _SELF}, limit=PER_CALL_LIMIT)
 
 
-def test_public_cost_uses_up_the_account_too() -> None:
+def test_caller_cost_limit_is_charged_to_account() -> None:
     program = _ENVIRONMENT.compile("self.few.all(a, self.few.all(b, self.few.all(c, a + b + c >= 0)))")
     with limited(Account(_STEPS, error=LongWorkError)), pytest.raises(LongWorkError):
         program.evaluate_with_cost({"self": _SELF}, limit=PER_CALL_LIMIT)
     assert program.evaluate_with_cost({"self": _SELF}, limit=PER_CALL_LIMIT).value is True
 
 
-def test_each_evaluation_outside_of_requests_has_an_account_of_its_own() -> None:
+def test_evaluations_outside_requests_have_separate_accounts() -> None:
     program = _ENVIRONMENT.compile("self.t.replace('', self.t) == ''")
     for _ in range(2):
         with pytest.raises(CostLimitError):
@@ -95,7 +95,7 @@ def test_constants_are_folded_within_the_account() -> None:
     assert isinstance(found.error, CostLimitError)
 
 
-def test_operands_are_evaluated_once_where_something_fails() -> None:
+def test_failing_operands_are_evaluated_once() -> None:
     calls: list[str] = []
 
     def failing(text: str) -> str:
@@ -123,7 +123,7 @@ def test_operands_are_evaluated_once_where_something_fails() -> None:
 @pytest.mark.parametrize(
     ("text", "part"), [("aXbXc", "X"), ("abc" * 200, "c"), ("abc" * 200, ""), ("é" * 300 + "x", "é"), ("a" * 300, "b")]
 )
-def test_last_index_is_the_same_for_long_texts(text: str, part: str) -> None:
+def test_last_index_of_matches_rfind_for_long_text(text: str, part: str) -> None:
     bindings = {"self": {"t": text, "p": part}}
     assert _ENVIRONMENT.compile("self.t.lastIndexOf(self.p)").evaluate(bindings) == text.rfind(part)
     found = _ENVIRONMENT.compile(f"self.t.lastIndexOf(self.p, {len(text) // 2})").evaluate(bindings)

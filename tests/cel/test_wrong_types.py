@@ -60,7 +60,7 @@ def sources() -> Iterator[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("budget", by_day([None, 1_000_000], [None]))
-def test_values_of_any_type_have_a_value_or_an_error(budget: int | None) -> None:
+def test_wrongly_typed_values_have_result_or_error(budget: int | None) -> None:
     compiled = 0
     for source, count in sources():
         with suppress(InvalidExpressionError):  # a function is no method, or a method no function

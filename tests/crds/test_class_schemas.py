@@ -144,13 +144,13 @@ def schema_of(kind: Any, **options: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("kind", "wanted"), CASES, ids=str)
-def test_what_an_annotation_means(kind: Any, wanted: dict[str, Any]) -> None:
+def test_annotation_to_schema(kind: Any, wanted: dict[str, Any]) -> None:
     found = schema_of(kind)["properties"]["x"]
     assert {**found, **{name: ... for name, value in wanted.items() if value is ...}} == wanted
     assert not definition_errors(schema_of(kind), "", with_status=False, expressions=RuleChecks())
 
 
-def test_classes_inside_and_what_their_docstrings_say() -> None:
+def test_nested_classes_and_docstring_descriptions() -> None:
     class Whole(Struct):
         keyed: Annotated[list[Inner], list_map_keys("firstName")]
         plain: Plain
@@ -185,7 +185,7 @@ def test_classes_inside_and_what_their_docstrings_say() -> None:
     }
 
 
-def test_a_default_says_no_more_than_differs_from_the_defaults_inside() -> None:
+def test_default_omits_values_equal_to_nested_defaults() -> None:
     class Whole(Struct):
         part: Inner = msgspec.field(default_factory=lambda: Inner("a"))
         some: Inner = msgspec.field(default_factory=lambda: Inner("a", other=4))
@@ -218,7 +218,7 @@ class Ranges(Struct):
     others: list[Range] = msgspec.field(default_factory=lambda: [Range(most=3)])
 
 
-def test_a_default_that_rules_are_asked_about_is_written_out() -> None:
+def test_default_is_complete_where_rules_apply() -> None:
     schema = class_schema(Ranges).schema
     found = {name: each.get("default") for name, each in schema["properties"].items()}
     assert found == {"first": {"least": 1, "most": 9}, "others": [{"least": 1, "most": 3}]}
@@ -281,7 +281,7 @@ def test_only_a_class_with_fields_is_an_object() -> None:
     ["1", "+1", "-1.5", ".5", "1.", "0", "10Gi", "5Ki", "100m", "1n", "1k", "1K", "1e3", "1E-3", "1e", "1.5E", "", "a",
      "1 Gi", "1GB", "--1", "1.2.3", "1Ki1", "1ki", "1g"],
 )  # fmt: skip
-def test_a_quantity_is_what_servers_can_read(text: str) -> None:
+def test_quantity_pattern_matches_server(text: str) -> None:
     """But for ``.`` and a suffix alone, which Go reads as nothing, and no pattern of a published definition takes."""
     pattern = class_schema(msgspec.defstruct("Amounts", [("amount", Quantity)])).schema["properties"]["amount"][
         "pattern"
@@ -364,7 +364,7 @@ def values_of(draw: st.DrawFn, info: Any) -> Any:
 
 
 @given(st.data())
-def test_what_a_class_writes_is_accepted(data: st.DataObject) -> None:
+def test_values_of_class_pass_its_schema(data: st.DataObject) -> None:
     cls = msgspec.defstruct("Whole", [("x", data.draw(field_types()))])
     assert not definition_errors(class_schema(cls).schema, "", with_status=False, expressions=RuleChecks())
     given = data.draw(values_of(msgspec.inspect.type_info(cls)))
@@ -373,7 +373,7 @@ def test_what_a_class_writes_is_accepted(data: st.DataObject) -> None:
 
 
 @given(st.data())
-def test_what_a_class_cannot_read_is_not_stored(data: st.DataObject) -> None:
+def test_schema_rejects_values_that_class_cannot_decode(data: st.DataObject) -> None:
     cls = msgspec.defstruct("Whole", [("x", data.draw(field_types()))])
     given = data.draw(JSON | values_of(msgspec.inspect.type_info(cls)).flatmap(lambda value: mutations(value["x"])))
     fields = json.loads(msgspec.json.encode({"x": given}))

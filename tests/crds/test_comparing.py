@@ -103,7 +103,7 @@ def fields(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
         ({**TEXT, "x-kubernetes-validations": [{"rule": "self != ''"}]}, TEXT, []),
     ],
 )
-def test_what_breaks_one_field(
+def test_breaking_changes_of_field(
     old: dict[str, Any], new: dict[str, Any], wanted: list[tuple[str, BreakingReason]]
 ) -> None:
     assert told(old, new) == wanted
@@ -127,7 +127,7 @@ def test_names_scope_and_versions() -> None:
     assert str(gone).startswith("spec.versions[v2]: version removed: objects are stored in this version. Keep it")
 
 
-def test_a_new_version_is_compared_with_the_stored_one_unless_a_webhook_converts() -> None:
+def test_new_version_is_compared_with_stored_version_without_conversion_webhook() -> None:
     before = crd(one("v1", TEXT, storage=True))
     after = crd(one("v1", TEXT, storage=True), one("v2", NUMBER))
     [change] = breaking_changes(before, after)
@@ -218,7 +218,7 @@ def changed(schema: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 
 @given(st.data())
-def test_where_nothing_is_told_what_was_right_stays_right_and_whole(data: st.DataObject) -> None:
+def test_valid_objects_stay_valid_without_breaking_changes(data: st.DataObject) -> None:
     old = data.draw(schemas())
     new = data.draw(changed(old) | schemas())
     if told(old, new):

@@ -75,7 +75,7 @@ class OldPolicy:
     spec: dict[str, int]
 
 
-def test_the_definition_says_what_the_class_does() -> None:
+def test_crd_matches_class_declaration() -> None:
     crd = generate_crd(Gateway)
     assert crd["metadata"] == {"name": "gateways.example.com"}
     names = {"kind": "Gateway", "listKind": "GatewayList", "plural": "gateways", "singular": "gateway"}
@@ -113,12 +113,12 @@ def test_the_definition_says_what_the_class_does() -> None:
 
 
 @pytest.mark.parametrize("cls", [Gateway, OldPolicy])
-def test_the_server_finds_nothing_wrong_with_it(cls: type) -> None:
+def test_generated_crd_is_valid(cls: type) -> None:
     crd = default_crd(generate_crd(cls))
     assert [str(error) for error in validate_crd({**crd, "status": {"storedVersions": ["v1"]}})] == []
 
 
-def test_a_class_that_is_decorated_names_its_kind() -> None:
+def test_resource_type_of_decorated_class() -> None:
     assert dl.ResourceType.of(Gateway) == dl.ResourceType[dl.Resource]("example.com", "v1", "Gateway", "gateways")
     policy = dl.ResourceType.of(OldPolicy)
     assert (policy.kind, policy.plural, policy.namespaced, policy.model) == ("Policy", "policies", False, OldPolicy)
@@ -130,7 +130,7 @@ def test_a_class_that_is_decorated_names_its_kind() -> None:
     assert "subresources" not in version
 
 
-def test_a_class_below_a_kind_is_none_itself() -> None:
+def test_subclass_of_kind_is_not_a_kind() -> None:
     class Other(Gateway):
         pass
 
@@ -215,19 +215,19 @@ def made(
         (lambda: made(others=[("status", State)]), "Thing.status"),
     ],
 )
-def test_kind_that_a_server_would_reject_is_rejected_when_it_is_declared(make: Any, argument: str) -> None:
+def test_invalid_kind_is_rejected_on_declaration(make: Any, argument: str) -> None:
     with pytest.raises(InvalidKindError, check=having(argument=argument)):
         make()
 
 
-def test_more_than_one_thing_wrong_is_counted() -> None:
+def test_further_errors_are_counted() -> None:
     wrong = Annotated[int, field_rules("nobody")]
     with pytest.raises(InvalidKindError, check=having(cls="ThingSpec", field="n")) as caught:
         made(("n", wrong), ("m", wrong))
     assert "and 1 more" in str(caught.value)
 
 
-def test_a_group_of_kubernetes_itself_says_who_approved_it() -> None:
+def test_protected_group_requires_approval_annotation() -> None:
     approved = {"api-approved.kubernetes.io": "https://example.com/approved"}
     first = made(group="things.k8s.io", annotations=approved, storage=True)
     second = made(group="things.k8s.io", version="v2", annotations={**approved, "example.com/a": "b"})
@@ -249,12 +249,12 @@ def test_invalid_keywords_columns_and_rules_are_rejected() -> None:
 
 
 @pytest.mark.parametrize("nothing", [class_rules, field_rules, list_map_keys])
-def test_an_annotation_that_says_nothing_is_refused(nothing: Any) -> None:
+def test_empty_annotation_is_rejected(nothing: Any) -> None:
     with pytest.raises(InvalidArgumentError):
         nothing()
 
 
-def test_a_column_may_look_into_what_is_open() -> None:
+def test_printer_column_may_use_untyped_field() -> None:
     crd = generate_crd(
         made(("any", Any), ("free", dict[str, Any]), printer_columns=[PrinterColumn("A", ".spec.free.a")])
     )

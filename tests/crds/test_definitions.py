@@ -19,7 +19,7 @@ def version(name: str, **keywords: Any) -> type:
     return cls
 
 
-def test_versions_are_listed_as_given_and_one_is_stored() -> None:
+def test_versions_keep_their_order_and_one_is_stored() -> None:
     crd = generate_crd(
         version("v1", storage=True), version("v1alpha1", served=False), version("v1beta1", deprecated=True)
     )
@@ -29,7 +29,7 @@ def test_versions_are_listed_as_given_and_one_is_stored() -> None:
     assert "deprecationWarning" not in crd["spec"]["versions"][2]
 
 
-def test_a_definition_is_a_new_one_each_time() -> None:
+def test_generate_crd_returns_new_object() -> None:
     cls = version("v1")
     generate_crd(cls)["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clear()
     assert generate_crd(cls)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["size"] == {
@@ -54,12 +54,12 @@ def test_classes_that_are_not_versions_of_one_kind_are_rejected(classes: list[ty
         generate_crd(*classes)
 
 
-def test_without_a_class_there_is_no_definition() -> None:
+def test_generate_crd_without_class_is_rejected() -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="versions")):
         generate_crd()
 
 
-def test_a_rule_says_what_was_said() -> None:
+def test_validation_rule_to_schema() -> None:
     rule = ValidationRule("a", "b", "c", "d", "e", optional_old_self=True)
     assert rule.as_schema() == {
         "rule": "a",

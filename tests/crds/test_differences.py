@@ -41,12 +41,12 @@ def version(name: str, **fields: Any) -> dict[str, Any]:
         ({"preserveUnknownFields": True}, {}, ["spec.preserveUnknownFields: True in the file, missing in the class"]),
     ],
 )  # fmt: skip
-def test_where_definitions_differ(written: dict[str, Any], made: dict[str, Any], told: list[str]) -> None:
+def test_differences_between_definitions(written: dict[str, Any], made: dict[str, Any], told: list[str]) -> None:
     there = {**crd(**written), "status": {"storedVersions": ["v1"]}}
     assert differences(there, crd(**made)) == told
 
 
-def test_of_annotations_those_count_that_a_class_says() -> None:
+def test_annotations_not_declared_by_class_are_ignored() -> None:
     made = {"metadata": {"name": "a.b", "annotations": {"a": "1", "b": "2"}}, "spec": {}}
     written = {"metadata": {"name": "a.b", "annotations": {"b": "3", "other": "4"}}, "spec": {}}
     assert differences(written, made) == [

@@ -105,11 +105,11 @@ class OfStructs(msgspec.Struct):
     status: StructStatus | None = None
 
 
-def test_its_definition_is_that_of_a_struct() -> None:
+def test_crd_of_model_equals_crd_of_struct() -> None:
     assert generate_crd(Model) == generate_crd(OfStructs)
 
 
-def test_what_is_set_is_sent_and_nothing_that_is_computed() -> None:
+def test_set_fields_are_sent_and_computed_fields_are_not() -> None:
     model = Model(metadata=dl.ObjectMeta(name="a"), spec=Spec(replicas=2, ports=[Port(name="x", number=3)]))
     struct = OfStructs(metadata=dl.ObjectMeta(name="a"), spec=StructSpec(replicas=2, ports=[StructPort("x", 3)]))
     assert set_fields(model) == set_fields(struct)
@@ -119,7 +119,7 @@ def test_what_is_set_is_sent_and_nothing_that_is_computed() -> None:
     assert set_fields(holder(Spec(replicas=2))) == {"model": {"replicas": 2}}
 
 
-async def test_it_is_written_read_and_edited(deltaloop_client: dl.Client) -> None:
+async def test_model_is_created_read_and_edited(deltaloop_client: dl.Client) -> None:
     client = deltaloop_client
     await client.create(dl.kinds.CUSTOM_RESOURCE_DEFINITION, generate_crd(Model))
     await client.wait_for(dl.kinds.CUSTOM_RESOURCE_DEFINITION, "models.example.com", dl.wait.established())
@@ -147,7 +147,7 @@ def read(**spec: Any) -> Model:
     return dl.Resource.from_json(raw).decode(Model)
 
 
-def test_what_does_not_fit_is_told_by_its_place_without_its_value() -> None:
+def test_decoding_error_has_path_without_value() -> None:
     with pytest.raises(MalformedObjectError, check=having(path="spec.replicas")):
         read(replicas=10)
     for spec, place in (({"tags": ["s3"]}, "spec.tags"), ({"replicas": "s3"}, "spec.replicas")):
@@ -160,7 +160,7 @@ def test_what_does_not_fit_is_told_by_its_place_without_its_value() -> None:
         dl.Resource.from_json(b'{"metadata":{"name":"a"},"spec":{"weight":0}}').decode(holder)
 
 
-def test_classes_that_are_no_models_are_read_as_before() -> None:
+def test_other_classes_are_decoded_by_msgspec() -> None:
     class Loose(msgspec.Struct):
         metadata: dict[str, object]
 
@@ -173,7 +173,7 @@ def test_classes_that_are_no_models_are_read_as_before() -> None:
         pod.decode(Odd)
 
 
-def test_what_is_kept_is_open() -> None:
+def test_model_allowing_extra_fields_preserves_unknown_fields() -> None:
     class Free(BaseModel):
         model_config = ConfigDict(extra="allow")
         a: int = 0

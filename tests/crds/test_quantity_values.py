@@ -34,7 +34,7 @@ def test_quantities_compare_and_hash_by_amount() -> None:
         (Decimal("1.5"), "1500m"),
     ],
 )
-def test_text_is_canonical(value: str | float | Decimal, canonical: str) -> None:
+def test_quantity_text_is_canonical(value: str | float | Decimal, canonical: str) -> None:
     assert str(dl.quantity(value)) == canonical
     assert dl.quantity(canonical) == dl.quantity(value)
     assert dl.quantity(dl.quantity(value)) == dl.quantity(value)

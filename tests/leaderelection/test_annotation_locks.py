@@ -43,7 +43,7 @@ async def test_create_get_and_update(kind: type[ConfigMapLock | EndpointsLock]) 
         await lock.update(RECORD, created.version, timeout=1)
 
 
-async def test_an_object_of_others_is_taken_and_everything_in_it_is_kept() -> None:
+async def test_existing_object_is_used_and_its_fields_are_kept() -> None:
     lock, server = make(ConfigMapLock, labels={"ours": "1"})
     theirs = {"metadata": {"namespace": "default", "name": "example", "annotations": {"note": "kept"}}}
     server.create({**theirs, "apiVersion": "v1", "kind": "ConfigMap", "data": {"key": "value"}})
@@ -57,13 +57,13 @@ async def test_an_object_of_others_is_taken_and_everything_in_it_is_kept() -> No
     assert stored.labels == {"ours": "1"}
 
 
-async def test_a_new_object_has_the_labels() -> None:
+async def test_new_object_has_labels() -> None:
     lock, server = make(ConfigMapLock, labels={"ours": "1"})
     await lock.create(RECORD, timeout=1)
     assert server.leases["default/example"].labels == {"ours": "1"}
 
 
-async def test_an_object_that_changed_meanwhile_is_a_conflict() -> None:
+async def test_concurrent_change_is_a_conflict() -> None:
     lock, server = make(EndpointsLock)
     created = await lock.create(RECORD, timeout=1)
     server.edit(lambda fields: fields["metadata"].update(labels={"x": "y"}))
@@ -84,7 +84,7 @@ async def test_a_broken_annotation_is_logged_once_and_replaced(caplog: pytest.Lo
     assert (await lock.update(RECORD, state.version, timeout=1)).record == RECORD
 
 
-async def test_events_name_the_object() -> None:
+async def test_events_refer_to_the_object() -> None:
     recorder = Recorder()
     lock, _ = make(ConfigMapLock, recorder=recorder)
     await lock.create(RECORD, timeout=1)
@@ -94,6 +94,6 @@ async def test_events_name_the_object() -> None:
     )
 
 
-def test_an_empty_name_is_refused_by_the_locks_own_name() -> None:
+def test_empty_name_error_contains_lock_class() -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="EndpointsLock.name")):
         EndpointsLock(FakeClient(FakeServer()), namespace="default", name="", identity="a")

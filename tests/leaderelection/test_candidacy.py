@@ -44,7 +44,7 @@ class Place:
         self.heard.append((now(), what))
 
 
-async def test_from_contending_to_giving_up() -> None:
+async def test_candidacy_from_contend_to_give_up() -> None:
     place = Place()
     won = await place.candidacy.contend()
     assert (won.token, won.transitions) == ("1", 0)
@@ -65,7 +65,7 @@ async def test_from_contending_to_giving_up() -> None:
     assert [message for *_, message in place.events.events] == ["a was here"]
 
 
-async def test_short_waits_are_as_long_as_they_are() -> None:
+async def test_short_waits_are_not_extended() -> None:
     place = Place(Election("a", ElectionTiming(lease_duration=1.5, renew_deadline=1.0, retry_period=0.25)))
     await place.candidacy.contend()
     renewing = asyncio.create_task(place.candidacy.renew())
@@ -76,7 +76,7 @@ async def test_short_waits_are_as_long_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(("release", "outcome"), [(False, ReleaseOutcome.KEPT), (True, ReleaseOutcome.NOT_HELD)])
-async def test_giving_up_says_what_became_of_the_lock(release: bool, outcome: ReleaseOutcome) -> None:
+async def test_give_up_returns_release_outcome(release: bool, outcome: ReleaseOutcome) -> None:
     place = Place()
     await place.candidacy.contend()
     if release:
@@ -101,7 +101,7 @@ async def test_a_loss_is_returned_and_starts_the_exit_timer() -> None:
         assert [each for each in place.heard if each[1] == "last resort"] == resort
 
 
-async def test_a_cancelled_release_goes_on_and_leaves_the_lock_to_expire() -> None:
+async def test_canceled_release_propagates_and_leaves_lock_to_expire() -> None:
     place = Place()
     await place.candidacy.contend()
     place.client.always = "hang"
@@ -114,7 +114,7 @@ async def test_a_cancelled_release_goes_on_and_leaves_the_lock_to_expire() -> No
     assert (await place.candidacy.contend()).token == "2"
 
 
-async def test_each_step_is_told_at_debug_with_the_lock_and_the_identity(caplog: pytest.LogCaptureFixture) -> None:
+async def test_steps_are_logged_at_debug_with_lock_and_identity(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, logger="deltaloop.leaderelection")
     place = Place()
     spec = {"holderIdentity": "b", "leaseDurationSeconds": 1}
@@ -140,7 +140,7 @@ async def test_each_step_is_told_at_debug_with_the_lock_and_the_identity(caplog:
 
 
 @pytest.mark.parametrize("unexpected", [False, True])
-async def test_a_request_that_fails_is_named_with_the_error(unexpected: bool, caplog: pytest.LogCaptureFixture) -> None:
+async def test_failed_request_is_logged_with_error(unexpected: bool, caplog: pytest.LogCaptureFixture) -> None:
     place = Place()
     if unexpected:
 
@@ -166,7 +166,7 @@ async def test_a_request_that_fails_is_named_with_the_error(unexpected: bool, ca
     assert (record.exc_info is not None) is unexpected
 
 
-async def test_no_answer_in_time_is_named_so(caplog: pytest.LogCaptureFixture) -> None:
+async def test_request_timeout_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     place = Place()
     place.client.faults = ["hang"]
     await place.candidacy.contend()
@@ -185,7 +185,7 @@ async def test_no_answer_in_time_is_named_so(caplog: pytest.LogCaptureFixture) -
         ("giving up", Wait(0.0)),
     ],
 )
-async def test_an_answer_that_makes_no_sense_is_shown_as_a_mistake_of_ours(
+async def test_unexpected_effect_raises_internal_error(
     state: str, answer: Effect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def astray(_: Election, _now: float, *, wall: WallTime) -> Effect:
@@ -205,7 +205,7 @@ async def test_an_answer_that_makes_no_sense_is_shown_as_a_mistake_of_ours(
         await asyncio.wait_for(steps[state](), 1)
 
 
-async def test_a_warning_of_a_long_lease_comes_again_when_it_is_another(caplog: pytest.LogCaptureFixture) -> None:
+async def test_long_lease_warning_repeats_for_another_lease(caplog: pytest.LogCaptureFixture) -> None:
     place = Place()
     spec = {"holderIdentity": "b", "leaseDurationSeconds": 100_000}
     place.server.create({"metadata": {"name": "example", "namespace": "default"}, "spec": spec})

@@ -43,7 +43,7 @@ async def lead_for(elector: LeaderElector, seconds: float) -> Term:
     raise AssertionError
 
 
-async def test_a_term_from_the_first_read_to_the_release() -> None:
+async def test_term_from_first_read_to_release() -> None:
     server = FakeServer()
     elector, client = make(server)
     assert not elector.is_leader
@@ -68,7 +68,7 @@ async def test_a_term_from_the_first_read_to_the_release() -> None:
     assert not term.lost.is_set()
 
 
-async def test_a_standby_takes_over_at_once_after_a_release() -> None:
+async def test_standby_takes_over_immediately_after_release() -> None:
     server = FakeServer()
     first, _ = make(server, "a")
     second, _ = make(server, "b")
@@ -88,7 +88,7 @@ async def test_a_standby_takes_over_at_once_after_a_release() -> None:
     assert seen == [6.5]  # b looks each 2 s; a left at 5
 
 
-async def test_a_standby_waits_a_whole_lease_after_it_saw_the_last_change() -> None:
+async def test_standby_waits_full_lease_after_last_observed_change() -> None:
     server = FakeServer()
     first, first_client = make(server, "a", LeaderElectionConfig(release_on_cancel=False))
     second, second_client = make(server, "b")
@@ -152,7 +152,7 @@ async def test_leadership_ends_at_the_start_plus_the_deadline() -> None:
     await term.abandon()
 
 
-async def test_one_failed_renewal_costs_nothing() -> None:
+async def test_one_failed_renewal_keeps_leadership() -> None:
     server = FakeServer()
     elector, client = make(server)
     term = await elector.acquire()
@@ -164,7 +164,7 @@ async def test_one_failed_renewal_costs_nothing() -> None:
     assert client.calls[2:] == [(2, "update"), (7, "get"), (7, "update"), (8, "update")]
 
 
-async def test_a_lock_in_other_hands_ends_the_term_at_once() -> None:
+async def test_lock_held_by_another_ends_term_immediately() -> None:
     server = FakeServer()
     elector, _ = make(server)
     term = await elector.acquire()
@@ -177,7 +177,7 @@ async def test_a_lock_in_other_hands_ends_the_term_at_once() -> None:
     assert server.holder() == "thief"
 
 
-async def test_a_deleted_lock_ends_the_term_and_is_won_again() -> None:
+async def test_deleted_lock_ends_term_and_is_reacquired() -> None:
     server = FakeServer()
     elector, _ = make(server)
     tokens: list[int] = []
@@ -193,7 +193,7 @@ async def test_a_deleted_lock_ends_the_term_and_is_won_again() -> None:
     assert now() == 4  # lost at 2; the next attempt is a retry period after the last
 
 
-async def test_without_rejoin_a_loss_ends_the_terms() -> None:
+async def test_loss_without_rejoin_ends_terms() -> None:
     server = FakeServer()
     elector, client = make(server, config=LeaderElectionConfig(rejoin=False))
 
@@ -205,7 +205,7 @@ async def test_without_rejoin_a_loss_ends_the_terms() -> None:
         await elector.run(work)
 
 
-async def test_run_starts_the_work_again_after_a_loss_and_returns_its_result() -> None:
+async def test_run_restarts_work_after_loss_and_returns_result() -> None:
     server = FakeServer()
     elector, client = make(server)
     starts: list[float] = []
@@ -223,7 +223,7 @@ async def test_run_starts_the_work_again_after_a_loss_and_returns_its_result() -
     assert server.holder() == ""
 
 
-async def test_what_the_work_raises_goes_on_after_the_release() -> None:
+async def test_error_of_work_propagates_after_release() -> None:
     server = FakeServer()
     elector, _ = make(server)
 
@@ -235,7 +235,7 @@ async def test_what_the_work_raises_goes_on_after_the_release() -> None:
     assert server.holder() == ""
 
 
-async def test_cancellation_waits_for_the_work_then_releases_and_goes_on() -> None:
+async def test_cancellation_waits_for_work_releases_and_propagates() -> None:
     server = FakeServer()
     elector, client = make(server)
     holders: list[str | None] = []
@@ -268,7 +268,7 @@ async def test_without_release_on_cancel_the_lock_is_left_to_expire() -> None:
 
 
 @pytest.mark.parametrize("cancel_at", [0.5, 1.5, 2.5, 3.5, 4.5])
-async def test_cancelled_during_a_get_or_a_write_it_still_releases(cancel_at: float) -> None:
+async def test_cancellation_during_request_still_releases(cancel_at: float) -> None:
     server = FakeServer()
     elector, client = make(server)
     client.delay = 1.0  # get 0 to 1, create 1 to 2, updates from 3, 5, ...
@@ -280,7 +280,7 @@ async def test_cancelled_during_a_get_or_a_write_it_still_releases(cancel_at: fl
     assert server.holder() in (None, "")
 
 
-async def test_cancelled_after_a_winning_write_was_carried_out_it_releases() -> None:
+async def test_cancellation_after_successful_write_releases() -> None:
     server = FakeServer()
     elector, client = make(server)
     client.faults = [None, "lose answer"]
@@ -306,7 +306,7 @@ async def test_a_conflict_at_the_release_is_retried() -> None:
     assert server.leases["default/example"].labels == {"theirs": "1"}
 
 
-async def test_a_second_cancellation_ends_the_release_and_the_elector_can_be_used_again() -> None:
+async def test_second_cancellation_stops_release_and_elector_is_reusable() -> None:
     server = FakeServer()
     elector, client = make(server)
     task = asyncio.create_task(lead_for(elector, 100))
@@ -323,7 +323,7 @@ async def test_a_second_cancellation_ends_the_release_and_the_elector_can_be_use
     assert server.holder() == ""
 
 
-async def test_a_body_that_swallows_its_cancellation_is_named_and_its_writes_refused(
+async def test_body_ignoring_cancellation_is_logged_and_its_writes_rejected(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     server = FakeServer()
@@ -359,7 +359,7 @@ async def test_a_body_that_swallows_its_cancellation_is_named_and_its_writes_ref
     elector.check()
 
 
-async def test_a_refusal_that_leaves_the_body_is_a_clean_end_of_the_term() -> None:
+async def test_rejected_write_ends_term_without_error() -> None:
     server = FakeServer()
     elector, client = make(server)
     client.delay = 0
@@ -384,7 +384,7 @@ def _refusal(term: Term) -> Exception:
     raise AssertionError
 
 
-async def test_another_error_with_a_refusal_is_not_hidden() -> None:
+async def test_error_grouped_with_rejected_write_propagates() -> None:
     server = FakeServer()
     elector, _ = make(server)
 
@@ -396,7 +396,7 @@ async def test_another_error_with_a_refusal_is_not_hidden() -> None:
         await elector.run(work)
 
 
-async def test_an_outer_cancellation_wins_over_our_own() -> None:
+async def test_outer_cancellation_takes_precedence() -> None:
     server = FakeServer()
     elector, client = make(server)
 
@@ -415,7 +415,7 @@ async def test_an_outer_cancellation_wins_over_our_own() -> None:
         await task
 
 
-async def test_a_term_in_the_course_of_a_cancellation_ends_as_any_other() -> None:
+async def test_term_entered_during_cancellation_ends_normally() -> None:
     server = FakeServer()
     elector, client = make(server)
     ends: list[tuple[float, TermEnd | None, int]] = []
@@ -440,7 +440,7 @@ async def test_a_term_in_the_course_of_a_cancellation_ends_as_any_other() -> Non
     assert ends == [(11.0, TermEnd.RENEW_DEADLINE, 1)]
 
 
-async def test_a_read_that_fails_like_a_write_is_a_failed_read(caplog: pytest.LogCaptureFixture) -> None:
+async def test_read_with_write_error_is_a_failed_read(caplog: pytest.LogCaptureFixture) -> None:
     class Strange(FakeClient):
         refusals = 1
 
@@ -512,7 +512,7 @@ async def test_stopped_leading_is_not_called_if_leading_was_not_started() -> Non
     assert second.leader == "a"
 
 
-async def test_misuse_is_named() -> None:
+async def test_misuse_raises_runtime_error() -> None:
     elector, _ = make(FakeServer())
     term = await elector.acquire()
     async with term:
@@ -524,7 +524,7 @@ async def test_misuse_is_named() -> None:
         await term.__aenter__()
 
 
-async def test_two_tasks_do_not_contend_with_one_elector() -> None:
+async def test_elector_rejects_second_task() -> None:
     server = FakeServer()
     first, _ = make(server, "a", LeaderElectionConfig(release_on_cancel=False))
     await lead_for(first, 0)
@@ -537,7 +537,7 @@ async def test_two_tasks_do_not_contend_with_one_elector() -> None:
     await term.abandon()
 
 
-async def test_a_term_that_was_not_entered_is_abandoned_by_the_next() -> None:
+async def test_acquire_abandons_term_that_was_not_entered() -> None:
     server = FakeServer()
     elector, _ = make(server)
     first = await elector.acquire()
@@ -561,12 +561,12 @@ async def test_a_term_that_was_not_entered_is_abandoned_by_the_next() -> None:
         ({"renew_deadline": -1.0}, "renew_deadline"),
     ],
 )
-def test_durations_that_do_not_fit_are_refused(durations: dict[str, float], message: str) -> None:
+def test_inconsistent_durations_are_rejected(durations: dict[str, float], message: str) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument=message)):
         LeaderElectionConfig(**durations)  # type: ignore[arg-type]
 
 
-def test_an_empty_identity_is_refused() -> None:
+def test_empty_identity_is_rejected() -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="LeaseLock.identity")):
         LeaseLock(FakeClient(FakeServer()), namespace="default", name="example", identity="")
 
@@ -611,7 +611,7 @@ async def test_two_electors_never_overlap_under_faults(seed: int) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "warnings"), [(2_147_483_647, 1), (3_601, 1), (3_600, 0), (15, 0)])
-async def test_a_lease_of_years_is_worth_one_warning(
+async def test_very_long_lease_is_warned_about_once(
     seconds: int, warnings: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = FakeServer()

@@ -20,7 +20,7 @@ def make(clock: Clock) -> LeadershipGuard:
     return LeadershipGuard(lambda: 10.0, lambda: clock.now, lock="default/x", identity="a", fencing_token="7")
 
 
-def test_a_write_passes_until_the_deadline_and_not_at_it() -> None:
+def test_writes_are_allowed_before_deadline_only() -> None:
     clock = Clock()
     guard = make(clock)
     clock.now = 9.999
@@ -31,7 +31,7 @@ def test_a_write_passes_until_the_deadline_and_not_at_it() -> None:
     assert (caught.value.lock, caught.value.identity, caught.value.fencing_token) == ("default/x", "a", "7")
 
 
-def test_a_closed_guard_stays_closed() -> None:
+def test_closed_guard_does_not_reopen() -> None:
     guard = make(Clock())
     assert guard.is_open
     guard.close()
@@ -40,7 +40,7 @@ def test_a_closed_guard_stays_closed() -> None:
         guard.check("PUT /x")
 
 
-def test_a_refusal_is_told_from_that_of_another_term() -> None:
+def test_rejection_is_distinguished_from_other_terms() -> None:
     guard, other = (
         make(Clock(now=10.0)),
         LeadershipGuard(lambda: 0.0, lambda: 1.0, lock="default/x", identity="a", fencing_token="8"),

@@ -41,12 +41,12 @@ async def test_create_get_and_update() -> None:
     assert updated.version != created.version
 
 
-async def test_update_without_a_read_is_a_bug_of_the_caller() -> None:
+async def test_update_without_read_raises_error() -> None:
     with pytest.raises(RuntimeError):
         await make(FakeServer()).update(RECORD, "1", timeout=1)
 
 
-async def test_a_lease_that_changed_meanwhile_is_a_conflict() -> None:
+async def test_concurrent_change_is_a_conflict() -> None:
     server = FakeServer()
     lock = make(server)
     created = await lock.create(RECORD, timeout=1)
@@ -57,7 +57,7 @@ async def test_a_lease_that_changed_meanwhile_is_a_conflict() -> None:
         await lock.create(RECORD, timeout=1)
 
 
-async def test_an_object_without_a_version_is_no_lock() -> None:
+async def test_object_without_resource_version_is_rejected() -> None:
     """Without one each update is unconditional, and two candidates could both win."""
     server = FakeServer()
     lock = make(server)
@@ -69,7 +69,7 @@ async def test_an_object_without_a_version_is_no_lock() -> None:
         await lock.get(timeout=1)
 
 
-async def test_labels_are_merged_and_everything_else_is_kept() -> None:
+async def test_labels_are_merged_and_other_fields_are_kept() -> None:
     server = FakeServer()
     lock = make(server, labels={"app": "x"})
     await lock.create(RECORD, timeout=1)
@@ -82,7 +82,7 @@ async def test_labels_are_merged_and_everything_else_is_kept() -> None:
     assert lease["spec"]["strategy"] == "S"
 
 
-async def test_events_name_the_lease_and_the_identity() -> None:
+async def test_events_refer_to_lease_and_identity() -> None:
     recorder = Recorder()
     lock = make(FakeServer(), recorder=recorder)
     await lock.create(RECORD, timeout=1)
@@ -102,13 +102,13 @@ async def test_events_name_the_lease_and_the_identity() -> None:
 
 
 @pytest.mark.parametrize("empty", ["namespace", "name", "identity"])
-def test_what_a_lock_needs_is_named(empty: str) -> None:
+def test_missing_lock_argument_is_rejected(empty: str) -> None:
     options: dict[str, Any] = {"namespace": "default", "name": "example", "identity": "a", empty: ""}
     with pytest.raises(InvalidArgumentError, check=having(argument=f"LeaseLock.{empty}")):
         LeaseLock(FakeClient(FakeServer()), **options)
 
 
-async def test_each_request_says_where_and_how_long() -> None:
+async def test_requests_have_namespace_and_timeout() -> None:
     class Watched(FakeClient):
         seen: ClassVar[list[dict[str, object]]] = []
 
@@ -136,13 +136,13 @@ async def test_each_request_says_where_and_how_long() -> None:
     ]
 
 
-async def test_a_new_lease_has_the_labels() -> None:
+async def test_new_lease_has_labels() -> None:
     server = FakeServer()
     await make(server, labels={"app": "x"}).create(RECORD, timeout=1)
     assert server.leases["default/example"].labels == {"app": "x"}
 
 
-async def test_nothing_is_kept_of_a_lease_that_is_gone() -> None:
+async def test_deleted_lease_is_forgotten() -> None:
     server, recorder = FakeServer(), Recorder()
     lock = make(server, recorder=recorder)
     created = await lock.create(RECORD, timeout=1)
@@ -155,7 +155,7 @@ async def test_nothing_is_kept_of_a_lease_that_is_gone() -> None:
     assert (reference.uid, reference.resource_version) == ("", "")
 
 
-async def test_the_same_lock_over_a_connection_of_its_own() -> None:
+async def test_lock_on_separate_connection() -> None:
     recorder = Recorder()
     options: dict[str, Any] = {"namespace": "team", "name": "example", "identity": "a"}
     client = Client(ClientConfig(server="http://127.0.0.1:1"))
@@ -176,7 +176,7 @@ async def test_the_same_lock_over_a_connection_of_its_own() -> None:
     await client.close()
 
 
-async def test_a_lock_uses_the_connections_that_are_kept_for_it() -> None:
+async def test_lock_uses_reserved_connection_pool() -> None:
     pools = list[str]()
 
     class Watched(OtherWrites):

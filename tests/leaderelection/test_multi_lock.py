@@ -64,7 +64,7 @@ class Place:
         return MultiLock(self.old(identity), self.new(identity))
 
 
-async def test_both_are_created_read_and_updated() -> None:
+async def test_both_locks_are_created_read_and_updated() -> None:
     place = Place()
     lock = place.both("a")
     assert await lock.get(timeout=1) is None
@@ -78,7 +78,7 @@ async def test_both_are_created_read_and_updated() -> None:
 
 
 @pytest.mark.parametrize("there", ["old", "new"])
-async def test_the_one_that_is_missing_is_created(there: str) -> None:
+async def test_missing_lock_is_created(there: str) -> None:
     place = Place()
     await (place.old("a") if there == "old" else place.new("a")).create(RECORD, timeout=1)
     lock = place.both("a")
@@ -88,7 +88,7 @@ async def test_the_one_that_is_missing_is_created(there: str) -> None:
     assert (await lock.update(RECORD, state.version, timeout=1)).record == RECORD
 
 
-async def test_what_is_created_is_what_is_known_of_it() -> None:
+async def test_update_uses_versions_returned_by_create() -> None:
     """The next write needs the version that the one before has given, in both."""
     place = Place()
     await place.old("a").create(RECORD, timeout=1)
@@ -100,7 +100,7 @@ async def test_what_is_created_is_what_is_known_of_it() -> None:
     assert (await lock.update(RECORD, written.version, timeout=1)).version == "4,5"
 
 
-async def test_each_call_has_the_time_limit_it_is_given() -> None:
+async def test_calls_use_given_timeout() -> None:
     limits = list[float | None]()
 
     class Watched(FakeClient):
@@ -123,7 +123,7 @@ async def test_each_call_has_the_time_limit_it_is_given() -> None:
     assert limits == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
 
 
-def test_events_are_about_both_and_the_client_is_the_primarys() -> None:
+def test_events_cover_both_locks_and_client_is_from_primary() -> None:
     place, events = Place(), Recorder()
     client = FakeClient(place.maps)
     old = ConfigMapLock(client, namespace="default", name="example", identity="a", recorder=events)
@@ -161,7 +161,7 @@ class Movable:
 
 @pytest.mark.parametrize("first", ["moves", "does not", "cannot"])
 @pytest.mark.parametrize("second", ["moves", "does not", "cannot"])
-async def test_both_move_or_none(first: str, second: str) -> None:
+async def test_locks_move_to_separate_connection_together(first: str, second: str) -> None:
     place = Place()
     old, new = place.old("a"), place.new("a")
     parts: list[Any] = [
@@ -188,7 +188,7 @@ class Plain:
         self.describe, self.record_event = lock.describe, lock.record_event
 
 
-async def test_a_lock_that_cannot_move_is_renewed_on_the_loop_of_the_work() -> None:
+async def test_lock_without_separate_connection_is_renewed_on_main_loop() -> None:
     place = Place()
     locks: list[Any] = [Plain(place.new("a")), Movable(place.new("a"), moves=False)]
     for lock in locks:
@@ -200,7 +200,7 @@ async def test_a_lock_that_cannot_move_is_renewed_on_the_loop_of_the_work() -> N
             assert term.is_leading
 
 
-async def test_a_change_of_either_is_a_conflict() -> None:
+async def test_change_of_either_lock_is_a_conflict() -> None:
     place = Place()
     lock = place.both("a")
     for server in (place.maps, place.leases):
@@ -210,7 +210,7 @@ async def test_a_change_of_either_is_a_conflict() -> None:
             await lock.update(RECORD, state.version, timeout=1)
 
 
-async def test_different_holders_are_unknown() -> None:
+async def test_different_holders_have_unknown_leader() -> None:
     place = Place()
     await place.old("a").create(RECORD, timeout=1)
     await place.new("b").create(LeaderElectionRecord(holder_identity="b"), timeout=1)
@@ -219,13 +219,13 @@ async def test_different_holders_are_unknown() -> None:
     assert state.record.holder_identity == UNKNOWN_LEADER
 
 
-def test_one_identity_for_both() -> None:
+def test_both_locks_need_same_identity() -> None:
     place = Place()
     with pytest.raises(InvalidArgumentError, check=having(argument="identity")):
         MultiLock(place.old("a"), place.new("b"))
 
 
-async def test_a_move_in_three_steps_never_has_two_leaders_and_tokens_grow() -> None:
+async def test_three_step_migration_has_one_leader_and_increasing_tokens() -> None:
     place = Place()
     bodies: set[str] = set()
     history: list[tuple[str, int]] = []

@@ -58,7 +58,7 @@ def election_threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("deltaloop-election")]
 
 
-async def test_a_loop_that_is_blocked_for_a_while_keeps_the_lease(kubeconfig: dict[str, Any]) -> None:
+async def test_temporarily_blocked_loop_keeps_lease(kubeconfig: dict[str, Any]) -> None:
     async with connect(kubeconfig=kubeconfig) as client:
         elector = LeaderElector(lock_of(client, "slow"), CONFIG)
         term = await elector.acquire()
@@ -75,7 +75,7 @@ async def test_a_loop_that_is_blocked_for_a_while_keeps_the_lease(kubeconfig: di
         assert (await client.get(LEASE, "slow", namespace="default"))["spec"]["holderIdentity"] == ""
 
 
-async def test_a_wedged_leader_is_named_and_loses_the_lease(
+async def test_hung_leader_is_logged_and_loses_lease(
     kubeconfig: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     async with connect(kubeconfig=kubeconfig) as client:
@@ -98,7 +98,7 @@ async def test_a_wedged_leader_is_named_and_loses_the_lease(
             assert int(again.fencing_token) > int(term.fencing_token)
 
 
-async def test_a_wedged_leaders_lease_is_not_released_while_the_work_may_run(kubeconfig: dict[str, Any]) -> None:
+async def test_lease_of_hung_leader_is_not_released(kubeconfig: dict[str, Any]) -> None:
     taken: list[float] = []
 
     async def other() -> None:
@@ -123,7 +123,7 @@ async def test_a_wedged_leaders_lease_is_not_released_while_the_work_may_run(kub
         assert term.ended_because is TermEnd.WEDGED
 
 
-async def test_cancelling_while_contending_ends_the_thread(kubeconfig: dict[str, Any]) -> None:
+async def test_cancellation_while_contending_ends_thread(kubeconfig: dict[str, Any]) -> None:
     async with connect(kubeconfig=kubeconfig) as client:
         async with await LeaderElector(lock_of(client, "cancel"), CONFIG).acquire():
             for wait in (0.0, 0.01, 0.4):
@@ -139,7 +139,7 @@ async def test_cancelling_while_contending_ends_the_thread(kubeconfig: dict[str,
         assert election_threads() == []
 
 
-async def test_callbacks_run_on_the_loop_of_the_work(kubeconfig: dict[str, Any]) -> None:
+async def test_callbacks_run_on_main_loop(kubeconfig: dict[str, Any]) -> None:
     seen: list[tuple[str, int]] = []
     config = LeaderElectionConfig(
         lease_duration=1.5,
@@ -155,7 +155,7 @@ async def test_callbacks_run_on_the_loop_of_the_work(kubeconfig: dict[str, Any])
 
 
 @pytest.mark.parametrize("renew_in_thread", [True, False])
-async def test_every_lock_works_both_ways(kubeconfig: dict[str, Any], renew_in_thread: bool) -> None:
+async def test_locks_work_with_and_without_renewal_thread(kubeconfig: dict[str, Any], renew_in_thread: bool) -> None:
     config = LeaderElectionConfig(
         lease_duration=1.5, renew_deadline=1.0, retry_period=0.25, renew_in_thread=renew_in_thread
     )
@@ -170,7 +170,7 @@ async def test_every_lock_works_both_ways(kubeconfig: dict[str, Any], renew_in_t
 
 
 @pytest.mark.slow
-def test_the_last_resort_ends_the_process(kubeconfig: dict[str, Any], tmp_path: Path) -> None:
+def test_exit_timer_ends_process(kubeconfig: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "config").write_text(write_yaml([kubeconfig]))
     program = """
         import asyncio, sys, time
@@ -251,7 +251,7 @@ async def gone() -> bool:
     return True
 
 
-async def test_it_lives_from_contending_to_the_end_of_the_term() -> None:
+async def test_thread_runs_from_contending_to_end_of_term() -> None:
     lock = Movable()
     elector = elector_of(lock)
     term = await elector.acquire()
@@ -276,7 +276,7 @@ async def test_it_lives_from_contending_to_the_end_of_the_term() -> None:
     assert election_threads() == []
 
 
-async def test_without_a_thread_of_its_own_it_stays_on_the_loop_of_the_work() -> None:
+async def test_renewals_without_thread_run_on_main_loop() -> None:
     lock = Movable()
     async with await elector_of(lock, replace(SHORT, renew_in_thread=False)).acquire():
         assert election_threads() == []
@@ -285,7 +285,7 @@ async def test_without_a_thread_of_its_own_it_stays_on_the_loop_of_the_work() ->
     assert {*lock.client.verbs[2:]} == {"update"}
 
 
-async def test_a_connection_that_cannot_be_made_is_an_error_of_whoever_contends() -> None:
+async def test_connection_error_is_raised_by_acquire() -> None:
     tries = list[int]()
 
     async def fail_once() -> None:
@@ -301,7 +301,7 @@ async def test_a_connection_that_cannot_be_made_is_an_error_of_whoever_contends(
         assert term.is_leading
 
 
-async def test_a_lock_that_can_be_moved_once_only_is_named_as_the_mistake() -> None:
+async def test_lock_that_moves_only_once_is_rejected() -> None:
     class Once(Movable):
         moved = False
 
@@ -314,7 +314,7 @@ async def test_a_lock_that_can_be_moved_once_only_is_named_as_the_mistake() -> N
     assert election_threads() == []
 
 
-async def test_cancelled_while_the_connection_is_made_it_is_left(caplog: pytest.LogCaptureFixture) -> None:
+async def test_cancellation_while_connecting_closes_connection(caplog: pytest.LogCaptureFixture) -> None:
     entered, go_on = threading.Event(), threading.Event()
 
     async def slow() -> None:
@@ -337,7 +337,7 @@ async def test_cancelled_while_the_connection_is_made_it_is_left(caplog: pytest.
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
-async def test_cancelled_while_it_contends_it_gives_up_what_it_may_hold() -> None:
+async def test_cancellation_while_contending_releases_lock() -> None:
     lock = Movable()
     lock.moved_client.faults = [None, "lose answer"]
     winning = asyncio.create_task(elector_of(lock).acquire())
@@ -349,7 +349,7 @@ async def test_cancelled_while_it_contends_it_gives_up_what_it_may_hold() -> Non
     assert election_threads() == []
 
 
-async def test_what_was_cancelled_has_ended_before_the_next_step_begins() -> None:
+async def test_canceled_step_ends_before_next_step() -> None:
     steps: list[str] = []
 
     class Slow(FakeClient):
@@ -377,7 +377,7 @@ async def test_what_was_cancelled_has_ended_before_the_next_step_begins() -> Non
     assert steps == ["get", "create", "create has ended", "get"]
 
 
-async def test_work_that_blocks_from_its_first_step_on_is_renewed_for() -> None:
+async def test_lease_is_renewed_for_work_that_blocks_immediately() -> None:
     lock = Movable()
     term = await elector_of(lock).acquire()
     async with term:
@@ -389,7 +389,7 @@ async def test_work_that_blocks_from_its_first_step_on_is_renewed_for() -> None:
     assert term.ended_because is TermEnd.COMPLETED
 
 
-async def test_what_is_told_is_told_on_the_loop_of_the_work() -> None:
+async def test_events_metrics_and_callbacks_run_on_main_loop() -> None:
     told: list[tuple[str, int]] = []
 
     def tell(what: str) -> None:
@@ -415,7 +415,7 @@ async def test_what_is_told_is_told_on_the_loop_of_the_work() -> None:
     assert told == [("leader a", here), ("slow path of n", here)]
 
 
-async def test_a_leader_that_hangs_is_named_and_its_process_ended(caplog: pytest.LogCaptureFixture) -> None:
+async def test_hung_leader_is_logged_and_process_ends(caplog: pytest.LogCaptureFixture) -> None:
     ended: list[str] = []
     lock = Movable()
     config = replace(HANGS, exit_after_loss=0.05)
@@ -436,7 +436,7 @@ async def test_a_leader_that_hangs_is_named_and_its_process_ended(caplog: pytest
     assert await gone()
 
 
-async def test_a_loss_is_one_on_the_thread_too_and_names_nobody(caplog: pytest.LogCaptureFixture) -> None:
+async def test_loss_on_thread_does_not_report_hang(caplog: pytest.LogCaptureFixture) -> None:
     ended: list[str] = []
     lock = Movable()
     elector = elector_of(lock, replace(SHORT, exit_after_loss=0.5), end_process=lambda: ended.append("ended"))
@@ -451,7 +451,7 @@ async def test_a_loss_is_one_on_the_thread_too_and_names_nobody(caplog: pytest.L
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
-async def test_a_connection_whose_end_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_error_closing_connection_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     lock = Movable(leaving=LookupError("cannot leave"))
     async with await elector_of(lock).acquire():
         pass
@@ -463,7 +463,7 @@ async def test_a_connection_whose_end_fails_is_logged(caplog: pytest.LogCaptureF
     assert isinstance(record.exc_info[1], LookupError)
 
 
-async def test_a_cancelled_release_leaves_no_thread() -> None:
+async def test_canceled_release_ends_thread() -> None:
     lock = Movable()
     term = await elector_of(lock).acquire()
 
@@ -481,7 +481,7 @@ async def test_a_cancelled_release_leaves_no_thread() -> None:
     assert lock.seen[-1][0] == "left"
 
 
-async def test_calls_without_a_thread_are_a_mistake_of_ours() -> None:
+async def test_calls_without_thread_raise_runtime_error() -> None:
     candidate: Any = elector_of(Movable())._candidacy
     await candidate.close()
     candidate.record_event("nobody hears it")
@@ -499,7 +499,7 @@ async def test_calls_without_a_thread_are_a_mistake_of_ours() -> None:
         await candidate.contend()
 
 
-async def test_renewals_begin_with_whoever_waits_for_them_at_the_latest() -> None:
+async def test_waiting_for_renewals_starts_them() -> None:
     lock = Movable()
     candidate: Any = elector_of(lock)._candidacy
     await candidate.open()
@@ -510,7 +510,7 @@ async def test_renewals_begin_with_whoever_waits_for_them_at_the_latest() -> Non
     await candidate.close()
 
 
-async def test_the_work_goes_on_while_the_thread_ends() -> None:
+async def test_loop_is_not_blocked_while_thread_ends() -> None:
     ticks = 0
 
     class Slow(Movable):

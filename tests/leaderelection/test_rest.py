@@ -42,12 +42,12 @@ from tests.leaderelection.test_term import said
     ("preset", "durations"),
     [(CORE_COMPONENTS, (15, 10, 2)), (CONTROL_PLANE_UPGRADES, (137, 107, 26)), (EXAMPLE, (60, 15, 5))],
 )
-def test_the_presets(preset: LeaderElectionConfig, durations: tuple[float, float, float]) -> None:
+def test_timing_presets(preset: LeaderElectionConfig, durations: tuple[float, float, float]) -> None:
     assert (preset.lease_duration, preset.renew_deadline, preset.retry_period) == durations
     assert replace(preset, rejoin=False).lease_duration == durations[0]
 
 
-def test_a_last_resort_in_the_past_is_refused() -> None:
+def test_negative_exit_after_loss_is_rejected() -> None:
     assert LeaderElectionConfig(exit_after_loss=0).exit_after_loss == 0
     with pytest.raises(ValueError, check=having(argument="LeaderElectionConfig.exit_after_loss")):
         LeaderElectionConfig(exit_after_loss=-1)
@@ -57,7 +57,7 @@ def own_lock(client: FakeClient) -> LeaseLock:
     return LeaseLock(client, namespace="default", name="example", identity="a")
 
 
-async def test_run_or_die_hands_the_result_on_and_raises_after_a_loss() -> None:
+async def test_run_or_die_returns_result_and_raises_after_loss() -> None:
     server = FakeServer()
     client = FakeClient(server)
 
@@ -79,7 +79,7 @@ async def test_run_or_die_hands_the_result_on_and_raises_after_a_loss() -> None:
     watchdog.check()
 
 
-async def test_the_health_check_of_a_leader_that_does_not_stop() -> None:
+async def test_health_check_fails_for_leader_that_does_not_stop() -> None:
     check = LeaderHealthCheck(tolerance=5)
     assert check.name == "leaderElection"
     check.check()
@@ -101,7 +101,7 @@ async def test_the_health_check_of_a_leader_that_does_not_stop() -> None:
     check.check()
 
 
-async def test_the_counters_have_upstreams_names() -> None:
+async def test_counter_names_match_client_go() -> None:
     counters = LeaderElectionCounters()
     elector, client = make(FakeServer(), metrics=counters, config=LeaderElectionConfig(name="n"))
     assert counters.samples() == {}
@@ -114,7 +114,7 @@ async def test_the_counters_have_upstreams_names() -> None:
     assert counters.samples()[(MASTER_STATUS, "n")] == 0.0
 
 
-async def test_a_leader_that_has_lost_is_none_by_the_metric_although_its_work_goes_on() -> None:
+async def test_metric_shows_no_leader_after_loss_while_work_continues() -> None:
     counters = LeaderElectionCounters()
     elector, client = make(FakeServer(), metrics=counters, config=LeaderElectionConfig(name="n"))
     async with await elector.acquire():
@@ -126,7 +126,7 @@ async def test_a_leader_that_has_lost_is_none_by_the_metric_although_its_work_go
 
 
 @pytest.mark.parametrize(("stops_at", "ended"), [(11.0, []), (30.0, [13.0])])
-async def test_the_last_resort_ends_the_process_if_the_work_goes_on(stops_at: float, ended: list[float]) -> None:
+async def test_exit_timer_ends_process_if_work_continues(stops_at: float, ended: list[float]) -> None:
     calls: list[float] = []
     config = LeaderElectionConfig(exit_after_loss=3.0)
     elector, client = make(FakeServer(), config=config, end_process=lambda: calls.append(now()))
@@ -144,7 +144,7 @@ async def test_the_last_resort_ends_the_process_if_the_work_goes_on(stops_at: fl
     assert isinstance(elector, LeaderElector)
 
 
-def test_the_defaults_are_those_that_the_page_promises() -> None:
+def test_defaults_match_documentation() -> None:
     assert asdict(LeaderElectionConfig()) == {
         "lease_duration": 15.0,
         "renew_deadline": 10.0,
@@ -177,17 +177,17 @@ def test_the_defaults_are_those_that_the_page_promises() -> None:
         ({"rejoin": "no"}, r"LeaderElectionConfig\.rejoin"),
     ],
 )
-def test_options_that_make_no_sense_are_refused_by_name(options: dict[str, Any], message: str) -> None:
+def test_invalid_options_are_rejected_by_name(options: dict[str, Any], message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         LeaderElectionConfig(**options)
 
 
-def test_a_health_check_without_tolerance_is_refused() -> None:
+def test_health_check_without_tolerance_is_rejected() -> None:
     with pytest.raises(ValueError, check=having(argument="LeaderHealthCheck.tolerance")):
         LeaderHealthCheck(0)
 
 
-async def test_a_term_is_well_for_its_lease_and_the_tolerance_and_no_longer() -> None:
+async def test_term_is_healthy_for_lease_duration_plus_tolerance() -> None:
     late = 0.0
     server = FakeServer()
     client = FakeClient(server)
@@ -219,7 +219,7 @@ async def test_a_term_is_well_for_its_lease_and_the_tolerance_and_no_longer() ->
     elector.check()
 
 
-async def test_the_error_after_a_loss_names_the_lock() -> None:
+async def test_leadership_lost_error_contains_lock() -> None:
     server = FakeServer()
     elector, client = make(server, config=LeaderElectionConfig(rejoin=False))
 
@@ -232,7 +232,7 @@ async def test_the_error_after_a_loss_names_the_lock() -> None:
     assert (caught.value.lock, caught.value.identity, caught.value.fencing_token) == ("default/example", "a", "")
 
 
-async def test_run_or_die_uses_what_it_is_given() -> None:
+async def test_run_or_die_uses_given_options() -> None:
     server = FakeServer()
     counters, told = LeaderElectionCounters(), list[str]()
     guarded = Client(ClientConfig(server="http://fake"), transport=OtherWrites(server))
@@ -257,7 +257,7 @@ async def test_run_or_die_uses_what_it_is_given() -> None:
     await run_or_die(own_lock(FakeClient(server)), without)
 
 
-async def test_the_counters_count_and_start_at_nothing() -> None:
+async def test_counters_start_at_zero() -> None:
     counters = LeaderElectionCounters()
     for name in ("a", "a", "b"):
         counters.slow_path_exercised(name)
@@ -269,7 +269,7 @@ async def test_the_counters_count_and_start_at_nothing() -> None:
     assert counters.samples()["leader_election_master_status", "a"] == 1.0
 
 
-async def test_no_hook_that_raises_costs_the_lease_and_each_is_named(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_hooks_are_logged_and_keep_lease(caplog: pytest.LogCaptureFixture) -> None:
     def broken(*_: object) -> None:
         raise KeyError("broken")
 
@@ -299,7 +299,7 @@ async def test_no_hook_that_raises_costs_the_lease_and_each_is_named(caplog: pyt
     assert server.holder() == ""
 
 
-def test_the_end_of_the_process_is_logged_and_does_not_wait_for_the_log(
+def test_process_exit_does_not_wait_for_logging(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     ended = list[int]()
@@ -324,7 +324,7 @@ def test_the_end_of_the_process_is_logged_and_does_not_wait_for_the_log(
     assert "ending process" in record.getMessage()
 
 
-async def test_the_last_resort_waits_once_and_can_be_taken_back() -> None:
+async def test_exit_timer_fires_once_and_can_be_canceled() -> None:
     ends = list[float]()
     resort = ExitTimer(3.0, lambda: ends.append(now()))
     resort.cancel()
@@ -351,7 +351,7 @@ async def test_the_last_resort_waits_once_and_can_be_taken_back() -> None:
 
 @pytest.mark.real_time
 @pytest.mark.parametrize("second", ["leader_on", "slow_path_exercised", "samples"])
-def test_one_thread_at_a_time_changes_the_counters(second: str) -> None:
+def test_counters_are_thread_safe(second: str) -> None:
     inside, go_on = threading.Event(), threading.Event()
 
     class Slow(str):

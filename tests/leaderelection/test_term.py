@@ -31,7 +31,7 @@ def said(caplog: pytest.LogCaptureFixture, message: str, *names: str) -> list[tu
     return [tuple(each[name] for name in names) for each in found]
 
 
-async def test_a_term_tells_how_long_it_leads() -> None:
+async def test_term_reports_leadership_times() -> None:
     elector, client = make(FakeServer())
     client.delay = 1.0  # the read from 0 to 1, the create from 1 to 2
     term = await elector.acquire()
@@ -73,9 +73,7 @@ class WorkError(Exception):
         ("goes on", None),
     ],
 )
-async def test_however_the_body_takes_the_loss_the_cancellation_is_taken_back(
-    ending: str, expected: type[Exception] | None
-) -> None:
+async def test_cancellation_for_loss_is_always_uncancelled(ending: str, expected: type[Exception] | None) -> None:
     elector, client = make(FakeServer())
     term = await elector.acquire()
     other = LeadershipLostError("another", lock="default/other", identity="a", fencing_token=term.fencing_token)
@@ -110,7 +108,7 @@ async def test_however_the_body_takes_the_loss_the_cancellation_is_taken_back(
     await asyncio.sleep(0)  # and nothing of it comes later
 
 
-async def test_a_loss_that_nobody_has_noticed_before_the_body_ends_is_one(caplog: pytest.LogCaptureFixture) -> None:
+async def test_loss_is_detected_when_body_ends(caplog: pytest.LogCaptureFixture) -> None:
     """As after a suspended process: the deadline has passed, and the body ends before the renewals have a turn."""
     events, server = Recorder(), FakeServer()
     lock = LeaseLock(FakeClient(server), namespace="default", name="example", identity="a", recorder=events)
@@ -140,7 +138,7 @@ async def test_a_loss_that_nobody_has_noticed_before_the_body_ends_is_one(caplog
         ("is taken", TermEnd.TAKEN, "not held"),
     ],
 )
-async def test_the_log_says_how_a_term_went(
+async def test_end_of_term_is_logged(
     ending: str, end: TermEnd, lock_was: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -175,7 +173,7 @@ async def test_the_log_says_how_a_term_went(
     assert said(caplog, "new leader", "leader") == leaders
 
 
-async def test_work_that_goes_on_is_named_as_often_as_configured(caplog: pytest.LogCaptureFixture) -> None:
+async def test_continuing_work_is_logged_at_warning_interval(caplog: pytest.LogCaptureFixture) -> None:
     elector, client = make(FakeServer(), config=LeaderElectionConfig(warning_interval=2.0))
     term = await elector.acquire()
 
@@ -193,7 +191,7 @@ async def test_work_that_goes_on_is_named_as_often_as_configured(caplog: pytest.
     assert warned == [(logging.WARNING, "deaf", "renew deadline")] * 2  # at 12 and 14
 
 
-async def test_nothing_may_be_written_any_more_once_the_body_has_ended() -> None:
+async def test_writes_are_rejected_after_body_ends() -> None:
     allowed = list[bool]()
     elector, _ = make(FakeServer(), config=LeaderElectionConfig(on_stopped_leading=lambda: allowed.append(seen())))
 
@@ -206,7 +204,7 @@ async def test_nothing_may_be_written_any_more_once_the_body_has_ended() -> None
     assert allowed == [False]
 
 
-async def test_a_lock_that_is_kept_is_left_to_expire(caplog: pytest.LogCaptureFixture) -> None:
+async def test_keep_lock_leaves_lock_to_expire(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     server = FakeServer()
     elector, _ = make(server)
@@ -216,7 +214,7 @@ async def test_a_lock_that_is_kept_is_left_to_expire(caplog: pytest.LogCaptureFi
     assert said(caplog, "stopped leading", "lock_was") == [("kept until it expires",)]
 
 
-async def test_without_rejoin_terms_go_on_until_one_is_lost() -> None:
+async def test_terms_without_rejoin_continue_until_loss() -> None:
     server = FakeServer()
     elector, client = make(server, config=LeaderElectionConfig(rejoin=False))
     tokens = list[str]()
@@ -229,7 +227,7 @@ async def test_without_rejoin_terms_go_on_until_one_is_lost() -> None:
     assert len(tokens) == 3
 
 
-async def test_an_abandoned_term_is_over_and_its_lock_released(caplog: pytest.LogCaptureFixture) -> None:
+async def test_abandoned_term_releases_lock(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     server = FakeServer()
     elector, _ = make(server)
@@ -250,7 +248,7 @@ async def test_an_abandoned_term_is_over_and_its_lock_released(caplog: pytest.Lo
         assert entered.is_leading
 
 
-def test_a_term_belongs_into_a_task() -> None:
+def test_term_requires_a_task() -> None:
     async def win() -> Term:
         elector, _ = make(FakeServer())
         return await elector.acquire()
@@ -276,7 +274,7 @@ def test_a_term_belongs_into_a_task() -> None:
         loop.close()
 
 
-async def test_a_mistake_of_ours_in_the_renewals_ends_the_term_and_is_shown() -> None:
+async def test_internal_error_in_renewals_ends_term_and_propagates() -> None:
     broken = False
 
     def wall_clock() -> datetime:
@@ -307,7 +305,7 @@ async def test_a_mistake_of_ours_in_the_renewals_ends_the_term_and_is_shown() ->
     assert (term.loss, term.over, term.lost.is_set()) == (LossReason.RENEW_DEADLINE, True, True)
 
 
-async def test_a_mistake_that_shows_when_the_renewals_end_cancels_nothing_any_more() -> None:
+async def test_internal_error_at_end_of_renewals_cancels_nothing() -> None:
     broken = False
 
     def wall_clock() -> datetime:
@@ -343,7 +341,7 @@ async def test_a_mistake_that_shows_when_the_renewals_end_cancels_nothing_any_mo
     await asyncio.sleep(0)
 
 
-async def test_writes_go_through_the_client_that_was_given_or_the_locks_own() -> None:
+async def test_term_client_is_given_client_or_client_of_lock() -> None:
     server = FakeServer()
     without = LeaderElector(LeaseLock(FakeClient(server), namespace="default", name="x", identity="a"), clock=now)
     term = await without.acquire()
@@ -358,7 +356,7 @@ async def test_writes_go_through_the_client_that_was_given_or_the_locks_own() ->
     assert server.others == [("delete", "allowed")]
 
 
-def test_the_locks_client_is_the_one_to_guard() -> None:
+def test_client_of_lock_is_guarded() -> None:
     client = Client(ClientConfig(server="http://fake"), transport=OtherWrites(FakeServer()))
     lock: Any = LeaseLock(client, namespace="default", name="x", identity="a")
     assert LeaderElector(lock)._client is client

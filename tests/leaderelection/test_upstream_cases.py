@@ -25,7 +25,7 @@ from tests.leaderelection.test_elector import make
 RECORD = LeaderElectionRecord(holder_identity="a", lease_duration_seconds=15)
 
 
-async def test_errors_of_the_server_are_passed_on_by_each_call_of_a_lock() -> None:
+async def test_lock_calls_propagate_server_errors() -> None:
     client = FakeClient(FakeServer())
     lock = LeaseLock(client, namespace="default", name="example", identity="a")
     state = await lock.create(RECORD, timeout=1)
@@ -40,13 +40,13 @@ async def test_errors_of_the_server_are_passed_on_by_each_call_of_a_lock() -> No
         await lock.update(RECORD, state.version, timeout=1)
 
 
-def test_a_lock_without_labels_keeps_those_of_the_lease() -> None:
+def test_lock_without_labels_keeps_lease_labels() -> None:
     lease = {"metadata": {"name": "example", "labels": {"theirs": "1"}}}
     assert lease_with_record(lease, RECORD)["metadata"]["labels"] == {"theirs": "1"}
     assert lease_with_record(lease, RECORD, labels={})["metadata"]["labels"] == {"theirs": "1"}
 
 
-async def test_a_standby_is_well_however_old_the_lease_of_another_is() -> None:
+async def test_standby_is_healthy_regardless_of_lease_age() -> None:
     server = FakeServer()
     leader, _ = make(server, "a")
     term = await leader.acquire()
@@ -64,7 +64,7 @@ async def test_a_standby_is_well_however_old_the_lease_of_another_is() -> None:
 
 
 @pytest.mark.real_time
-async def test_health_is_checked_from_a_thread_while_the_lease_is_renewed() -> None:
+async def test_health_check_runs_in_thread_during_renewals() -> None:
     client = FakeClient(FakeServer())
     lock = LeaseLock(client, namespace="default", name="example", identity="a")
     config = LeaderElectionConfig(lease_duration=2.0, renew_deadline=1.0, retry_period=0.02, renew_in_thread=False)

@@ -85,7 +85,7 @@ AT_LEAST, BETWEEN = "must be greater than or equal to 1", "must be between 1 and
         ({"checks": ["even"]}, None, 5, "Invalid value: 5: is odd"),
     ],
 )
-def test_a_number(rule: Any, right: Any, false: Any, text: str) -> None:
+def test_number_rules(rule: Any, right: Any, false: Any, text: str) -> None:
     rules = rules_of(number=rule)
     assert wrong(rules, number=right) == []
     assert wrong(rules, number=false) == [f"number: {text}"]
@@ -102,20 +102,20 @@ def test_a_number(rule: Any, right: Any, false: Any, text: str) -> None:
         ({"required": True, "enum": ["a"]}, "a", "", "Required value"),
     ],
 )
-def test_a_text(rule: Any, right: Any, false: Any, text: str) -> None:
+def test_string_rules(rule: Any, right: Any, false: Any, text: str) -> None:
     rules = rules_of(omit=("word",), word=rule)
     assert wrong(rules, word=right) == []
     assert wrong(rules, word=false) == [f"word: {text}"]
 
 
-def test_what_is_no_pointer_has_a_zero_and_what_is_one_has_none() -> None:
+def test_absent_pointers_are_skipped_and_other_fields_are_zero() -> None:
     rule = {"required": True, "min": 2}
     assert wrong(rules_of(number=rule), number=0) == ["number: Invalid value: 0: must be greater than or equal to 2"]
     assert wrong(rules_of(omit=("number",), number=rule), number=0) == ["number: Required value"]
     assert wrong(rules_of(word={"enum": ["a"]})) == []
 
 
-def test_lists_and_maps() -> None:
+def test_list_and_map_rules() -> None:
     assert wrong(rules_of(texts={"required": True}), texts=[]) == ["texts: Required value"]
     assert wrong(rules_of(labels={"required": True}), labels={}) == ["labels: Required value"]
     assert wrong(rules_of(texts={"longest": 1}), texts=["a", "b"]) == ["texts: Too many: 2: must have at most 1 item"]
@@ -127,14 +127,14 @@ def test_lists_and_maps() -> None:
     assert wrong(rules_of(parts={"unique": "name"}), parts=parts) == ['parts[2].name: Duplicate value: "a"']
 
 
-def test_a_union() -> None:
+def test_union_rules() -> None:
     rules = rules_of(_dot_one={"required": "one of them", "words": "part", "union": ["aside", "part"]})
     assert wrong(rules) == [": Required value: one of them"]
     assert wrong(rules, part={}) == []
     assert wrong(rules, part={}, aside={}) == ["part: Forbidden: may not specify more than 1 part"]
 
 
-def test_the_order_is_that_of_the_rules_and_then_that_of_the_fields() -> None:
+def test_errors_are_ordered_by_rules_then_fields() -> None:
     rules = rules_of(part={"number": {"min": 0}}, by_key={}, parts={})
     below = {"number": -1}
     found = wrong(rules, parts=[{}, below], by_key={"k": below}, part=below)
@@ -144,7 +144,7 @@ def test_the_order_is_that_of_the_rules_and_then_that_of_the_fields() -> None:
     assert [text.partition(":")[0] for text in found] == ["by_key[k].number", "word", "parts[0].number"]
 
 
-def test_checks_see_what_is_around_them() -> None:
+def test_checks_see_parent_and_old_values() -> None:
     rules = rules_of(part={"name": {"checks": ["new_name"]}, ".least": {"checks": ["least"]}})
     found = wrong(rules, size=7, parts=[{"name": "a"}, {"name": "a", "least": 1}], part={"name": "a"})
     assert found == [
@@ -154,19 +154,19 @@ def test_checks_see_what_is_around_them() -> None:
     ]
 
 
-def test_what_is_aside_is_looked_at_by_a_check() -> None:
+def test_fields_marked_aside_are_checked() -> None:
     rules = rules_of(part={"number": {"checks": ["even"]}}, aside={"aside": True}, _dot_x={"checks": ["other"]})
     assert told(rules.kept_errors({"aside": {"number": 5}}, new=True)) == ["aside.number: Invalid value: 3: is odd"]
 
 
-def test_what_is_new_is_looked_at_in_new_objects() -> None:
+def test_new_rules_apply_only_to_new_objects() -> None:
     rules = rules_of(part={"number": {"min": 0}}, parts={"new": True})
     fields: dict[str, object] = {"parts": [{"number": -1}]}
     assert len(told(rules.kept_errors(fields, new=True))) == 1
     assert told(rules.kept_errors(fields, new=False)) == []
 
 
-def test_what_is_fixed_stays() -> None:
+def test_fixed_fields_are_immutable() -> None:
     rules = rules_of(part={"number": {"fixed": "stay"}}, word={"fixed": True})
     old: dict[str, object] = {"word": "a", "part": {"number": 1}, "parts": [{"number": 1}], "name": "n"}
     assert told(rules.fixed_errors(old, {**old, "parts": [{"number": 2}], "name": "o"})) == []
@@ -176,7 +176,7 @@ def test_what_is_fixed_stays() -> None:
     ]
 
 
-def test_tags_pass_over_what_an_update_leaves_as_it_was() -> None:
+def test_tag_validation_ignores_unchanged_fields() -> None:
     rules = rules_of(part={"number": {"min": 0}, "word": {"fixed": True}}, number={"min": 0})
     old: dict[str, object] = {
         "number": -1,
@@ -193,16 +193,16 @@ def test_tags_pass_over_what_an_update_leaves_as_it_was() -> None:
     ]
 
 
-def test_of_other_objects_nothing_is_said() -> None:
+def test_kinds_without_rules_have_no_errors() -> None:
     assert told(NO_RULES.kept_errors({"a": 1}, new=True)) == told(NO_RULES.tagged_errors({"a": 1})) == []
 
 
-def test_a_check_that_there_is_not_is_named() -> None:
+def test_unknown_check_raises_key_error() -> None:
     with pytest.raises(KeyError, match="nobody"):
         told(rules_of(word={"checks": ["nobody"]}).kept_errors({}, new=True))
 
 
-def test_a_type_that_holds_itself() -> None:
+def test_recursive_type() -> None:
     structs = parse_types({"A": {"fields": {"a": "#A", "n": "int32"}, "rules": {"n": {"min": 0}}}})
     rules = RuleTable(structs, {}).rules("A", tagged=False)
     assert [field.name for field in rules.fields] == ["n"]

@@ -47,7 +47,7 @@ def said(schema: dict[str, Any], value: Any) -> list[str]:
         ({"type": "object", "additionalProperties": TEXT, "minProperties": 1}, {}, "Invalid value: 0: spec.x in body should have at least 1 properties"),  # noqa: E501 - one rule a line
     ],
 )  # fmt: skip
-def test_each_rule_speaks_as_the_real_server(schema: dict[str, Any], value: Any, text: str) -> None:
+def test_error_messages_match_real_server(schema: dict[str, Any], value: Any, text: str) -> None:
     assert said(schema, value) == [f"spec.x: {text}"]
 
 
@@ -60,7 +60,7 @@ def test_a_missing_field_and_list_identity() -> None:
     assert said(list_set, ["a", "b", "a"]) == ['spec.x[2]: Duplicate value: "a"']
 
 
-def test_unknown_fields_go_and_defaults_come() -> None:
+def test_unknown_fields_are_pruned_and_defaults_set() -> None:
     schema = spec(
         x={"type": "integer", "default": 3},
         open={"type": "object", "x-kubernetes-preserve-unknown-fields": True},
@@ -80,7 +80,7 @@ def test_unknown_fields_go_and_defaults_come() -> None:
     assert not decode_by_schema(schema, fields)
 
 
-def test_items_of_a_list_that_keeps_unknown_fields_keep_theirs() -> None:
+def test_list_preserving_unknown_fields_preserves_those_of_items() -> None:
     item = {"type": "object", "properties": {"a": {"type": "object", "properties": {"b": TEXT}}}}
     kept = {"type": "array", "items": item, "x-kubernetes-preserve-unknown-fields": True}
     schema = spec(x=kept, y={**kept, "items": {"type": "array", "items": item}}, z={"type": "array", "items": item})
@@ -142,14 +142,14 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_no_duplicate_field_is_overlooked(text: str) -> None:
+def test_duplicate_field_detection_matches_slow_check(text: str) -> None:
     assert bool(duplicate_field_texts(text.encode())) is slow_duplicates(text.encode())
 
 
 @pytest.mark.parametrize(
     "body", [rb'{"a":1,"a":"\u003a"}', b'{"a":":::","a":1}', rb'{"a":1,"\u0061":2}', b'{"a":NaN,"a":1}']
 )
-def test_duplicate_fields_that_are_hard_to_see(body: bytes) -> None:
+def test_escaped_duplicate_fields_are_detected(body: bytes) -> None:
     assert duplicate_field_texts(body) == ['duplicate field "a"']
 
 
@@ -164,13 +164,13 @@ NOT_STRUCTURAL: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("schema", "text"), NOT_STRUCTURAL)
-def test_what_is_not_structural(schema: dict[str, Any], text: str) -> None:
+def test_non_structural_schema_is_rejected(schema: dict[str, Any], text: str) -> None:
     assert [str(error) for error in crd_schema_errors(schema, "s", with_status=False, expressions=RuleChecks())] == [
         text
     ]
 
 
-def test_a_default_has_to_be_valid() -> None:
+def test_invalid_default_is_rejected() -> None:
     schema: dict[str, object] = {"type": "object", "properties": {"a": {"type": "integer", "default": "x"}}}
     (error,) = crd_schema_errors(schema, "s", with_status=False, expressions=RuleChecks())
     assert (error.field, error.reason) == ("s.properties[a].default", "FieldValueTypeInvalid")

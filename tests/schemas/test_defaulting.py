@@ -21,7 +21,7 @@ def _tree(default: Any, *, of_maps: bool = False) -> Any:
 
 @pytest.mark.parametrize("of_maps", [False, True])
 @pytest.mark.parametrize("size", by_day([0, 1000], [1000]))
-def test_defaults_of_many_items_are_bounded_before_they_are_made(size: int, of_maps: bool) -> None:
+def test_default_growth_is_checked_before_defaulting(size: int, of_maps: bool) -> None:
     tree = _tree({"x": "y" * size}, of_maps=of_maps)
     many = MOST_GROWN // (size + 29)
     for count, fits in ((many // 2, True), (many * 2, False)):
@@ -34,7 +34,7 @@ def test_defaults_of_many_items_are_bounded_before_they_are_made(size: int, of_m
                 apply_defaults(tree, {"l": items})
 
 
-def test_an_account_bounds_the_growth_of_objects() -> None:
+def test_account_limits_object_growth() -> None:
     tree = _tree({"x": "y" * 1000})
     with limited(Account(growth=1500)):
         assert apply_defaults(tree, json.loads('{"l": [{}]}'))

@@ -44,6 +44,6 @@ from deltaloop.schemas.go_numbers import DATE_LAYOUT, LOCAL_LAYOUT, why_no_time
         (LOCAL_LAYOUT, "2021-02-29T00:00:00", 'parsing time "2021-02-29T00:00:00": day out of range'),
     ],
 )
-def test_a_text_is_refused_in_the_words_of_go(layout: str, text: str, why: str) -> None:
+def test_time_errors_match_go(layout: str, text: str, why: str) -> None:
     # Seeded: with the day looked at before the rest, "2020-02-30T" is told to be out of range.
     assert why_no_time(layout, text) == why

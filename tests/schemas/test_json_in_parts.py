@@ -35,7 +35,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_parts_of_any_value_join_to_the_whole() -> None:
+def test_decoding_in_parts_equals_whole() -> None:
     @given(_VALUES, st.sampled_from([None, 1]), st.booleans())
     def check(value: Any, indent: int | None, escaped: bool) -> None:
         assert encode_sorted(value) == _ENCODED_AT_ONCE(value)
@@ -67,7 +67,7 @@ def test_parts_of_any_value_join_to_the_whole() -> None:
         b'"a long text',
     ],
 )
-def test_malformed_json_has_the_error_of_one_call(text: bytes) -> None:
+def test_malformed_json_error_equals_msgspec_error(text: bytes) -> None:
     with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)) as one:
         msgspec.json.decode(text)
     with pytest.raises(type(one.value)) as parts:
@@ -76,7 +76,7 @@ def test_malformed_json_has_the_error_of_one_call(text: bytes) -> None:
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_the_last_of_equal_members_counts() -> None:
+def test_last_duplicate_member_wins() -> None:
     assert decode_in_parts(b'{"a": [1, 2, 3, 4, 5, 6], "a": {"b": [1, 2, 3, 4]}, "a": 7}') == {"a": 7}
 
 
@@ -107,7 +107,7 @@ def test_large_values(value: dict[str, Any]) -> None:
     ],
     ids=["items", "members", "containers", "escapes", "characters", "malformed at the end"],
 )
-def test_no_call_decodes_more_than_a_part(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decode_calls_are_limited_to_part_size(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
 
     def decode(part: bytes) -> Any:

@@ -52,7 +52,7 @@ OBJECT: dict[str, Any] = {
         (".spec.empty", [None]),
     ],
 )
-def test_a_path_finds_what_it_leads_to(path: str, found: list[Any]) -> None:
+def test_find_returns_values_at_path(path: str, found: list[Any]) -> None:
     assert JsonPath.parse(path).find(OBJECT) == found
 
 
@@ -60,7 +60,7 @@ def test_a_path_finds_what_it_leads_to(path: str, found: list[Any]) -> None:
     "path",
     [".spec[", ".spec[x]", '.spec["a"]', "{.spec}", "....a", ".a[?(@.b==1", ".a[?(@.b==']", ".a,.b", ".a{", ".a[-]"],
 )
-def test_what_is_no_simple_path_is_refused_with_its_text(path: str) -> None:
+def test_invalid_path_error_contains_path(path: str) -> None:
     with pytest.raises(InvalidJsonPathError) as caught:
         JsonPath.parse(path)
     assert repr(path) in str(caught.value)

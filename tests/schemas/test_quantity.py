@@ -54,7 +54,7 @@ def check_quantities() -> None:
     check()
 
 
-def test_the_canonical_form_is_worth_the_same() -> None:
+def test_canonical_form_has_equal_amount() -> None:
     check_quantities()
 
 
@@ -93,7 +93,7 @@ def test_seeded_bugs_are_found(part: str, broken: object, monkeypatch: pytest.Mo
         ("--1", "suffix"),
     ],
 )
-def test_what_is_no_quantity(sent: str, why: str) -> None:
+def test_malformed_quantity_is_rejected(sent: str, why: str) -> None:
     with pytest.raises(MalformedQuantityError, match=why):
         canonical_quantity(sent)
     assert amount(sent) == 0
@@ -101,7 +101,7 @@ def test_what_is_no_quantity(sent: str, why: str) -> None:
 
 @given(st.text(alphabet="0123456789.+-eEKiMmn ", max_size=12))
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=examples(200))
-def test_any_text_is_read_or_refused(sent: str) -> None:
+def test_arbitrary_text_is_parsed_or_rejected(sent: str) -> None:
     try:
         found = canonical_quantity(sent)
     except MalformedQuantityError:

@@ -26,7 +26,7 @@ _INNER = {"type": "object", "properties": {"a": {"type": "string"}}}
         ({"x-kubernetes-int-or-string": True}, "free", ""),
     ],
 )
-def test_how_a_value_merges(schema: object, merging: str, accepts: str) -> None:
+def test_merge_strategy(schema: object, merging: str, accepts: str) -> None:
     node = compile_schema(schema)
     assert (node.merging, node.accepts) == (merging, accepts)
 
@@ -41,17 +41,17 @@ def test_how_a_value_merges(schema: object, merging: str, accepts: str) -> None:
         ({"type": "object", "additionalProperties": False}, False),
     ],
 )
-def test_what_nothing_is_said_of_is_free(schema: object, is_free: bool) -> None:
+def test_value_without_schema_merges_freely(schema: object, is_free: bool) -> None:
     assert (compile_schema(schema).element is FREE) is is_free
 
 
-def test_what_is_kept_above_merges_freely_below_and_is_pruned_there() -> None:
+def test_fields_below_preserved_object_merge_freely_and_are_pruned() -> None:
     inner = compile_schema({"type": "object", _OPEN: True, "properties": {"b": _INNER}}).fields["b"]
     assert inner.element is FREE
     assert not inner.open
 
 
-def test_metadata_merges_as_all_metadata_does() -> None:
+def test_embedded_metadata_merges_like_object_metadata() -> None:
     described = {"type": "object", "properties": {"metadata": {"type": "object"}, "inner": {**_INNER, _EMBEDDED: True}}}
     tree: TypeNode = schema_from_json(msgspec.json.encode(described)).tree
     assert tree.merge_fields["metadata"] is METADATA

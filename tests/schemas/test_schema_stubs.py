@@ -36,7 +36,7 @@ def struct(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
 
 
-def test_a_struct_is_named_by_the_way_to_it() -> None:
+def test_struct_name_is_derived_from_path() -> None:
     text = stub(struct(keys=struct(dnsNames={"type": "array", "items": struct(name={"type": "string"})})))
     assert "class DbClusterSpecKeysDnsNamesItem(TypedDict, total=False):\n    name: ReadOnly[str]\n" in text
     assert "    dnsNames: ReadOnly[Sequence[DbClusterSpecKeysDnsNamesItem]]\n" in text
@@ -63,26 +63,26 @@ def test_a_struct_is_named_by_the_way_to_it() -> None:
         ({"type": "number", "nullable": True}, "float | None", "float"),
     ],
 )
-def test_types_are_those_of_the_schema(schema: dict[str, Any], reading: str, writing: str) -> None:
+def test_types_match_schema(schema: dict[str, Any], reading: str, writing: str) -> None:
     text = stub(struct(it=schema))
     assert f"class DbClusterSpec(TypedDict, total=False):\n    it: ReadOnly[{reading}]\n" in text
     assert f"class DbClusterSpecDict(TypedDict, total=False):\n    it: {writing}\n" in text
 
 
-def test_what_has_a_default_need_not_be_written_and_is_there_when_it_is_read() -> None:
+def test_defaulted_field_is_optional_in_input_and_required_in_output() -> None:
     spec = {**struct(a={"type": "string"}, b={"type": "string", "default": "x"}), "required": ["a", "b"]}
     text = stub(spec)
     assert "    a: Required[ReadOnly[str]]\n    b: Required[ReadOnly[str]]\n" in text
     assert "    a: Required[str]\n    b: str\n" in text
 
 
-def test_two_ways_that_give_one_name_give_two_structs() -> None:
+def test_colliding_struct_names_are_numbered() -> None:
     text = stub(struct(**{"a-b": struct(x={"type": "string"}), "aB": struct(y={"type": "string"})}))
     assert '"a-b": ReadOnly[DbClusterSpecAB]' in text
     assert '"aB": ReadOnly[DbClusterSpecAB2]' in text or "aB: ReadOnly[DbClusterSpecAB2]" in text
 
 
-def test_the_module_has_constants_and_versions_that_are_not_served_have_none() -> None:
+def test_constants_are_generated_for_served_versions_only() -> None:
     ((_, constants),) = modules([definition(struct(), scope="Cluster")])
     arguments = '"some.example.com", "v1", "DbCluster", "dbclusters", namespaced=False'
     assert f"DB_CLUSTER: Final = ResourceType[Resource]({arguments})\n" in constants
@@ -112,7 +112,7 @@ def test_names_that_a_server_rejects_are_rejected(path: str) -> None:
         assert (raised.value.path, raised.value.value) == (path, name)
 
 
-def test_hostile_properties_and_enums_stay_text() -> None:
+def test_hostile_properties_and_enums_are_quoted() -> None:
     names = [*HOSTILE, "\\", "'''", "\x00", "\x85", "\u2028", "__hidden", "None", "Any", "DbClusterDict", "²"]
     schema = struct(**{name: struct(**{name: {"type": "string", "enum": names}}) for name in names})
     tree = ast.parse(stub(schema))
@@ -123,7 +123,7 @@ def test_hostile_properties_and_enums_stay_text() -> None:
 
 
 @pytest.mark.parametrize(("kind", "name"), [("None", "NoneObject"), ("VPA", "VPAObject"), ("My-Kind", "My_Kind")])
-def test_kinds_that_are_no_class_names_get_one(kind: str, name: str) -> None:
+def test_invalid_class_names_of_kinds_are_replaced(kind: str, name: str) -> None:
     crd = definition({})
     crd["spec"]["names"]["kind"] = kind
     ((module, constants),) = modules([crd])

@@ -33,7 +33,7 @@ def struct(*fields: Field, read_only: bool = False) -> Struct:
     return Struct("Spec", fields, read_only)
 
 
-def test_a_struct_is_read_and_written() -> None:
+def test_struct_has_output_and_input_types() -> None:
     text = written(struct(Field("name", TEXT, always=True, required=True), Field("size", Scalar("int"))))
     assert text == (
         '"""About."""\n\n\nfrom typing_extensions import ReadOnly, Required, TypedDict\n\n\n'
@@ -55,7 +55,7 @@ def test_a_struct_is_read_and_written() -> None:
         (ListOf(Scalar("str", "str | float")), "Sequence[str]", "list[str | float] | tuple[str | float, ...]"),
     ],
 )
-def test_what_is_below_is_named_for_both(
+def test_nested_types_have_output_and_input_names(
     kind: Scalar | StructReference | ListOf | MapOf | Nullable, reading: str, writing: str
 ) -> None:
     text = written(struct(Field("it", kind)))
@@ -63,7 +63,7 @@ def test_what_is_below_is_named_for_both(
     assert f"    it: {writing}\n" in text
 
 
-def test_a_name_that_is_no_name_in_python_is_written_as_text() -> None:
+def test_invalid_identifier_uses_functional_typed_dict() -> None:
     for name in ("$ref", "from", "x-kubernetes-list-type", "str", "bool"):
         text = written(struct(Field(name, TEXT)))
         assert (
@@ -72,11 +72,11 @@ def test_a_name_that_is_no_name_in_python_is_written_as_text() -> None:
         )
 
 
-def test_a_struct_that_is_only_read_has_nothing_to_write() -> None:
+def test_read_only_struct_has_no_input_type() -> None:
     assert "SpecDict" not in written(struct(Field("name", TEXT), read_only=True))
 
 
-def test_a_kind_is_a_resource_with_typed_fields_and_a_type_that_says_what_it_accepts() -> None:
+def test_kind_has_typed_accessors_and_input_type() -> None:
     fields = (Field("kind", TEXT, always=True), Field("spec", StructReference("Spec")))
     text = written(struct(Field("size", Scalar("int"))), kinds=(Kind("Thing", "a/v1", fields),))
     assert '    def __getitem__(self, field: Literal["spec"]) -> Spec: ...\n' in text
@@ -90,7 +90,7 @@ def test_a_kind_is_a_resource_with_typed_fields_and_a_type_that_says_what_it_acc
     )
 
 
-def test_what_is_written_may_be_another_type_than_what_is_read() -> None:
+def test_input_type_may_differ_from_output_type() -> None:
     text = written(
         struct(
             Field(
@@ -103,7 +103,7 @@ def test_what_is_written_may_be_another_type_than_what_is_read() -> None:
     assert "from some.where import meta_v1\n" in text
 
 
-def test_a_field_gives_its_struct_a_name() -> None:
+def test_class_name_is_derived_from_field() -> None:
     assert class_name("dnsNames") == "DnsNames"
     assert class_name("x-kubernetes-list") == "XKubernetesList"
     assert class_name("1st") == "Field1st"

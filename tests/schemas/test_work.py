@@ -27,7 +27,7 @@ def test_results_that_need_too_much_memory_are_not_built() -> None:
             build(1)
 
 
-def test_work_outside_of_accounts_is_not_limited_and_the_outer_account_returns() -> None:
+def test_work_outside_accounts_is_unlimited_and_outer_account_is_restored() -> None:
     charge(1 << 40)
     outer = Account(100)
     with limited(outer):

@@ -38,13 +38,13 @@ def ask(webhook: AdmissionWebhook, obj: dict[str, Any] | None, **fields: Any) ->
     return admit(webhook, sent(review(obj, **fields)), no_listers)
 
 
-def test_what_is_right_is_allowed() -> None:
+def test_valid_object_is_allowed() -> None:
     answer = ask(check, database(replicas=3))
     assert answer.outcome == "allowed"
     assert response(answer) == {"uid": "12-34", "allowed": True}
 
 
-def test_findings_refuse_an_object_with_a_cause_each() -> None:
+def test_field_errors_become_causes_of_rejection() -> None:
     answer = ask(check, database(replicas=2), userInfo={"username": "mallory"})
     found = response(answer)
     assert (answer.outcome, found["allowed"]) == ("denied", False)
@@ -68,12 +68,12 @@ def test_findings_refuse_an_object_with_a_cause_each() -> None:
     }
 
 
-def test_findings_about_no_field_forbid() -> None:
+def test_errors_without_field_return_forbidden() -> None:
     status = response(ask(check, database(replicas=1), userInfo={"username": "mallory"}))["status"]
     assert (status["code"], status["reason"]) == (403, "Forbidden")
 
 
-def test_many_findings_and_long_ones_are_cut() -> None:
+def test_many_and_long_field_errors_are_truncated() -> None:
     @dl.validate(Database)
     def finds(_: Database) -> list[dl.FieldError]:
         return [dl.FieldError(f"spec.x[{place}]", "y" * 5000 + "\x1b[31m") for place in range(MOST_FINDINGS + 5)]
@@ -94,7 +94,7 @@ def test_an_update_has_the_object_before_warnings_and_notes() -> None:
     }
 
 
-def test_an_old_object_that_does_not_fit_does_not_keep_a_repair_away() -> None:
+def test_malformed_old_object_can_be_repaired() -> None:
     @dl.validate(Database)
     def reads_old(database: Database, request: dl.AdmissionRequest[Database]) -> Iterator[dl.FieldError]:
         if database.spec.replicas > 9:
@@ -117,7 +117,7 @@ def test_an_old_object_that_does_not_fit_does_not_keep_a_repair_away() -> None:
     assert response(ask(reads_old, database(replicas=10), old=old))["allowed"] is False, "what it found before counts"
 
 
-def test_another_malformed_object_is_a_failure_of_the_function() -> None:
+def test_malformed_object_decoded_by_function_is_internal_error() -> None:
     @dl.validate(Database)
     def decodes(_: Database) -> None:
         dl.Resource.from_dict({"metadata": {}}).decode(Database)
@@ -177,7 +177,7 @@ STORED = database(replicas=1)
     ],
     ids=["delete", "label", "label, mutating", "finalizer", "another field", "status"],
 )
-def test_a_mismatch_that_a_change_does_not_touch_passes_without_a_call(
+def test_unchanged_mismatch_is_allowed_without_calling_function(
     webhook: AdmissionWebhook, obj: dict[str, Any] | None, fields: dict[str, Any]
 ) -> None:
     CALLS.clear()
@@ -201,7 +201,7 @@ def test_a_mismatch_that_a_change_does_not_touch_passes_without_a_call(
     ],
 )
 @pytest.mark.parametrize("webhook", [check_new, complete_new])
-def test_a_mismatch_that_a_change_makes_is_refused(
+def test_new_mismatch_is_rejected(
     webhook: AdmissionWebhook, obj: dict[str, Any], old: dict[str, Any] | None, field: str, reason: str
 ) -> None:
     status = response(ask(webhook, obj, **({} if old is None else {"old": old})))["status"]
@@ -209,25 +209,25 @@ def test_a_mismatch_that_a_change_makes_is_refused(
     assert (status["code"], cause["field"], cause["reason"]) == (422, field, reason)
 
 
-def test_what_is_not_utf8_in_what_the_class_does_not_know_is_no_fault_of_the_function() -> None:
+def test_invalid_utf8_in_unknown_field_is_denied() -> None:
     body = sent(review(database(replicas=3))).replace(b'"of": "others"', b'"of\xe6": "others"')
     answer = admit(set_defaults, body, no_listers)
     assert (answer.status, answer.outcome, response(answer)["status"]["code"]) == (200, "denied", 422)
 
 
-def test_a_deletion_is_judged_by_the_object_that_is_there() -> None:
+def test_deletion_is_validated_with_old_object() -> None:
     found = response(ask(no_latest, None, old=deployment("web:latest")))
     [cause] = found["status"]["details"]["causes"]
     assert (cause["field"], cause["reason"]) == ("spec.template.spec.containers[0].image", "FieldValueForbidden")
     assert response(ask(no_latest, None, old=deployment()))["allowed"] is True
 
 
-def test_a_deletion_without_the_object_that_is_there_is_refused() -> None:
+def test_deletion_without_old_object_is_rejected() -> None:
     answer = ask(no_latest, deployment(), operation="DELETE", oldObject=None)
     assert (answer.outcome, response(answer)["status"]["code"]) == ("invalid", 400)
 
 
-def test_a_connection_has_no_metadata_of_its_own() -> None:
+def test_connect_request_options_have_no_metadata() -> None:
     seen: list[Any] = []
 
     @dl.validate("v1/Pod", operations=["CONNECT"], subresources=["exec"])
@@ -241,7 +241,7 @@ def test_a_connection_has_no_metadata_of_its_own() -> None:
     assert (found["status"]["code"], seen) == (403, [(["sh"], "a", None, "exec")])
 
 
-def test_another_kind_below_a_subresource_is_given_as_it_is() -> None:
+def test_subresource_of_other_kind_is_passed_unchanged() -> None:
     @dl.validate("apps/v1/Deployment", operations=["UPDATE"], subresources=["scale"])
     def not_too_many(scale: dl.Resource) -> dl.FieldError | None:
         return dl.FieldError("spec.replicas", "9 at most") if scale["spec"]["replicas"] > 9 else None
@@ -250,18 +250,18 @@ def test_another_kind_below_a_subresource_is_given_as_it_is() -> None:
     assert response(ask(not_too_many, scale, old=scale, subResource="scale"))["allowed"] is False
 
 
-def test_a_mutation_of_a_class_changes_what_was_set_and_nothing_else() -> None:
+def test_class_mutation_patches_only_changed_fields() -> None:
     obj = database(replicas=3, unknown={"kept": 1})
     assert patch_of(ask(set_defaults, obj)) == [{"op": "add", "path": "/spec/owner", "value": "nobody"}]
     assert patch_of(ask(set_defaults, database(owner="me"))) == []
 
 
-def test_a_mutation_of_fields_may_return_others() -> None:
+def test_field_mutation_may_return_new_fields() -> None:
     wanted = [{"op": "add", "path": "/metadata/labels", "value": {"made-by": "alice"}}]
     assert patch_of(ask(label, deployment())) == wanted
 
 
-def test_what_does_not_fit_the_class_is_refused_with_its_path() -> None:
+def test_object_not_matching_class_is_rejected_with_path() -> None:
     for webhook in (check, set_defaults):
         status = response(ask(webhook, database(replicas="many")))["status"]
         [cause] = status["details"]["causes"]
@@ -313,7 +313,7 @@ def annotates_badly(_: Database, request: dl.AdmissionRequest[Database]) -> None
         (dl.mutate, makes_no_database, "its function returned an object that does not fit Database at spec.replicas"),
     ],
 )
-def test_a_function_that_fails_leaves_it_to_the_failure_policy(decorate: Any, function: Any, why: str) -> None:
+def test_failing_function_leaves_decision_to_failure_policy(decorate: Any, function: Any, why: str) -> None:
     answer = ask(decorate(Database)(function), database(replicas=1))
     assert (answer.status, answer.outcome) == (500, "failed")
     assert answer.error is not None
@@ -326,7 +326,7 @@ def test_a_function_that_fails_leaves_it_to_the_failure_policy(decorate: Any, fu
         assert answer.error.where.endswith(f"test_admitting.py:{line} in {function.__name__}"), "not ours: its own"
 
 
-def test_a_cache_that_is_not_filled_yet_leaves_it_to_the_failure_policy() -> None:
+def test_unfilled_cache_leaves_decision_to_failure_policy() -> None:
     @dl.validate(Database, reads=["v1/Namespace"])
     def reads(_: Database, request: dl.AdmissionRequest[Database]) -> None:
         request.lister("v1/Namespace").find("shop")
@@ -349,7 +349,7 @@ def test_a_cache_that_is_not_filled_yet_leaves_it_to_the_failure_policy() -> Non
         ({"operation": "CREATE", "object": None, "old": database()}, "must contain an object"),
     ],
 )
-def test_what_a_webhook_is_not_for_is_refused(fields: dict[str, Any], what: str) -> None:
+def test_request_for_other_resource_is_rejected(fields: dict[str, Any], what: str) -> None:
     answer = ask(check, database(), **fields)
     status = response(answer)["status"]
     assert (answer.outcome, status["code"]) == ("invalid", 400)
@@ -372,7 +372,7 @@ def test_what_a_webhook_is_not_for_is_refused(fields: dict[str, Any], what: str)
         (sent(review(None, object=None)), True),
     ],
 )
-def test_what_is_no_review_is_refused_in_good_form(body: bytes, has_uid: bool) -> None:
+def test_invalid_review_is_rejected_with_status(body: bytes, has_uid: bool) -> None:
     answer = admit(check, body, no_listers)
     assert answer.outcome == "invalid"
     if has_uid:
@@ -390,7 +390,7 @@ def test_a_declared_webhook_is_called_like_its_function() -> None:
     assert request.warnings == ("servers go",)
 
 
-def test_a_request_by_hand_has_caches() -> None:
+def test_manually_created_request_has_caches() -> None:
     request: dl.AdmissionRequest[Database] = dl.webhooks.admission_request(
         user="alice",
         groups=["admins"],
@@ -458,15 +458,15 @@ def has_a_default(_: Database, strict: bool = True) -> Iterator[dl.FieldError]:
         (lambda: UNCHECKED.convert("apps/v1/Deployment", "v1")(first), "convert"),
     ],
 )
-def test_invalid_webhook_is_rejected_when_it_is_declared(decorate: Callable[[], object], option: str) -> None:
+def test_invalid_webhook_is_rejected_on_declaration(decorate: Callable[[], object], option: str) -> None:
     with pytest.raises(InvalidWebhookError, check=having(argument=option)):
         decorate()
 
 
-def test_a_second_parameter_with_a_default_is_its_own_affair() -> None:
+def test_second_parameter_with_default_is_allowed() -> None:
     assert response(ask(dl.validate(Database)(has_a_default), database()))["allowed"] is True
 
 
-def test_two_webhooks_of_one_name_are_refused() -> None:
+def test_duplicate_webhook_name_is_rejected() -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="name")):
         WebhookSet([check, dl.validate(Database, name=check.name)(first)])

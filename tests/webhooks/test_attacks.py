@@ -31,7 +31,7 @@ def objects(number: int, obj: dict[str, Any]) -> bytes:
     return body.replace(b"[]", b"[" + b",".join([json.dumps(obj).encode()] * number) + b"]")
 
 
-async def test_a_long_conversion_lets_others_run_between_objects() -> None:
+async def test_long_conversion_yields_between_objects() -> None:
     seen: list[int] = []
     passes = 0
 
@@ -59,7 +59,7 @@ async def test_a_long_conversion_lets_others_run_between_objects() -> None:
     assert len(by_pass) >= 600 / 16
 
 
-async def test_functions_stay_on_the_loop_and_large_objects_are_read_in_a_thread() -> None:
+async def test_functions_run_on_loop_and_large_objects_decode_in_thread() -> None:
     threads: list[str] = []
 
     @dl.convert(KIND, "v1", "v1beta1")
@@ -97,13 +97,13 @@ async def test_functions_stay_on_the_loop_and_large_objects_are_read_in_a_thread
     ],
     ids=["objects", "bytes", "lists", "values", "lists of a review", "values of a review", "lists of options"],
 )
-async def test_a_bound_applies_before_the_work(path: str, body: bytes) -> None:
+async def test_limits_apply_before_processing(path: str, body: bytes) -> None:
     async with serving(ALL) as caller:
         answer = await caller.ask(path, body=io.BytesIO(body))
     assert (answer.status, json.loads(answer.body)["reason"]) == (413, "RequestEntityTooLarge")
 
 
-async def test_a_large_body_that_is_not_a_review_is_refused_in_good_form() -> None:
+async def test_large_invalid_body_is_rejected_with_status() -> None:
     async with serving(ALL) as caller:
         deep = json.dumps(conversion("example.com/v1beta1")).encode().replace(b"[]", b"[" * 100_000)
         assert (await caller.ask(CONVERT, body=deep)).status == 400
@@ -112,7 +112,7 @@ async def test_a_large_body_that_is_not_a_review_is_refused_in_good_form() -> No
         assert found["result"]["status"] == "Failure"
 
 
-async def test_a_conversion_that_comes_too_late_ends_between_objects() -> None:
+async def test_late_conversion_stops_between_objects() -> None:
     made: list[int] = []
 
     async def convert() -> None:
@@ -142,7 +142,7 @@ def held(server: WebhookServer) -> int:
     return server.bytes_in_flight.held
 
 
-async def test_bodies_that_do_not_end_have_a_bound_in_all_and_leave_room_later() -> None:
+async def test_unfinished_bodies_have_total_limit_and_are_released() -> None:
     small = LOCAL.replace(max_bytes=2 * MIB, max_conversion_bytes=MIB, max_bytes_in_flight=4 * MIB)
     async with serving(ALL, small) as caller:
         writers = [await unfinished(caller, CHECK, MIB) for _ in range(8)]
@@ -161,7 +161,7 @@ async def test_bodies_that_do_not_end_have_a_bound_in_all_and_leave_room_later()
             writer.transport.abort()
 
 
-async def test_a_client_that_leaves_holds_nothing() -> None:
+async def test_disconnected_client_releases_memory() -> None:
     async with serving(ALL) as caller:
         writer = await unfinished(caller, CHECK, MIB)
         await asyncio.sleep(1)
@@ -171,7 +171,7 @@ async def test_a_client_that_leaves_holds_nothing() -> None:
         assert held(caller.server) == 0
 
 
-async def test_a_response_that_is_not_read_is_cut() -> None:
+async def test_unread_response_is_aborted() -> None:
     async with serving(ALL) as caller:
         trusting = ssl.create_default_context(cadata=credentials()[0].ca_pem.decode())
         reader, writer = await asyncio.open_connection("127.0.0.1", caller.server.port, ssl=trusting, limit=1)
@@ -187,7 +187,7 @@ async def test_a_response_that_is_not_read_is_cut() -> None:
         writer.transport.abort()
 
 
-async def test_a_connection_takes_a_bounded_amount_of_memory() -> None:
+async def test_connection_memory_is_limited() -> None:
     """The figure of docs/project/security.md: three quarters of a MiB, beside what is counted for bodies."""
     number = 12
     async with serving(ALL) as caller:
@@ -211,7 +211,7 @@ async def test_a_connection_takes_a_bounded_amount_of_memory() -> None:
     assert taken / number < 1.125 * MIB, "of which the client has a quarter"
 
 
-async def test_a_new_handshake_takes_the_place_of_the_oldest() -> None:
+async def test_new_handshake_replaces_oldest() -> None:
     async with serving(ALL) as caller:
         pending = [await asyncio.open_connection("127.0.0.1", caller.server.port) for _ in range(MOST_HANDSHAKES + 5)]
         assert (await caller.ask(CHECK, review(database(replicas=3)))).status == 200

@@ -52,7 +52,7 @@ def converted(kind: KindConversion, version: str, *objects: dict[str, Any]) -> l
     return list(found["convertedObjects"])
 
 
-def test_classes_are_converted_and_metadata_stays() -> None:
+def test_class_conversion_keeps_metadata() -> None:
     old = {**database(), "apiVersion": "example.com/v1beta1", "spec": {"size": 3, "version": "17"}}
     [new] = converted(TYPED, "v1", old)
     assert new == database(replicas=3, image="postgres:17")
@@ -68,14 +68,14 @@ def test_objects_of_several_versions_keep_their_order() -> None:
     assert converted(FIELDS, "v1") == []
 
 
-def test_from_spoke_to_spoke_goes_by_the_hub() -> None:
+def test_conversion_between_spokes_uses_hub() -> None:
     beta = {**database(), "apiVersion": "example.com/v1beta1", "spec": {"size": 3}}
     [alpha] = converted(FIELDS, "v1alpha1", beta)
     metadata = database()["metadata"]
     assert alpha == {"apiVersion": "example.com/v1alpha1", "kind": "Database", "metadata": metadata, "size": 3}
 
 
-def test_annotations_keep_what_a_version_cannot_say() -> None:
+def test_annotations_preserve_fields_missing_in_version() -> None:
     new = database(replicas=3, image="postgres:17")
     [alpha] = converted(FIELDS, "v1alpha1", new)
     assert alpha["metadata"]["annotations"] == {"of": "others", "image": "postgres:17"}
@@ -83,7 +83,7 @@ def test_annotations_keep_what_a_version_cannot_say() -> None:
     assert converted(FIELDS, "v1", alpha) == [new]
 
 
-def test_what_is_given_is_not_changed() -> None:
+def test_conversion_does_not_change_argument() -> None:
     new = database(replicas=3)
     before = copy.deepcopy(new)
     assert FIELDS.convert(new, "v1alpha1")["size"] == 3
@@ -102,7 +102,7 @@ def test_what_is_given_is_not_changed() -> None:
         (TYPED, "example.com/v1beta1", {**database(), "metadata": None}, "no metadata", "invalid"),
     ],
 )
-def test_one_object_that_cannot_be_converted_fails_all(
+def test_one_failed_object_fails_the_review(
     kind: KindConversion, version: str, obj: dict[str, Any], why: str, outcome: str
 ) -> None:
     answer = answer_conversion(kind, sent(conversion(version, database(replicas=1), obj)))
@@ -156,7 +156,7 @@ def test_an_absent_required_field_does_not_fail_a_list() -> None:
         ({**old_database("bad"), "spec": "secret"}, "spec"),
     ],
 )
-def test_an_object_that_fails_is_named_with_its_field(bad: dict[str, Any], field: str) -> None:
+def test_failed_object_is_reported_with_field(bad: dict[str, Any], field: str) -> None:
     good = [old_database(f"a{number}", size=1, version="18") for number in range(7)]
     answer = answer_conversion(STRICT, sent(conversion("example.com/v1", *good, bad)))
     found = response(answer)
@@ -168,7 +168,7 @@ def test_an_object_that_fails_is_named_with_its_field(bad: dict[str, Any], field
     assert (answer.mismatch.key, answer.mismatch.field, answer.outcome) == ("shop/bad", field, "invalid")
 
 
-def test_an_object_whose_function_fails_is_named() -> None:
+def test_object_with_failing_function_is_reported() -> None:
     answer = answer_conversion(FIELDS, sent(conversion("example.com/v1beta1", {**database(replicas=1), "spec": None})))
     assert "databases.example.com shop/a to v1beta1 failed: AttributeError" in response(answer)["result"]["message"]
     assert answer.key == "shop/a"
@@ -184,7 +184,7 @@ def test_an_object_whose_function_fails_is_named() -> None:
         (sent(conversion("example.com/v1", objects=[7])), True),
     ],
 )
-def test_what_is_no_review_is_refused_in_good_form(body: bytes, has_uid: bool) -> None:
+def test_invalid_review_is_rejected_with_status(body: bytes, has_uid: bool) -> None:
     answer = answer_conversion(FIELDS, body)
     assert answer.outcome == "invalid"
     if has_uid:
@@ -193,12 +193,12 @@ def test_what_is_no_review_is_refused_in_good_form(body: bytes, has_uid: bool) -
         assert answer.status == 400
 
 
-def test_what_leads_one_way_only_is_refused() -> None:
+def test_one_way_conversion_is_rejected() -> None:
     with pytest.raises(InvalidArgumentError, check=having(webhook="databases.example.com")):
         WebhookSet([to_new])
 
 
-def test_the_version_of_the_class_is_among_those_that_are_converted() -> None:
+def test_class_version_must_be_a_converted_version() -> None:
     def same(_: dict[str, Any]) -> None: ...
 
     ways = [dl.convert(Database, "v1beta1", "v2")(same), dl.convert(Database, "v2", "v1beta1")(same)]
@@ -206,7 +206,7 @@ def test_the_version_of_the_class_is_among_those_that_are_converted() -> None:
         WebhookSet(ways)
 
 
-def test_what_a_function_gives_wrongly_is_told_with_its_name_and_place() -> None:
+def test_wrong_return_type_is_reported_with_function_location() -> None:
     @dl.convert(Database, OldDatabase)
     def gives_the_same(new: Database) -> OldDatabase:
         return new  # type: ignore[return-value]
@@ -218,7 +218,7 @@ def test_what_a_function_gives_wrongly_is_told_with_its_name_and_place() -> None
     assert "in test_what_a_function_gives_wrongly" in answer.error.where
 
 
-def test_a_set_answers_by_path() -> None:
+def test_webhook_set_routes_by_path() -> None:
     webhooks = WebhookSet(ALL)
     assert [*webhooks.by_path] == [
         "/validate/check.databases.example.com",

@@ -157,7 +157,7 @@ def turned(chance: random.Random, number: int) -> Iterator[tuple[str, bytes]]:
 @example(PATHS[0], {**SEEDS[5], "request": {**SEEDS[5]["request"], "objects": [{}]}})
 @example(PATHS[0], {**SEEDS[6], "request": {**SEEDS[6]["request"], "desiredAPIVersion": ""}})
 @example(PATHS[0], {**SEEDS[6], "request": {"uid": "12-34", "desiredAPIVersion": "example.com/v1"}})
-def test_reviews_that_are_a_little_wrong(path: str, content: Any) -> None:
+def test_slightly_invalid_reviews(path: str, content: Any) -> None:
     said = check_answer(path, json.dumps(content).encode())
     if said["kind"] == "Status":
         return
@@ -170,7 +170,7 @@ def test_reviews_that_are_a_little_wrong(path: str, content: Any) -> None:
 
 @SETTINGS
 @given(st.sampled_from(PATHS), st.binary(max_size=64) | JSON.map(lambda found: json.dumps(found).encode()))
-def test_what_is_anything(path: str, body: bytes) -> None:
+def test_arbitrary_bodies(path: str, body: bytes) -> None:
     answer = HOOKS.answer(path, body)
     assert (answer.status, answer.outcome) == (400, "invalid")
     assert json.loads(answer.body)["kind"] == "Status"
@@ -181,11 +181,11 @@ def check_turned(number: int, ask: Ask = HOOKS.answer) -> None:
         check_answer(path, body, ask)
 
 
-def test_bytes_that_are_turned() -> None:
+def test_corrupted_bytes() -> None:
     check_turned((20 if SHORT else 2) * MANY)
 
 
-async def test_over_the_wire() -> None:
+async def test_fuzzed_reviews_over_http() -> None:
     """The same bytes, by other methods, as other types, and with time limits that are none."""
     chance = random.Random(25)
     async with serving(EVERY) as caller:

@@ -28,7 +28,7 @@ CHECK = "/validate/check.databases.example.com"
 CONVERT = "/convert/databases.example.com"
 
 
-async def test_reviews_are_answered_and_counted() -> None:
+async def test_reviews_are_processed_and_counted() -> None:
     async with serving(ALL) as caller:
         assert response(await caller.ask(f"{CHECK}?timeout=10s", review(database(replicas=3))))["allowed"] is True
         assert response(await caller.ask(CHECK, review(database(replicas=2))))["allowed"] is False
@@ -42,7 +42,7 @@ async def test_reviews_are_answered_and_counted() -> None:
         assert caller.metrics.flights[:2] == [(CHECK, 1), (CHECK, 0)]
 
 
-async def test_what_is_no_review_is_refused_by_its_status() -> None:
+async def test_invalid_request_is_rejected_with_http_status() -> None:
     small = WebhookServerOptions(host="127.0.0.1", port=0, max_bytes=2000, max_conversion_bytes=3000)
     async with serving(ALL, small) as caller:
 
@@ -67,7 +67,7 @@ async def test_what_is_no_review_is_refused_by_its_status() -> None:
         assert {code for _, code, _ in caller.metrics.answers} == {400, 405, 413, 415}
 
 
-async def test_a_body_that_does_not_come_is_not_waited_for_longer_than_the_api_server_waits() -> None:
+async def test_request_body_is_awaited_no_longer_than_api_server_timeout() -> None:
     async with serving(ALL) as caller:
         began = asyncio.get_running_loop().time()
 
@@ -82,14 +82,14 @@ async def test_a_body_that_does_not_come_is_not_waited_for_longer_than_the_api_s
 
 
 @pytest.mark.parametrize(("declared", "asked"), [(10, 10), (10, 3), (3, 30), (1, 1), (30, 9999)])
-def test_the_time_limit_is_below_the_servers(declared: int, asked: int) -> None:
+def test_timeout_is_shorter_than_api_server_timeout(declared: int, asked: int) -> None:
     waits = min(declared, asked)
     assert waits * 0.9 <= time_limit(f"{asked}s", float(declared)) < waits
     for unsaid in ("", "0s", "-1s", "1.5s", "10", "ten s", "99999s"):
         assert declared * 0.9 <= time_limit(unsaid, float(declared)) < declared
 
 
-async def test_a_function_that_fails_is_told_without_what_the_object_has(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_function_is_logged_without_object_data(caplog: pytest.LogCaptureFixture) -> None:
     @dl.validate(Database)
     def fails(database: Database) -> None:
         raise ValueError(f"secret of {database.spec.image}")
@@ -104,7 +104,7 @@ async def test_a_function_that_fails_is_told_without_what_the_object_has(caplog:
     assert not [each for each in caplog.records if "hidden" in str(vars(each))]
 
 
-async def test_an_object_that_does_not_fit_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_malformed_object_is_logged_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     bad = database(replicas="secret")
     async with serving(ALL) as caller:
         with caplog.at_level(logging.INFO, "deltaloop.webhooks"):
@@ -118,7 +118,7 @@ async def test_an_object_that_does_not_fit_is_one_line_of_the_log(caplog: pytest
     assert "secret" not in str([vars(each) for each in told])
 
 
-async def test_what_a_function_does_wrong_is_told_with_the_place_where_it_is_defined(
+async def test_wrong_return_value_is_logged_with_function_location(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def gives_text(_: Database) -> Any:
@@ -134,7 +134,7 @@ async def test_what_a_function_does_wrong_is_told_with_the_place_where_it_is_def
     assert "hidden" not in str(vars(record))
 
 
-async def test_while_debugging_a_failure_has_its_text_and_once_a_minute_its_traceback(
+async def test_debug_logging_adds_error_text_and_rate_limited_traceback(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     @dl.validate(Database)
@@ -150,7 +150,7 @@ async def test_while_debugging_a_failure_has_its_text_and_once_a_minute_its_trac
     assert all("what it was about" in str(vars(each)["raised"]) for each in told)
 
 
-async def test_it_is_ready_once_it_answers_itself() -> None:
+async def test_server_is_ready_after_successful_self_check() -> None:
     _, good = credentials()
     empty = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server = WebhookServer(WebhookSet(ALL), StaticCertificate(empty), options=LOCAL)
@@ -165,7 +165,7 @@ async def test_it_is_ready_once_it_answers_itself() -> None:
     assert server.not_ready() == "webhook server is disabled"
 
 
-async def test_metrics_are_told_when_what_is_served_expires() -> None:
+async def test_metrics_report_certificate_expiry() -> None:
     class Renewed:
         valid_until: float | None = None
 
@@ -185,7 +185,7 @@ async def test_metrics_are_told_when_what_is_served_expires() -> None:
     assert metrics.expiries == [100.0, 200.0]
 
 
-async def test_what_is_being_asked_when_it_stops_is_answered() -> None:
+async def test_requests_in_flight_are_completed_on_stop() -> None:
     async with serving(ALL) as caller:
         content = json.dumps(review(database(replicas=1))).encode()
         sent = asyncio.Event()
@@ -210,7 +210,7 @@ async def test_what_is_being_asked_when_it_stops_is_answered() -> None:
             _ = caller.server.url
 
 
-async def test_an_address_in_use_is_told() -> None:
+async def test_address_in_use_raises_error() -> None:
     async with serving([check]) as caller:
         options = WebhookServerOptions(host="127.0.0.1", port=caller.server.port)
         with pytest.raises(WebhookServerError, check=having(port=caller.server.port)):
@@ -222,7 +222,7 @@ async def test_an_address_in_use_is_told() -> None:
     ("address", "host", "port"),
     [(":9443", "", 9443), ("127.0.0.1:0", "127.0.0.1", 0), ("[::1]:8443", "::1", 8443)],
 )
-def test_addresses_are_read(address: str, host: str, port: int) -> None:
+def test_bind_addresses_are_parsed(address: str, host: str, port: int) -> None:
     found = WebhookServerOptions.parse(address)
     assert found is not None
     assert (found.host, found.port) == (host, port)
@@ -233,9 +233,7 @@ def test_addresses_are_read(address: str, host: str, port: int) -> None:
 
 
 @pytest.mark.parametrize("webhooks", [(check,), ALL], ids=["admission", "and conversions"])
-async def test_with_client_authorities_only_their_clients_are_answered(
-    webhooks: tuple[Webhook, ...], tmp_path: Path
-) -> None:
+async def test_client_ca_rejects_other_clients(webhooks: tuple[Webhook, ...], tmp_path: Path) -> None:
     authority, clients = CertificateAuthority.make(), trustme.CA()
     (tmp_path / "clients.pem").write_bytes(clients.cert_pem.bytes())
     context = authority.server_context(host="127.0.0.1")
@@ -264,7 +262,7 @@ async def test_with_client_authorities_only_their_clients_are_answered(
             assert found is answered
 
 
-async def test_client_authorities_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+async def test_unreadable_client_ca_is_reported(tmp_path: Path) -> None:
     (tmp_path / "broken.pem").write_text("no certificate")
     for name in ("missing.pem", "broken.pem"):
         context = CertificateAuthority.make().server_context(host="127.0.0.1")
@@ -273,6 +271,6 @@ async def test_client_authorities_that_cannot_be_read_are_named(tmp_path: Path) 
             await WebhookServer(WebhookSet(ALL), StaticCertificate(context), options=options).__aenter__()
 
 
-def test_the_bound_of_all_reviews_is_not_below_that_of_one() -> None:
+def test_total_limit_must_not_be_below_review_limit() -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="WebhookServerOptions.max_bytes_in_flight")):
         WebhookServerOptions(max_bytes_in_flight=1024)

@@ -73,7 +73,7 @@ async def versions(client: Client) -> set[str]:
     return {each.resource_version for each in await client.list(WIDGET)}
 
 
-async def test_every_object_is_written_once_and_the_old_version_may_go() -> None:
+async def test_migration_writes_each_object_once_and_drops_old_version() -> None:
     async with world() as (client, _):
         before, said = await versions(client), list[StorageMigration]()
         ended = await migrate_storage(client, NAME, page_size=10, on_progress=said.append)
@@ -90,7 +90,7 @@ async def test_every_object_is_written_once_and_the_old_version_may_go() -> None
         assert await versions(client) == after
 
 
-async def test_what_was_ended_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_interrupted_migration_resumes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage_migration, "_SAVE_EVERY", 0.0)
     async with world() as (client, server):
 
@@ -111,13 +111,13 @@ async def test_what_was_ended_goes_on_where_it_was(monkeypatch: pytest.MonkeyPat
         assert ANNOTATION not in (await client.get(CRD, NAME)).annotations
 
 
-async def test_tokens_that_expire_on_the_way_go_on_at_the_same_place() -> None:
+async def test_expired_continue_tokens_resume_at_same_position() -> None:
     async with world() as (client, server):
         ended = await migrate_storage(client, NAME, page_size=5, on_progress=lambda _: server.compact())
         assert (ended.done, ended.written) == (True, COUNT)
 
 
-async def test_a_token_of_another_server_begins_anew() -> None:
+async def test_continue_token_of_another_server_restarts_migration() -> None:
     async with world() as (client, _):
         await client.patch(CRD, NAME, progress_patch("v1", MigrationProgress("no token", 7)))
         assert (await migrate_storage(client, NAME)).written == COUNT
@@ -127,7 +127,7 @@ async def test_a_token_of_another_server_begins_anew() -> None:
         assert await stored_versions(client) == ["v1beta1"]
 
 
-async def test_objects_that_come_go_and_change_meanwhile_do_not_matter() -> None:
+async def test_concurrent_changes_do_not_disturb_migration() -> None:
     async with world() as (client, _):
         page = await client.list(WIDGET)
 
@@ -147,7 +147,7 @@ async def test_objects_that_come_go_and_change_meanwhile_do_not_matter() -> None
         assert (await client.get(WIDGET, "w20"))["spec"]["size"] == 99
 
 
-async def test_a_conflict_is_tried_again_and_other_failures_are_named() -> None:
+async def test_conflict_is_retried_and_other_failures_are_reported() -> None:
     async with world() as (client, server):
         server.faults.add(Fault(do="refuse", verbs=("patch",), names=("w05",), code=409, count=3))
         server.faults.add(Fault(do="refuse", verbs=("patch",), names=("w06",), code=409))
@@ -158,7 +158,7 @@ async def test_a_conflict_is_tried_again_and_other_failures_are_named() -> None:
         assert (await migrate_storage(client, NAME)).done
 
 
-async def test_an_object_that_is_refused_is_named_and_the_version_stays() -> None:
+async def test_rejected_object_is_reported_and_old_version_is_kept() -> None:
     async with world() as (client, _):
         made = definition("v1")["spec"]["versions"]
         for version in made:
@@ -178,7 +178,7 @@ async def test_an_object_that_is_refused_is_named_and_the_version_stays() -> Non
         assert lines[-1] == f"{NAME}: 1 objects could not be written, and may still be stored as v1beta1"
 
 
-async def test_a_definition_that_stores_another_version_at_the_end_is_left_as_it_is() -> None:
+async def test_changed_storage_version_keeps_stored_versions() -> None:
     async with world() as (client, _):
         changing: list[asyncio.Task[None]] = []
 
@@ -192,7 +192,7 @@ async def test_a_definition_that_stores_another_version_at_the_end_is_left_as_it
         assert await stored_versions(client) == ["v1beta1", "v1"]
 
 
-async def test_the_command_tells_how_far_it_is() -> None:
+async def test_command_shows_progress() -> None:
     async with world() as (client, _):
         lines: list[str] = []
         assert await migrate_all(client, [NAME], concurrency=4, show=lines.append)
@@ -202,7 +202,7 @@ async def test_the_command_tells_how_far_it_is() -> None:
         ]
 
 
-async def test_what_cannot_be_done_is_told() -> None:
+async def test_impossible_migration_raises_error() -> None:
     async with world() as (client, _):
         with pytest.raises(InvalidArgumentError, check=having(argument="concurrency")):
             await migrate_storage(client, NAME, concurrency=0)
@@ -217,7 +217,7 @@ async def test_what_cannot_be_done_is_told() -> None:
             await migrate_storage(client.with_access_check(refuse), NAME)
 
 
-def test_what_others_have_written_is_no_progress() -> None:
+def test_foreign_progress_annotation_is_ignored() -> None:
     of_another, at_the_end = (
         '{"version":"v2","continue":"x","written":1}',
         '{"version":"v1","continue":"","written":1}',
@@ -239,7 +239,7 @@ def entry(version: str, *fields: str, manager: str = "m", operation: str = "Appl
     return {**made, "fieldsV1": {"f:spec": spec}, **more}
 
 
-def test_entries_of_versions_that_leave_get_the_new_one() -> None:
+def test_managed_fields_of_removed_versions_get_new_version() -> None:
     listed = {**definition("v1"), "status": {"storedVersions": ["v1beta1", "v1"]}}
     known = read_versions(listed)
     assert known.kept == {"v1"}
@@ -262,7 +262,7 @@ def test_entries_of_versions_that_leave_get_the_new_one() -> None:
     ]
 
 
-def test_entries_of_versions_that_are_served_and_not_stored_stay() -> None:
+def test_managed_fields_of_served_versions_are_kept() -> None:
     listed: dict[str, Any] = {**definition("v1"), "status": {"storedVersions": ["v1"]}}
     assert entries_patch({"managedFields": [entry("v1beta1", "a")]}, read_versions(listed)) == {}
     listed["spec"]["versions"][1]["served"] = False
@@ -270,7 +270,7 @@ def test_entries_of_versions_that_are_served_and_not_stored_stay() -> None:
 
 
 @pytest.mark.parametrize("removed_before", [False, True])
-async def test_applies_go_on_after_the_old_version_has_left(removed_before: bool) -> None:
+async def test_apply_works_after_old_version_is_removed(removed_before: bool) -> None:
     async with world() as (client, _):
         old = dl.ResourceType[dl.Resource]("example.com", "v1beta1", "Widget", "widgets")
         applied = {

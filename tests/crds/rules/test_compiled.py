@@ -33,10 +33,10 @@ def scope_of(schema: dict[str, Any]) -> RuleScope:
         ({RULES: [{**RULE, "message": '"description":"a"'}]}, False),
     ],
 )
-def test_schemas_that_differ_in_descriptions_alone_have_one_scope(schema: dict[str, Any], is_the_same: bool) -> None:
+def test_descriptions_do_not_affect_cached_scope(schema: dict[str, Any], is_the_same: bool) -> None:
     assert (scope_of(schema) is scope_of({})) is is_the_same
 
 
-def test_a_text_in_a_message_is_no_description() -> None:
+def test_description_text_inside_message_is_kept() -> None:
     one, two = (scope_of({RULES: [{**RULE, "message": f'"description":"{word}"'}]}) for word in ("a", "b"))
     assert one.rules[0].message != two.rules[0].message

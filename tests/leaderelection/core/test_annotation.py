@@ -50,7 +50,7 @@ GO = [
 
 
 @pytest.mark.parametrize(("record", "text"), GO)
-def test_the_record_is_written_as_go_writes_it_and_read_back(record: LeaderElectionRecord, text: str) -> None:
+def test_record_encoding_matches_go_and_round_trips(record: LeaderElectionRecord, text: str) -> None:
     assert encode_record(record) == text
     assert encode_record(decode_record(text)[0]) == text
     assert decode_record(text)[0].holder_identity == record.holder_identity
@@ -80,17 +80,17 @@ UNKNOWN = LeaderElectionRecord(holder_identity=UNKNOWN_LEADER)
         ('{"holderIdentity":"\\ud800"}', LeaderElectionRecord(holder_identity="?"), ()),
     ],
 )
-def test_no_annotation_keeps_all_candidates_out(
+def test_no_annotation_value_blocks_all_candidates(
     text: str, record: LeaderElectionRecord, unreadable: tuple[str, ...]
 ) -> None:
     assert record_from_annotations({LEADER_ANNOTATION: text}) == (record, unreadable)
 
 
-def test_no_annotation_is_an_empty_record() -> None:
+def test_missing_annotation_is_empty_record() -> None:
     assert record_from_annotations({"other": "x"}) == (LeaderElectionRecord(), ())
 
 
-def test_everything_else_in_the_object_is_kept() -> None:
+def test_other_fields_of_object_are_kept() -> None:
     fields: dict[str, Any] = {
         "metadata": {"annotations": {"note": "kept"}, "labels": {"theirs": "1"}},
         "data": {"a": "b"},
@@ -106,7 +106,7 @@ def test_everything_else_in_the_object_is_kept() -> None:
     assert fields["metadata"]["annotations"] == {"note": "kept"}
 
 
-def test_a_new_object_holds_the_record_only() -> None:
+def test_new_object_contains_only_the_record() -> None:
     assert new_object(CONFIG_MAP, GO[0][0], namespace="default", name="x") == {
         "apiVersion": "v1",
         "kind": "ConfigMap",

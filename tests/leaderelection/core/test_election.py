@@ -75,7 +75,7 @@ def test_a_missing_lock_is_created() -> None:
     ("before", "written"),
     [(0, 1), (-1, 0), (-7, 0), (2**31 - 2, 2**31 - 1), (2**31 - 1, 2**31 - 1), (10**40, 2**31 - 1)],
 )
-def test_the_count_of_transitions_stays_in_the_range_of_a_lease(before: int, written: int) -> None:
+def test_transition_count_is_within_lease_range(before: int, written: int) -> None:
     election = contending()
     election.observed(held("", transitions=before), 0.0, random=0.0)
     request = election.ask(0.0, wall=WALL)
@@ -89,7 +89,7 @@ def test_the_count_of_transitions_stays_in_the_range_of_a_lease(before: int, wri
 
 
 @pytest.mark.parametrize(("recorded", "expires"), [(0, 15.0), (-5, 15.0), (10**400, 2.0**31 - 1)])
-def test_a_duration_without_a_meaning_is_replaced(recorded: int, expires: float) -> None:
+def test_invalid_duration_is_replaced(recorded: int, expires: float) -> None:
     election = contending()
     election.observed(held("b", duration=recorded), 0.0, random=0.0)
     assert election.long_lease == (expires if recorded > 0 else 0.0)
@@ -99,7 +99,7 @@ def test_a_duration_without_a_meaning_is_replaced(recorded: int, expires: float)
         assert isinstance(election.ask(now, wall=WALL), step)
 
 
-def test_an_empty_holder_is_replaced_at_once_and_counts_as_a_transition() -> None:
+def test_empty_holder_is_replaced_immediately_as_transition() -> None:
     election = contending()
     election.observed(held(""), 0.0, random=0.0)
     request = election.ask(0.0, wall=WALL)
@@ -108,7 +108,7 @@ def test_an_empty_holder_is_replaced_at_once_and_counts_as_a_transition() -> Non
     assert (request.record.leader_transitions, request.record.acquire_time) == (5, WALL)
 
 
-def test_the_own_identity_is_taken_up_without_a_transition() -> None:
+def test_lock_with_same_identity_is_reacquired_without_transition() -> None:
     election = contending()
     election.observed(held("a"), 0.0, random=0.0)
     request = election.ask(0.0, wall=WALL)
@@ -118,9 +118,7 @@ def test_the_own_identity_is_taken_up_without_a_transition() -> None:
 
 
 @pytest.mark.parametrize(("duration", "expires"), [(15, 15.0), (60, 60.0), (3, 3.0), (0, 15.0)])
-def test_a_held_lock_is_taken_when_its_recorded_duration_passed_since_it_was_seen(
-    duration: int, expires: float
-) -> None:
+def test_held_lock_is_acquired_after_recorded_duration_since_observation(duration: int, expires: float) -> None:
     election = contending()
     assert election.observed(held(duration=duration), 0.0, random=0.0) == (NewLeader("b"),)
     for at, taken in ((expires - 0.5, False), (expires, True)):
@@ -130,7 +128,7 @@ def test_a_held_lock_is_taken_when_its_recorded_duration_passed_since_it_was_see
         assert isinstance(election.ask(at, wall=WALL), Update if taken else Wait)
 
 
-def test_a_new_version_alone_counts_as_a_change() -> None:
+def test_new_resource_version_restarts_the_lease_duration() -> None:
     election = contending()
     election.observed(held(version="1"), 0.0, random=0.0)
     election._next_at = 15.0
@@ -140,7 +138,7 @@ def test_a_new_version_alone_counts_as_a_change() -> None:
 
 
 @pytest.mark.parametrize(("random", "until"), [(0.0, 2.0), (0.5, 3.2), (0.999, 4.3976)])
-def test_candidates_look_again_after_a_jittered_retry_period(random: float, until: float) -> None:
+def test_candidates_retry_after_jittered_retry_period(random: float, until: float) -> None:
     election = contending()
     election.observed(held(), 0.0, random=random)
     effect = election.ask(0.0, wall=WALL)
@@ -148,7 +146,7 @@ def test_candidates_look_again_after_a_jittered_retry_period(random: float, unti
     assert effect.until == pytest.approx(until)
 
 
-def test_a_renewal_uses_the_fast_path_and_keeps_what_must_be_kept() -> None:
+def test_renewal_uses_fast_path_and_keeps_record_fields() -> None:
     election = leading()
     assert election.ask(0.0, wall=EARLIER) == Wait(2.0)
     later = datetime(2026, 1, 3, tzinfo=UTC)
@@ -162,7 +160,7 @@ def test_a_renewal_uses_the_fast_path_and_keeps_what_must_be_kept() -> None:
 
 
 @pytest.mark.parametrize("news", ["conflict", "failure"])
-def test_after_a_failed_fast_path_the_lock_is_read_and_written_at_once(news: str) -> None:
+def test_failed_fast_path_reads_and_writes_immediately(news: str) -> None:
     election = leading()
     election.ask(2.0, wall=WALL)
     if news == "conflict":
@@ -180,7 +178,7 @@ def test_after_a_failed_fast_path_the_lock_is_read_and_written_at_once(news: str
     assert isinstance(election.ask(4.0, wall=WALL), Read)  # the version is in doubt
 
 
-def test_requests_get_no_more_than_what_is_left_of_the_deadline() -> None:
+def test_request_timeouts_are_limited_by_renew_deadline() -> None:
     election = leading()
     election.ask(2.0, wall=WALL)
     election.failed(7.0, random=0.0)
@@ -189,7 +187,7 @@ def test_requests_get_no_more_than_what_is_left_of_the_deadline() -> None:
     assert election.ask(10.0, wall=WALL) == StepDown(LossReason.RENEW_DEADLINE)
 
 
-def test_an_answer_after_the_deadline_does_not_save_the_term() -> None:
+def test_response_after_deadline_does_not_extend_term() -> None:
     election = leading()
     election.ask(2.0, wall=WALL)
     assert election.wrote("2", 10.0, random=0.0) == ()
@@ -197,7 +195,7 @@ def test_an_answer_after_the_deadline_does_not_save_the_term() -> None:
     assert election.ask(10.0, wall=WALL) == StepDown(LossReason.RENEW_DEADLINE)
 
 
-def test_a_winning_answer_that_comes_too_late_wins_nothing_and_is_tried_again_at_once() -> None:
+def test_late_successful_acquire_is_retried_immediately() -> None:
     election = contending()
     election.observed(None, 0.0, random=0.0)
     election.ask(0.0, wall=WALL)
@@ -209,7 +207,7 @@ def test_a_winning_answer_that_comes_too_late_wins_nothing_and_is_tried_again_at
 @pytest.mark.parametrize(
     ("seen", "because"), [(held("b", "9"), LossReason.TAKEN), (held("", "9"), LossReason.GONE), (None, LossReason.GONE)]
 )
-def test_a_lock_that_is_not_ours_any_more_ends_leadership(seen: LockState | None, because: LossReason) -> None:
+def test_lock_held_by_another_ends_leadership(seen: LockState | None, because: LossReason) -> None:
     election = leading()
     election.ask(2.0, wall=WALL)
     election.conflicted(2.0, random=0.0)
@@ -245,7 +243,7 @@ def test_a_release_ends_with_the_lease() -> None:
     assert election.ask(15.0, wall=WALL) == Left(ReleaseOutcome.KEPT)
 
 
-def test_a_lock_that_was_won_too_late_to_lead_is_given_up() -> None:
+def test_lock_acquired_too_late_is_released() -> None:
     election = contending()
     election.observed(None, 0.0, random=0.0)
     assert isinstance(election.ask(0.0, wall=WALL), Create)
@@ -259,7 +257,7 @@ def test_a_lock_that_was_won_too_late_to_lead_is_given_up() -> None:
     assert election.ask(11.6, wall=WALL) == Left(ReleaseOutcome.RELEASED)
 
 
-def test_a_lock_of_the_own_identity_that_was_never_written_is_given_up() -> None:
+def test_unwritten_lock_with_same_identity_is_released() -> None:
     election = contending()
     election.observed(held("a"), 1.0, random=0.0)
     election.release(1.0)
@@ -272,7 +270,7 @@ def test_a_lock_of_the_own_identity_that_was_never_written_is_given_up() -> None
     assert again.ask(16.0, wall=WALL) == Left(ReleaseOutcome.KEPT), "it has expired by now"
 
 
-def test_a_release_that_gets_no_answer_is_not_repeated() -> None:
+def test_release_without_response_is_not_retried() -> None:
     election = leading()
     election.release(1.0)
     election.ask(1.0, wall=WALL)
@@ -280,7 +278,7 @@ def test_a_release_that_gets_no_answer_is_not_repeated() -> None:
     assert election.ask(1.0, wall=WALL) == Left(ReleaseOutcome.KEPT)
 
 
-def test_leaving_without_giving_up_asks_nothing() -> None:
+def test_leaving_without_release_sends_no_request() -> None:
     election = leading()
     election.release(1.0, give_up=False)
     assert election.ask(1.0, wall=WALL) == Left(ReleaseOutcome.KEPT)
@@ -290,7 +288,7 @@ def test_leaving_without_giving_up_asks_nothing() -> None:
     assert follower.ask(0.0, wall=WALL) == Left(ReleaseOutcome.NOT_HELD)
 
 
-def test_what_was_not_asked_for_is_refused() -> None:
+def test_unexpected_responses_are_rejected() -> None:
     election = leading()
     feeds: tuple[Callable[[], object], ...] = (
         lambda: election.observed(None, 0.0, random=0.0),
@@ -308,12 +306,12 @@ def test_what_was_not_asked_for_is_refused() -> None:
         election.ask(2.0, wall=WALL)
 
 
-def test_an_empty_identity_is_refused() -> None:
+def test_empty_identity_is_rejected() -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="identity")):
         Election("")
 
 
-def test_lease_durations_go_out_rounded_up() -> None:
+def test_lease_durations_are_rounded_up() -> None:
     election = Election("a", ElectionTiming(lease_duration=14.2))
     election.join(0.0)
     election.ask(0.0, wall=WALL)
@@ -324,14 +322,14 @@ def test_lease_durations_go_out_rounded_up() -> None:
     assert "contending" in repr(election)
 
 
-def test_who_never_contended_has_nothing_and_has_led_never() -> None:
+def test_candidate_that_never_joined_holds_nothing() -> None:
     election = Election("a")
     assert election.ask(0.0, wall=WALL) == Left(ReleaseOutcome.NOT_HELD)
     assert (election.renewed_at, election.guard_until, election.leader) == (-math.inf, -math.inf, "")
     assert not election.is_leading(0.0)
 
 
-def test_leadership_may_end_for_a_reason_that_only_the_caller_knows() -> None:
+def test_caller_can_end_leadership_with_reason() -> None:
     election = leading()
     assert isinstance(election.ask(2.0, wall=WALL), Update)
     assert election.lose(LossReason.WEDGED, 3.0) is LossReason.WEDGED
@@ -343,19 +341,19 @@ def test_leadership_may_end_for_a_reason_that_only_the_caller_knows() -> None:
     assert isinstance(election.ask(4.0, wall=WALL), Read), "the write may have been carried out"
 
 
-def test_a_deadline_that_has_passed_is_the_reason_whatever_else_is_named() -> None:
+def test_expired_deadline_overrides_given_loss_reason() -> None:
     election = leading()
     assert election.loss_due(9.9) is None
     assert election.loss_due(10.0) is LossReason.RENEW_DEADLINE
     assert election.lose(LossReason.WEDGED, 10.0) is LossReason.RENEW_DEADLINE
 
 
-def test_who_does_not_lead_has_nothing_to_lose() -> None:
+def test_lose_without_leadership_raises() -> None:
     with pytest.raises(RuntimeError, match="contending"):
         contending().lose(LossReason.WEDGED, 0.0)
 
 
-def test_an_attempt_is_over_when_the_next_look_is_waited_for() -> None:
+def test_attempt_ends_when_retry_wait_begins() -> None:
     election = contending()
     assert not election.attempt_is_over, "a request is out"
     election.observed(None, 0.0, random=0.0)
@@ -366,7 +364,7 @@ def test_an_attempt_is_over_when_the_next_look_is_waited_for() -> None:
     assert not leading().attempt_is_over
 
 
-def test_the_own_identity_without_a_time_begins_now() -> None:
+def test_record_without_times_starts_now() -> None:
     election = contending()
     state = LockState(LeaderElectionRecord(holder_identity="a", lease_duration_seconds=15), "1")
     election.observed(state, 0.0, random=0.0)
@@ -375,7 +373,7 @@ def test_the_own_identity_without_a_time_begins_now() -> None:
     assert request.record.acquire_time == WALL
 
 
-def test_a_write_without_an_answer_that_another_one_has_overtaken_holds_nothing() -> None:
+def test_overtaken_write_without_response_holds_nothing() -> None:
     election = contending()
     election.observed(None, 0.0, random=0.0)
     election.ask(0.0, wall=WALL)
@@ -385,7 +383,7 @@ def test_a_write_without_an_answer_that_another_one_has_overtaken_holds_nothing(
     assert election.ask(1.0, wall=WALL) == Left(ReleaseOutcome.NOT_HELD)
 
 
-def test_who_has_left_asks_for_nothing_of_before() -> None:
+def test_rejoined_candidate_forgets_earlier_writes() -> None:
     election = contending()
     election.observed(None, 0.0, random=0.0)
     election.ask(0.0, wall=WALL)
@@ -395,11 +393,11 @@ def test_who_has_left_asks_for_nothing_of_before() -> None:
     assert election.ask(5.0, wall=WALL) == Left(ReleaseOutcome.NOT_HELD)
 
 
-def test_no_lease_is_shorter_than_a_second() -> None:
+def test_lease_duration_is_at_least_one_second() -> None:
     assert [whole_seconds(duration) for duration in (0.0, 0.2, 1.0, 1.2)] == [1, 1, 1, 2]
 
 
-def test_a_write_that_was_out_when_leadership_was_lost_may_hold_the_lock_for_a_whole_lease() -> None:
+def test_write_pending_at_loss_may_hold_lock_for_full_lease() -> None:
     election = leading()
     election.ask(2.0, wall=WALL)
     election.lose(LossReason.WEDGED, 9.0)

@@ -50,7 +50,7 @@ SAFE: dict[str, tuple[Settings, int | None, int]] = {
 @pytest.mark.parametrize(
     "name", by_day(SAFE, ["two candidates, different lease durations", "two candidates, the lock is given up"])
 )
-def test_there_are_never_two_leaders_and_always_a_way_back_to_one(name: str) -> None:
+def test_at_most_one_leader_and_leadership_is_recoverable(name: str) -> None:
     settings, depth, states = SAFE[name]
     result = explore(settings) if depth is None else explore(settings, depth=depth)
     print(f"{name}: {result}")
@@ -162,7 +162,7 @@ BUGS = {
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", BUGS)
-def test_a_seeded_bug_is_found(name: str) -> None:
+def test_seeded_bug_is_detected(name: str) -> None:
     result = explore(BUGS[name], depth=30, progress=False)
     print(f"{name}: {result.states} states, shortest trace:")
     for number, step in enumerate(result.violation, start=1):
@@ -171,7 +171,7 @@ def test_a_seeded_bug_is_found(name: str) -> None:
     assert len(result.violation) == result.depth
 
 
-def test_a_candidate_that_never_tries_again_is_found() -> None:
+def test_candidate_that_never_retries_is_detected() -> None:
     result = explore(replace(PLAIN, election=GivesUpAfterALostTryOnly), depth=12)
     print("\n".join(result.stuck))
     assert not result.violation
@@ -179,7 +179,7 @@ def test_a_candidate_that_never_tries_again_is_found() -> None:
 
 
 @pytest.mark.parametrize("rate", [0.95, 0.75, 0.67])
-def test_clocks_may_differ_by_less_than_lease_to_renew_deadline(rate: float) -> None:
+def test_clock_rates_within_lease_to_deadline_ratio_are_safe(rate: float) -> None:
     assert 1 / rate < TIMING.lease_duration / TIMING.renew_deadline
     result = explore(replace(PLAIN, members=(USUAL, Member(TIMING, rate=rate)), slow_answers=False), progress=False)
     assert result.complete
@@ -187,7 +187,7 @@ def test_clocks_may_differ_by_less_than_lease_to_renew_deadline(rate: float) -> 
 
 
 @pytest.mark.parametrize("rate", [0.66, 0.5, 0.3])
-def test_beyond_that_ratio_two_leaders_are_found(rate: float) -> None:
+def test_clock_rates_beyond_ratio_allow_two_leaders(rate: float) -> None:
     assert 1 / rate > TIMING.lease_duration / TIMING.renew_deadline
     result = explore(replace(PLAIN, members=(USUAL, Member(TIMING, rate=rate))), progress=False)
     print(f"rate {rate:g}: {result.states} states, {len(result.violation)} steps")
@@ -195,7 +195,7 @@ def test_beyond_that_ratio_two_leaders_are_found(rate: float) -> None:
 
 
 @pytest.mark.parametrize("seed", by_day(range(40), range(8)))
-def test_a_frozen_candidate_does_what_the_real_one_does(seed: int) -> None:
+def test_frozen_candidate_matches_real_election(seed: int) -> None:
     """The real core on an ordinary clock, with versions and names, step by step beside its frozen double."""
     numbers = random.Random(seed)
     timing = numbers.choice(

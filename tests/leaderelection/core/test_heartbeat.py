@@ -12,7 +12,7 @@ def make() -> Heartbeat:
     return Heartbeat(0.0, interval=2.0, deadline=10.0)
 
 
-def test_a_beat_is_asked_for_at_once_and_then_after_each_interval() -> None:
+def test_beats_are_requested_immediately_and_at_each_interval() -> None:
     heartbeat = make()
     assert heartbeat.ask(0.0) == Beat()
     assert heartbeat.ask(1.0) == Wait(10.0)
@@ -21,7 +21,7 @@ def test_a_beat_is_asked_for_at_once_and_then_after_each_interval() -> None:
     assert heartbeat.ask(3.0) == Beat()
 
 
-def test_silence_counts_from_the_question_and_is_for_good() -> None:
+def test_silence_starts_at_request_and_is_permanent() -> None:
     heartbeat = make()
     heartbeat.ask(0.0)
     assert heartbeat.ask(9.9) == Wait(10.0)
@@ -30,14 +30,14 @@ def test_silence_counts_from_the_question_and_is_for_good() -> None:
     assert heartbeat.ask(11.0) == Silent(10.5)
 
 
-def test_an_answer_after_the_deadline_is_none() -> None:
+def test_response_after_deadline_is_ignored() -> None:
     heartbeat = make()
     heartbeat.ask(0.0)
     heartbeat.answered(10.0)
     assert heartbeat.ask(10.0) == Silent(10.0)
 
 
-def test_an_answer_that_nobody_asked_for_changes_nothing() -> None:
+def test_unrequested_response_is_ignored() -> None:
     heartbeat = make()
     heartbeat.answered(5.0)
     assert heartbeat.ask(5.0) == Beat()
@@ -70,5 +70,5 @@ STEPS = st.lists(st.tuples(st.sampled_from([0.0, 0.5, 2.0, 5.0, 9.5, 10.0, 12.0]
 
 @settings(max_examples=examples(200))
 @given(STEPS)
-def test_it_is_silent_exactly_when_a_question_is_open_for_the_deadline(steps: list[tuple[float, bool]]) -> None:
+def test_heartbeat_is_silent_when_request_is_unanswered_at_deadline(steps: list[tuple[float, bool]]) -> None:
     assert is_right(make(), steps)

@@ -26,11 +26,11 @@ RECORD = LeaderElectionRecord(
 )
 
 
-def test_a_record_survives_the_way_through_a_lease() -> None:
+def test_record_round_trips_through_lease() -> None:
     assert record_from_lease(new_lease(RECORD, namespace="default", name="example")) == (RECORD, ())
 
 
-def test_a_new_lease_as_it_goes_to_the_server() -> None:
+def test_new_lease_fields() -> None:
     assert new_lease(RECORD, namespace="default", name="example", labels={"app": "x"}) == {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -45,7 +45,7 @@ def test_a_new_lease_as_it_goes_to_the_server() -> None:
     }
 
 
-def test_what_belongs_to_others_is_kept_on_update() -> None:
+def test_update_keeps_fields_of_other_writers() -> None:
     lease: dict[str, Any] = {
         "metadata": {"name": "example", "labels": {"theirs": "1", "app": "old"}, "annotations": {"note": "kept"}},
         "spec": {"strategy": "OldestEmulationVersion", "preferredHolder": "other", "holderIdentity": "other"},
@@ -61,7 +61,7 @@ def test_what_belongs_to_others_is_kept_on_update() -> None:
 
 
 @pytest.mark.parametrize("lease", [{}, {"spec": None}, {"spec": {}}, {"spec": {"holderIdentity": None}}])
-def test_what_a_lease_does_not_say_is_empty(lease: dict[str, Any]) -> None:
+def test_missing_lease_fields_are_empty(lease: dict[str, Any]) -> None:
     assert record_from_lease(lease) == (LeaderElectionRecord(), ())
 
 
@@ -72,14 +72,14 @@ def test_labels_of_a_lease_may_be_null() -> None:
 
 
 @pytest.mark.parametrize("spec", ["x", [], 5])
-def test_a_spec_that_is_not_an_object_has_an_unknown_holder(spec: object) -> None:
+def test_invalid_spec_has_unknown_holder(spec: object) -> None:
     record, unreadable = record_from_lease({"spec": spec})
     assert (record.holder_identity, record.lease_duration_seconds, unreadable) == (UNKNOWN_LEADER, 0, ("spec",))
     assert lease_with_record({"spec": spec}, RECORD)["spec"]["holderIdentity"] == "me"
 
 
 @pytest.mark.parametrize("value", [5, True, ["a"], {}])
-def test_a_holder_that_cannot_be_read_is_unknown(value: object) -> None:
+def test_unreadable_holder_is_unknown(value: object) -> None:
     record, unreadable = record_from_lease({"spec": {"holderIdentity": value}})
     assert (record.holder_identity, unreadable) == (UNKNOWN_LEADER, ("holderIdentity",))
 
@@ -108,7 +108,7 @@ def test_a_holder_that_cannot_be_read_is_unknown(value: object) -> None:
     ],
 )
 @pytest.mark.parametrize("field", ["leaseDurationSeconds", "leaseTransitions"])
-def test_numbers_of_other_writers_have_a_meaning(field: str, value: object, number: int, readable: bool) -> None:
+def test_numbers_of_other_writers_are_normalized(field: str, value: object, number: int, readable: bool) -> None:
     record, unreadable = record_from_lease({"spec": {"holderIdentity": "a", field: value}})
     found = {"leaseDurationSeconds": record.lease_duration_seconds, "leaseTransitions": record.leader_transitions}
     assert found.pop(field) == number
@@ -133,7 +133,7 @@ def test_numbers_of_other_writers_have_a_meaning(field: str, value: object, numb
         (5, False),
     ],
 )
-def test_times_of_other_writers_keep_nobody_out(text: object, readable: bool) -> None:
+def test_times_of_other_writers_do_not_block_candidates(text: object, readable: bool) -> None:
     record, unreadable = record_from_lease({"spec": {"acquireTime": text, "renewTime": text}})
     assert unreadable == (() if readable else ("acquireTime", "renewTime"))
     assert (record.renew_time is not None) is (readable and bool(text))
@@ -144,6 +144,6 @@ def test_lease_durations_are_rounded_up(duration: float, whole: int) -> None:
     assert whole_seconds(duration) == whole
 
 
-def test_a_time_that_is_not_known_is_left_out() -> None:
+def test_unknown_time_is_omitted() -> None:
     lease = lease_with_record({"spec": {"renewTime": "2026-01-02T03:05:00.000001Z"}}, LeaderElectionRecord())
     assert "renewTime" not in lease["spec"]

@@ -48,7 +48,7 @@ PATTERNS = st.recursive(
 
 
 @given(PATTERNS, st.text("abc0-_x \n", max_size=12))
-def test_python_agrees(pattern: str, text: str) -> None:
+def test_matches_agree_with_python_re(pattern: str, text: str) -> None:
     assert compile_pattern(pattern).matches(text) is (re.search(pattern, text, re.ASCII) is not None)
 
 
@@ -81,7 +81,7 @@ def test_python_agrees(pattern: str, text: str) -> None:
         (r"\Boo", ["foo"], ["oo"]),
     ],
 )
-def test_what_matches(pattern: str, right: list[str], wrong: list[str]) -> None:
+def test_pattern_matches(pattern: str, right: list[str], wrong: list[str]) -> None:
     compiled = compile_pattern(pattern)
     assert [text for text in right if not compiled.matches(text)] == []
     assert [text for text in wrong if compiled.matches(text)] == []
@@ -98,13 +98,13 @@ def test_what_matches(pattern: str, right: list[str], wrong: list[str]) -> None:
         ("(?P<1a b>x)", "invalid named capture: `(?P<1a b>`"),
     ],
 )
-def test_what_is_no_pattern(pattern: str, why: str) -> None:
+def test_invalid_pattern_is_rejected(pattern: str, why: str) -> None:
     assert pattern_error(pattern) == f"error parsing regexp: {why}"
     with pytest.raises(PatternSyntaxError):
         compile_pattern(pattern)
 
 
-def test_a_program_that_is_too_long_is_none() -> None:
+def test_too_large_pattern_is_rejected() -> None:
     pattern = "(?:abcdefgh){1000}" * 420
     assert pattern_error(pattern).startswith("error parsing regexp: expression too large: ")
     assert pattern_error("(?:abcdefgh){1000}" * 400) == ""
@@ -142,7 +142,7 @@ def steps(run: Callable[[], object]) -> int:
         ("^([a-z0-9]([-a-z0-9]*[a-z0-9])?\\.)+$", "a-b."),
     ],
 )
-def test_time_grows_no_faster_than_the_text(pattern: str, text: str) -> None:
+def test_matching_time_is_linear(pattern: str, text: str) -> None:
     def needed(size: int) -> int:
         compiled = Pattern(parse_pattern(pattern))
         whole = (text * size)[:size] + "!"
@@ -152,14 +152,14 @@ def test_time_grows_no_faster_than_the_text(pattern: str, text: str) -> None:
     assert long < 2.2 * short
 
 
-def test_what_was_read_before_costs_little() -> None:
+def test_repeated_matching_reuses_states() -> None:
     compiled = Pattern(parse_pattern("^([a-z0-9]([-a-z0-9]*[a-z0-9])?\\.)+$"))
     text = "a-b." * 500
     compiled.matches(text)
     assert steps(lambda: compiled.matches(text)) < 12 * len(text)
 
 
-def test_states_that_are_forgotten_are_made_again() -> None:
+def test_evicted_states_are_rebuilt() -> None:
     # Each of the last 12 letters is remembered: 4096 sets of places, twice as many as are kept.
     compiled = Pattern(parse_pattern("(?:a|b)*a(?:a|b){11}c"))
     text = "".join("ab"[number.bit_count() % 2] for number in range(20_000))
@@ -167,14 +167,14 @@ def test_states_that_are_forgotten_are_made_again() -> None:
     assert compiled.matches(text + "a" + "b" * 11 + "c")
 
 
-def test_letters_of_ascii_need_no_table_to_be_folded() -> None:
+def test_ascii_case_folding_matches_table() -> None:
     for rune in range(0x80):
         by_table = folded(((rune, rune), (LAST, LAST)))
         assert (*folded(((rune, rune),)), (LAST, LAST)) == by_table, chr(rune)
     assert folded(ASCII) == ((0, 0x7F), (0x17F, 0x17F), (0x212A, 0x212A))
 
 
-def test_texts_that_were_matched_before_need_no_new_states() -> None:
+def test_repeated_text_creates_no_states() -> None:
     pattern = compile_pattern("(x?){900}y")
     assert not pattern.matches("abcdef")
     with limited(Account(0)):
@@ -194,7 +194,7 @@ def test_texts_that_were_matched_before_need_no_new_states() -> None:
         "".join(f"[a{chr(0x4E00 + number)}]?" for number in range(500)),
     ],
 )
-def test_new_states_are_charged_and_end_at_the_account(text: str) -> None:
+def test_new_states_are_charged_to_account(text: str) -> None:
     pattern = Pattern(parse_pattern(text))
     sample = "abba" * 100
     with limited(Account(1000)), pytest.raises(WorkLimitError):
@@ -204,7 +204,7 @@ def test_new_states_are_charged_and_end_at_the_account(text: str) -> None:
     assert pattern.matches(sample) is (pattern.find(sample) is not None)
 
 
-def test_patterns_with_large_automata_are_forgotten_and_match_again() -> None:
+def test_large_automata_are_evicted_and_rebuilt() -> None:
     patterns = [Pattern(parse_pattern(f"(a|b)*a(a|b){{{300 + number}}}c")) for number in range(3)]
     text = "".join("ab"[number * number % 7 % 2] for number in range(600))
     for _ in range(2):
@@ -214,7 +214,7 @@ def test_patterns_with_large_automata_are_forgotten_and_match_again() -> None:
             pattern.forget()
 
 
-def test_long_texts_are_matched_in_parts() -> None:
+def test_long_text_is_matched_in_chunks() -> None:
     text = "x" * 10_000 + "ab" + "y" * 10_000
     assert compile_pattern("a.").find(text) == (10_000, 10_002)
     assert compile_pattern(r"\bx+a").find(text) == (0, 10_001)

@@ -57,6 +57,6 @@ async def test_a_new_certificate_is_served_without_a_restart(tmp_path: Path, cap
     assert not [each for each in caplog.records for line in whole.splitlines()[1:-1] if line in f"{vars(each)}"]
 
 
-def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_missing_folder_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="folder")):
         MountedCertificates(tmp_path / "missing")

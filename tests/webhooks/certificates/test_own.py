@@ -174,7 +174,7 @@ def peer_certificate(context: ssl.SSLContext) -> bytes:
     return found
 
 
-async def test_an_authority_lives_and_is_followed_by_another() -> None:
+async def test_authority_is_rotated() -> None:
     """A life of 30 days; those of years are in tests/webhooks/core/certificates."""
     timing = CertificateTiming(authority_lifetime=30 * DAY, rotate_before=12 * DAY)
     async with world() as at:
@@ -192,7 +192,7 @@ async def test_an_authority_lives_and_is_followed_by_another() -> None:
         assert [text.count("BEGIN") for text in await at.bundles()] == [1, 1]
 
 
-async def test_two_that_race_are_ready_with_one_authority() -> None:
+async def test_racing_replicas_share_one_authority() -> None:
     async with world() as at:
         replicas = [at.replica() for _ in range(4)]
         await asyncio.gather(*(each.make_pass() for each in replicas))
@@ -230,11 +230,11 @@ async def check_late_writes(kind: type[AuthoritySecret]) -> None:
             await secrets[1].write(held)
 
 
-async def test_late_writes_are_not_made() -> None:
+async def test_late_writes_are_skipped() -> None:
     await check_late_writes(AuthoritySecret)
 
 
-async def test_a_secret_that_was_made_empty_is_filled() -> None:
+async def test_empty_secret_is_filled() -> None:
     async with world() as at:
         made: dict[str, Any] = {"metadata": {"name": "hooks", "labels": {"a": "b"}}, "type": "kubernetes.io/tls"}
         made["data"] = dict(secret_form.EMPTY)
@@ -245,7 +245,7 @@ async def test_a_secret_that_was_made_empty_is_filled() -> None:
         assert secret_form.read_secret(secret) is not None
 
 
-async def test_what_a_user_breaks_is_written_anew_and_what_is_not_ours_is_left_alone(
+async def test_broken_data_is_repaired_and_foreign_data_is_kept(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with world() as at:
@@ -273,7 +273,7 @@ async def test_what_a_user_breaks_is_written_anew_and_what_is_not_ours_is_left_a
 
 
 @pytest.mark.parametrize("years", [-1, 1])
-async def test_the_servers_clock_counts_and_not_this_machines(years: int, caplog: pytest.LogCaptureFixture) -> None:
+async def test_server_clock_is_used(years: int, caplog: pytest.LogCaptureFixture) -> None:
     async with world() as at:
         first = at.replica()
         await first.make_pass()
@@ -318,7 +318,7 @@ async def check_others_are_out_of_reach(admin: Client, client: Client) -> None:
                 await call()
 
 
-async def test_the_printed_role_is_what_it_takes(caplog: pytest.LogCaptureFixture) -> None:
+async def test_printed_role_grants_sufficient_permissions(caplog: pytest.LogCaptureFixture) -> None:
     access = certificate_access(namespace="operators", secret="hooks", targets=TARGETS)
     rules = [rule for each in access for rule in rules_of_access(each)]
     async with world(authorization_mode="RBAC", insecure_http=False) as at:
@@ -354,7 +354,7 @@ async def test_the_printed_role_is_what_it_takes(caplog: pytest.LogCaptureFixtur
     ]
 
 
-async def test_nothing_of_a_key_is_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_private_key_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     async with world() as at:
         replica = at.replica()
@@ -371,7 +371,7 @@ async def test_nothing_of_a_key_is_told(caplog: pytest.LogCaptureFixture) -> Non
         assert not [each for each in told if line in each]
 
 
-async def test_hints_bring_the_next_pass_about() -> None:
+async def test_hints_trigger_next_pass() -> None:
     async with world(LoopClock(START)) as at:
         running = [asyncio.create_task(replica.run()) for replica in (at.replica(), at.replica())]
         await asyncio.sleep(2)
@@ -383,7 +383,7 @@ async def test_hints_bring_the_next_pass_about() -> None:
         await asyncio.gather(*running, return_exceptions=True)
 
 
-async def test_no_request_fails_while_the_secret_is_deleted_and_its_successor_takes_over() -> None:
+async def test_no_request_fails_while_deleted_secret_is_replaced() -> None:
     """Over sockets, with the embedded server as the caller; OpenSSL asks the system's clock, so ours is behind it."""
     asked: list[str] = []
 
@@ -422,7 +422,7 @@ async def test_no_request_fails_while_the_secret_is_deleted_and_its_successor_ta
         await runner.cleanup()
 
 
-def test_options_that_name_nothing_are_refused() -> None:
+def test_empty_options_are_rejected() -> None:
     for wrong in ({"secret": ""}, {"namespace": ""}, {"hosts": ()}, {"hosts": ("Not A Host",)}, {"resync": 0.0}):
         with pytest.raises((InvalidArgumentError, ValueError)):
             replace(OPTIONS, **wrong)

@@ -53,12 +53,12 @@ def pem(key: Key, password: bytes = b"") -> bytes:
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, hidden)
 
 
-def test_a_secret_says_what_was_written() -> None:
+def test_secret_round_trip() -> None:
     wanted = held()
     assert secret_form.read_secret({"data": secret_form.to_data(wanted)}) == wanted
 
 
-def test_whose_certificate_and_key_stand_there_are_taken_over() -> None:
+def test_existing_certificate_and_key_are_adopted() -> None:
     for key in (ec.generate_private_key(ec.SECP384R1()), rsa.generate_private_key(65537, 2048)):
         texts = {"tls.crt": own(key), "tls.key": pem(key)}
         data = {name: base64.b64encode(text).decode() for name, text in texts.items()}
@@ -74,7 +74,7 @@ def test_whose_certificate_and_key_stand_there_are_taken_over() -> None:
         leaf.verify_directly_issued_by(x509.load_pem_x509_certificate(own(key)))
 
 
-def test_what_cannot_sign_is_not_taken_over() -> None:
+def test_certificate_that_cannot_sign_is_not_adopted() -> None:
     key, other = ec.generate_private_key(ec.SECP256R1()), ed25519.Ed25519PrivateKey.generate()
     for certificate, private in (
         (own(key, ca=False), pem(key)),
@@ -89,7 +89,7 @@ def test_what_cannot_sign_is_not_taken_over() -> None:
 
 @settings(max_examples=examples(25), deadline=None)
 @given(st.data())
-def test_no_secret_is_too_broken_to_be_read(data: st.DataObject) -> None:
+def test_corrupted_secret_is_read_without_error(data: st.DataObject) -> None:
     texts = {name: base64.b64decode(text) for name, text in secret_form.to_data(held()).items()}
     for _ in range(data.draw(st.integers(1, 3))):
         name = data.draw(st.sampled_from(sorted(texts)))
@@ -108,9 +108,7 @@ def test_no_secret_is_too_broken_to_be_read(data: st.DataObject) -> None:
     assert found is None or found.signer.key.reveal()
 
 
-def test_where_there_are_no_files_in_memory_a_private_one_is_gone_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_temporary_key_file_is_removed_without_memfd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "memfd_create", raising=False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     context, signer = server_context(), authority()

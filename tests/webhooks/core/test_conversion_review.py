@@ -16,7 +16,7 @@ def hub_of(*ways: str) -> Hub[str]:
 
 
 @pytest.mark.parametrize("ways", [*itertools.permutations(("v1>v2", "v2>v1", "v3>v2", "v2>v3"))], ids=" ".join)
-def test_each_version_reaches_each_other_one(ways: tuple[str, ...]) -> None:
+def test_every_version_converts_to_every_other(ways: tuple[str, ...]) -> None:
     hub = hub_of(*ways)
     assert (hub.version, sorted(hub.spokes)) == ("v2", ["v1", "v3"])
     assert hub.way("v1", "v3") == ("v1>v2", "v2>v3")

@@ -108,7 +108,7 @@ def test_mismatches_of_maps_choices_unknown_fields_and_validators() -> None:
     ]
 
 
-def test_problems_have_no_data_of_the_object() -> None:
+def test_problems_contain_no_object_data() -> None:
     obj = widget(storageClass="hidden", size="hidden")
     assert "hidden" not in str([str(each) for each in mismatches(Widget, obj)])
     assert "hidden" not in str([str(each) for each in mismatches(ModelWidget, {"spec": {"size": "hidden"}})])
@@ -128,14 +128,14 @@ def change(obj: dict[str, Any], **spec: Any) -> dict[str, Any]:
     return changed
 
 
-def test_a_change_elsewhere_leaves_mismatches_alone() -> None:
+def test_mismatch_in_unchanged_field_is_allowed() -> None:
     assert rejected(BROKEN, {**BROKEN, "metadata": {"name": "a", "labels": {"b": "c"}}}) is None
     assert rejected(BROKEN, change(BROKEN, storageClass="slow")) is None
     absent = change(BROKEN, size=None)
     assert rejected(absent, change(absent, storageClass="slow")) is None
 
 
-def test_a_change_of_the_field_rejects() -> None:
+def test_mismatch_in_changed_field_is_rejected() -> None:
     assert rejected(BROKEN, change(BROKEN, size="more")) == "spec.size"
     assert rejected(BROKEN, change(BROKEN, size=None)) == "spec.size"
     assert rejected(widget(), change(widget(), size=None)) == "spec.size"
@@ -153,14 +153,14 @@ def test_items_are_compared_by_their_map_keys() -> None:
     assert rejected(BROKEN, change(BROKEN, ports=[{**a, "name": "c"}, b])) == "spec.ports[0].number", "a new item"
 
 
-def test_other_items_are_compared_with_an_equal_one_or_by_index() -> None:
+def test_items_without_map_keys_are_compared_by_equality_or_index() -> None:
     old = widget(zones=[{"name": "z"}])
     assert rejected(old, change(old, zones=[{"name": "y", "number": 1}, {"name": "z"}])) is None, "inserted before it"
     assert rejected(old, change(old, zones=[{"name": "y"}])) is None, "the field that is absent is not touched"
     assert rejected(old, change(old, zones=[{"name": "z"}, {"name": "y"}])) == "spec.zones[1].number"
 
 
-def test_a_validator_of_an_object_rejects_if_one_of_its_fields_changes() -> None:
+def test_object_validator_rejects_if_its_fields_change() -> None:
     old = widget(limits={"least": 11})
     assert rejected(old, change(old, size=2)) is None
     assert rejected(old, change(old, limits={"least": 12})) == "spec.limits"
@@ -184,7 +184,7 @@ def test_a_validator_of_the_whole_object() -> None:
     assert rejected({**old, "status": {}}, old, Whole, "status") == ""
 
 
-def test_deletions_pass_and_creations_do_not() -> None:
+def test_mismatches_allow_deletion_and_reject_creation() -> None:
     first = decide_mismatch("DELETE", Widget, None, BROKEN)
     assert (first.first.field, first.rejecting) == ("spec.size", None)
     deleted = {**BROKEN, "metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a/b"]}}
@@ -195,7 +195,7 @@ def test_deletions_pass_and_creations_do_not() -> None:
     assert created.rejecting.field == "spec.size"
 
 
-def test_an_object_that_cannot_be_read() -> None:
+def test_unreadable_object() -> None:
     assert decide_mismatch("DELETE", None, None, None, problem="not UTF-8").rejecting is None
     created = decide_mismatch("CREATE", None, None, None, problem="not UTF-8").rejecting
     assert created is not None

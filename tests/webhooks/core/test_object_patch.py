@@ -30,7 +30,7 @@ def alike(one: object, two: object) -> bool:
 
 @settings(max_examples=examples(40))
 @given(OBJECTS, OBJECTS)
-def test_a_patch_makes_one_object_of_another(before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_patch_transforms_old_object_into_new(before: dict[str, Any], after: dict[str, Any]) -> None:
     patch = patch_between(before, after)
     assert alike(apply_operations(copy.deepcopy(before), patch), after)
     assert bool(patch) is not alike(before, after)
@@ -48,5 +48,5 @@ def test_a_patch_makes_one_object_of_another(before: dict[str, Any], after: dict
         ({"a": 1}, {}, [{"op": "remove", "path": "/a"}]),
     ],
 )
-def test_a_patch_says_what_has_changed_and_nothing_else(before: Any, after: Any, patch: Any) -> None:
+def test_patch_contains_only_changes(before: Any, after: Any, patch: Any) -> None:
     assert patch_between(before, after) == patch

@@ -40,9 +40,7 @@ _OBJECTS: Any = st.lists(st.dictionaries(st.text(), _JSON, max_size=3), max_size
 
 @settings(max_examples=examples(30), deadline=None)
 @given(objects=_OBJECTS, more=_JSON, indent=st.none() | st.just(1))
-def test_objects_are_found_whatever_is_around_them(
-    objects: list[dict[str, Any]], more: Any, indent: int | None
-) -> None:
+def test_objects_are_found_among_other_fields(objects: list[dict[str, Any]], more: Any, indent: int | None) -> None:
     plain = conversion("example.com/v1", *objects)
     request: dict[str, Any] = {"b": more, **plain["request"], "z": more}
     review: dict[str, Any] = {"a": more, "objects": [more], **plain, "request": request}
@@ -70,12 +68,12 @@ def listed(*items: bytes) -> bytes:
         listed(b"{}").replace(b'"uid"', b'"objects": [], "uid"'),
     ],
 )
-def test_a_body_that_is_not_a_review_is_refused(body: bytes) -> None:
+def test_body_without_review_is_rejected(body: bytes) -> None:
     with pytest.raises(InvalidReviewError):
         split(body)
 
 
-def test_every_bound_is_checked_before_an_object_is_decoded() -> None:
+def test_limits_are_checked_before_decoding() -> None:
     for body, bounds in (
         (listed(*[b"{}"] * 3), {"max_objects": 2}),
         (listed(b'{"a":"%s"}' % (b"x" * 200)), {"most_object_bytes": 100}),
@@ -89,7 +87,7 @@ def test_every_bound_is_checked_before_an_object_is_decoded() -> None:
             split(body, **bounds)
 
 
-def test_a_step_does_not_scan_much() -> None:
+def test_each_step_scans_limited_bytes() -> None:
     body = listed(b'{"a":"%s"}' % (b'\\"' * 100_000), *[b"{}"] * 1000)
     steps = split_review(body, max_objects=2000)
     assert sum(1 for _ in steps) > 40

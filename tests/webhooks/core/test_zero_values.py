@@ -73,7 +73,7 @@ def test_each_type_has_its_zero_value() -> None:
     )  # fmt: skip
 
 
-def test_present_fields_stay() -> None:
+def test_present_fields_are_unchanged() -> None:
     given = {"spec": {"text": "x", "listed": [{"mode": "on"}]}}
     made = read(Widget, given)
     assert (made.spec.text, made.spec.listed) == ("x", [Inner("", Mode.ON)])
@@ -86,7 +86,7 @@ def test_other_classes() -> None:
     assert read(ModelSpec, {}).number == 0
 
 
-def test_a_type_without_a_zero_value_stays_absent() -> None:
+def test_field_without_zero_value_remains_absent() -> None:
     class Odd(msgspec.Struct):
         pair: tuple[int, str]
         span: dt.timedelta

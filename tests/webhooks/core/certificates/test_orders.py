@@ -17,12 +17,12 @@ from tests.webhooks.core.certificates.orders import (
 
 
 @pytest.mark.parametrize("moment", [first_start, successor_is_to_serve], ids=lambda each: each.__name__)
-def test_in_no_order_do_they_get_in_each_others_way(moment: Moment) -> None:
+def test_replicas_do_not_conflict_in_any_order(moment: Moment) -> None:
     states, conflicts = follow(moment, switches=1)
     assert states > 50
     assert conflicts == 1, "in some order a write comes too late, and is not made"
 
 
-def test_a_server_that_takes_every_write_is_found() -> None:
+def test_server_without_conflict_checks_is_detected() -> None:
     with pytest.raises(AssertionError, match="2 new authorities"):
         follow(first_start, switches=1, last_write_wins=True)

@@ -23,7 +23,7 @@ from tests.nightly import examples
 from tests.webhooks.core.certificates.world import DAY, HOUR, START, TARGETS, World, user_authority
 
 
-def test_the_first_start_takes_no_wait() -> None:
+def test_first_start_is_ready_immediately() -> None:
     world = World()
     world.advance(120)
     assert world.secret_writes <= 3  # made, published, and what a race takes
@@ -48,7 +48,7 @@ def test_two_years_without_a_failed_handshake() -> None:
     world.settled()
 
 
-def test_old_and_new_are_trusted_for_the_whole_of_a_rotation() -> None:
+def test_old_and_new_authority_are_trusted_during_rotation() -> None:
     world = World()
     world.advance(244 * DAY)
     first = world.held.signer.certificate
@@ -63,7 +63,7 @@ def test_old_and_new_are_trusted_for_the_whole_of_a_rotation() -> None:
     assert not any(first in (bundle or ()) for found in world.bundles.values() for bundle in found.values())
 
 
-def test_the_secret_is_deleted_and_no_request_fails() -> None:
+def test_deleted_secret_is_replaced_without_failed_request() -> None:
     world = World()
     world.advance(30 * DAY)
     first = world.held.signer.certificate
@@ -79,7 +79,7 @@ def test_the_secret_is_deleted_and_no_request_fails() -> None:
     world.settled()
 
 
-def test_the_secret_is_deleted_while_all_replicas_restart() -> None:
+def test_secret_deleted_while_all_replicas_restart() -> None:
     world = World()
     world.advance(30 * DAY)
     world.write_secret(None)
@@ -91,7 +91,7 @@ def test_the_secret_is_deleted_while_all_replicas_restart() -> None:
     world.settled()
 
 
-def test_all_replicas_restart_and_take_up_what_is_there() -> None:
+def test_restarted_replicas_reuse_the_secret() -> None:
     world = World()
     world.advance(30 * DAY)
     before = world.held
@@ -102,7 +102,7 @@ def test_all_replicas_restart_and_take_up_what_is_there() -> None:
     assert all(each.ready_since is not None for each in world.replicas)
 
 
-def test_a_broken_secret_is_written_anew() -> None:
+def test_broken_secret_is_replaced() -> None:
     world = World()
     world.advance(30 * DAY)
     world.write_secret("certainly not JSON")
@@ -110,7 +110,7 @@ def test_a_broken_secret_is_written_anew() -> None:
     world.settled()
 
 
-def test_an_authority_of_a_user_is_taken_over_in_its_time() -> None:
+def test_user_provided_authority_is_adopted_after_rotation() -> None:
     world = World()
     world.advance(30 * DAY)
     own = user_authority(world)
@@ -123,7 +123,7 @@ def test_an_authority_of_a_user_is_taken_over_in_its_time() -> None:
     world.settled()
 
 
-def test_everything_was_down_until_the_authority_had_expired() -> None:
+def test_expired_authority_after_downtime_is_replaced() -> None:
     world = World()
     world.advance(30 * DAY)
     world.now += 400 * DAY
@@ -135,7 +135,7 @@ def test_everything_was_down_until_the_authority_had_expired() -> None:
     world.settled()
 
 
-def test_a_spoilt_bundle_is_mended_when_it_is_noticed() -> None:
+def test_changed_ca_bundle_is_repaired() -> None:
     world = World()
     world.advance(30 * DAY)
     for bundle in ((), None):
@@ -146,7 +146,7 @@ def test_a_spoilt_bundle_is_mended_when_it_is_noticed() -> None:
     world.settled()
 
 
-def test_without_the_right_to_write_the_secret_serving_goes_on() -> None:
+def test_serving_continues_without_permission_to_write_secret() -> None:
     world = World()
     world.advance(230 * DAY)
     world.rights_missing = True
@@ -157,7 +157,7 @@ def test_without_the_right_to_write_the_secret_serving_goes_on() -> None:
     world.settled()
 
 
-def test_two_that_race_make_one_authority() -> None:
+def test_racing_replicas_keep_one_authority() -> None:
     world = World(replicas=(0.0, HOUR))
     first, second = world.replicas
     while world.secret_writes < 2 or world.conflicts < 1:  # step by step beside each other
@@ -168,7 +168,7 @@ def test_two_that_race_make_one_authority() -> None:
     world.settled()
 
 
-def test_what_another_tool_writes_is_not_touched() -> None:
+def test_ca_bundle_managed_by_another_tool_is_kept() -> None:
     held = Authorities(World().authority(START, START + 365 * DAY))
     target = TargetSeen(TARGETS[1], {"": ()}, managed_elsewhere=True)
     found = decide(
@@ -178,7 +178,7 @@ def test_what_another_tool_writes_is_not_touched() -> None:
     assert found.not_ready is None
 
 
-def test_nothing_is_done_while_configurations_cannot_be_read() -> None:
+def test_no_writes_while_configurations_are_unreadable() -> None:
     found = decide(SecretSeen(SecretState.MISSING, START), None, None, now=START, timing=CertificateTiming())
     assert (found.secret, found.bundles, found.not_ready) == (None, (), NotReady.NO_CERTIFICATE)
 
@@ -186,7 +186,7 @@ def test_nothing_is_done_while_configurations_cannot_be_read() -> None:
 @pytest.mark.parametrize(
     "short", [{"rotate_before": DAY}, {"authority_lifetime": 200 * DAY}, {"serving_lifetime": HOUR}, {"skew": 0.0}]
 )
-def test_lifetimes_without_room_are_refused(short: dict[str, float]) -> None:
+def test_too_short_lifetimes_are_rejected(short: dict[str, float]) -> None:
     with pytest.raises(InvalidArgumentError) as caught:
         CertificateTiming(**short)
     assert caught.value.argument.startswith("CertificateTiming.")
@@ -259,7 +259,7 @@ def machine(decides: Any, **options: Any) -> None:
     run_state_machine_as_test(kind, settings=settings(deadline=None, **options))
 
 
-def test_whatever_happens_ready_replicas_are_trusted() -> None:
+def test_ready_replicas_are_always_trusted() -> None:
     machine(decide, max_examples=examples(12), stateful_step_count=15)
 
 
@@ -276,12 +276,12 @@ def eventful(decides: Any, *, quiet_days: int = 0) -> None:
     world.settled()
 
 
-def test_an_eventful_life_passes() -> None:
+def test_scripted_event_history_passes() -> None:
     eventful(decide)
 
 
 @pytest.mark.parametrize("missing", range(3))
-def test_one_webhook_that_does_not_trust_a_certificate_is_enough(missing: int) -> None:
+def test_one_webhook_without_trust_prevents_serving(missing: int) -> None:
     held = Authorities(World().authority(START, START + 365 * DAY))
     trusted = (held.signer.certificate,)
     bundles = [() if number == missing else trusted for number in range(3)]
