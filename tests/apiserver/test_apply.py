@@ -57,7 +57,7 @@ async def test_apply_creates_merges_and_is_idempotent() -> None:
         assert [item["manager"] for item in entries(gone)] == ["m2"]
 
 
-async def test_a_conflict_names_the_manager_and_the_fields() -> None:
+async def test_conflict_error_contains_manager_and_fields() -> None:
     async with serving() as s:
         await apply(s.call, f"{CONFIG_MAPS}/a", bare("a", k="v"))
         one = await apply(s.call, f"{CONFIG_MAPS}/a", bare("a", k="w"), "m2")
@@ -134,7 +134,7 @@ async def test_apply_to_a_missing_object() -> None:
         assert (await s.call.get(f"{CONFIG_MAPS}/a")).status == 404
 
 
-async def test_every_write_has_its_manager() -> None:
+async def test_every_write_records_its_manager() -> None:
     async with serving() as s:
         made = await s.call.post(f"{CONFIG_MAPS}?fieldManager=c", config_map("a", {"k": "v"}, labels={"x": "y"}))
         assert entry(made, "c")["fieldsV1"] == {

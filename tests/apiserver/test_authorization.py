@@ -161,7 +161,7 @@ async def test_default_cluster_roles() -> None:
             await on.admin("DELETE", f"{path}/{name}")
 
 
-async def test_client_certificates_name_user_and_groups(tmp_path: Path) -> None:
+async def test_client_certificates_contain_user_and_groups(tmp_path: Path) -> None:
     async with secured() as on:
         me = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
         for certificate, name, groups in (

@@ -87,7 +87,7 @@ async def test_scale_and_its_options_are_read_from_protobuf() -> None:
         tried.refuses(422, "Invalid")
 
 
-async def test_a_collection_is_deleted_with_options_in_protobuf() -> None:
+async def test_delete_collection_reads_options_from_protobuf() -> None:
     async with serving() as on:
         await on.call.created(CONFIG_MAPS, config_map("a"))
         dry = await send(on.call, "DELETE", CONFIG_MAPS, body("v1", "DeleteOptions", text(5, "All")))

@@ -279,7 +279,7 @@ def sized(state: ServerState, size: int, *, name: str = "") -> WriteContext:
     return dataclasses.replace(state.own_write(served, "", name, Moment(now=0)), size=size)
 
 
-async def test_small_writes_run_on_the_loop_and_large_ones_in_a_thread() -> None:
+async def test_small_writes_run_on_the_event_loop_and_large_writes_in_a_thread() -> None:
     state, large = writes()
     here = threading.current_thread().name
     for size, where in ((LARGE, here), (LARGE + 1, "deltaloop-apiserver-large-writes_0")):

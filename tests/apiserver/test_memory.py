@@ -82,7 +82,7 @@ async def test_full_store_accepts_only_deletions(monkeypatch: pytest.MonkeyPatch
         assert (await on.call.post(CONFIG_MAPS, config_map("b"))).status == 201
 
 
-def test_size_of_a_store_follows_its_objects() -> None:
+def test_store_size_follows_its_objects() -> None:
     store = RevisionStore()
     for name in ("a", "b"):
         store.create("configmaps", name, config_map(name))

@@ -110,7 +110,7 @@ async def test_deeper_nesting_is_rejected(levels: int, lists: bool) -> None:
 
 
 @pytest.mark.parametrize("keyword", NESTED)
-async def test_schemas_and_objects_of_them(keyword: str) -> None:
+async def test_schemas_and_their_objects(keyword: str) -> None:
     opening, closing, levels, value_opening, value_closing = NESTED[keyword]
     times = (MAX_DEPTH - IN_CRD) // levels
     is_structure = bool(value_opening)
@@ -184,7 +184,7 @@ async def test_nested_json_in_a_string() -> None:
             assert all(answer.status < 500 for answer in answers), [answer.text[:200] for answer in answers]
 
 
-async def test_a_schema_in_protobuf() -> None:
+async def test_schema_in_protobuf() -> None:
     def whole(times: int) -> bytes:
         schema = text(5, "string")
         for _ in range(times):

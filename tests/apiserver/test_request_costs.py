@@ -380,7 +380,7 @@ def test_document_hashes_are_computed_once() -> None:
     assert again < first / 2, (first, again)
 
 
-def test_a_published_schema_is_converted_once() -> None:
+def test_published_schema_is_converted_once() -> None:
     definitions = {f"k{number}": {"$ref": f"#/$defs/k{number + 1}"} for number in range(99)} | {
         "k99": {"type": "object"}
     }

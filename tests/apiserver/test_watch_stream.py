@@ -424,7 +424,7 @@ async def test_stalled_watch_does_not_delay_server_stop(slow_disk: Path) -> None
         assert await end == pytest.approx(10)
 
 
-async def test_watchers_of_one_form_share_the_rendering(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_watchers_of_one_format_share_the_rendering(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
     line = WatchRendering.line
 

@@ -192,7 +192,7 @@ async def test_owner_reference_can_use_another_served_version() -> None:
         ({"kind": "Unheard"}, ["a", "b"]),
     ],
 )
-async def test_an_owner_is_looked_up_by_version_kind_and_name(changed: dict[str, str], left: list[str]) -> None:
+async def test_owner_lookup_uses_version_kind_and_name(changed: dict[str, str], left: list[str]) -> None:
     async with serving(controllers=GC) as on:
         a = await on.call.created(CONFIG_MAPS, config_map("a"))
         await on.call.created(CONFIG_MAPS, config_map("b", ownerReferences=[{**owner(a), **changed}]))

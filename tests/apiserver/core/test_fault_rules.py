@@ -90,7 +90,7 @@ def test_probability_uses_the_given_random_numbers(chances: list[float], probabi
         (507, "InternalError", None),
     ],
 )
-def test_refusals(code: int, reason: str, wait: float | None) -> None:
+def test_injected_errors(code: int, reason: str, wait: float | None) -> None:
     error = Fault(do="refuse", code=code).refusal()
     assert (error.status.code, error.status.reason, error.retry_after) == (code, reason, wait)
     assert Fault(do="refuse", code=code, retry_after=7).refusal().retry_after == 7.0

@@ -51,7 +51,7 @@ def test_each_kind_has_a_patch_with_field_validation(registry: Registry) -> None
     assert "/api/v1/namespaces/{namespace}/bindings/{name}" not in core["paths"]
 
 
-def test_strategic_merge_patch_is_not_listed_while_the_schemas_have_no_merge_keys(registry: Registry) -> None:
+def test_strategic_merge_patch_is_not_listed_without_merge_keys(registry: Registry) -> None:
     for group in ("apps", GROUP):
         found = document(registry, group, "v1")
         assert found is not None

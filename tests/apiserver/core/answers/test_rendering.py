@@ -273,7 +273,7 @@ def test_different_versions_and_event_types_share_no_lines() -> None:
     ]
 
 
-def test_tables_share_neither_ages_nor_columns() -> None:
+def test_tables_of_two_watches_share_no_ages_or_columns() -> None:
     cache = LineCache()
     one, two = (WatchRendering(rendering_of(f"application/json;{AS_TABLE}", "watch"), cache) for _ in range(2))
     made = {"name": "a", "creationTimestamp": "1970-01-01T00:00:00Z"}

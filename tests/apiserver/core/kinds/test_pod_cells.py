@@ -38,7 +38,7 @@ def row(
     return {"Name": "p", "Age": "60s", **pod_cells(pod, NOW)}
 
 
-def test_a_running_pod() -> None:
+def test_running_pod() -> None:
     status: dict[str, Any] = {"podIPs": [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}], "podIP": "10.0.0.1"}
     assert row(RUNNING, RUNNING, spec={"nodeName": "n1"}, **status) == {
         "Name": "p",
@@ -53,7 +53,7 @@ def test_a_running_pod() -> None:
     }
 
 
-def test_a_pod_that_is_not_scheduled() -> None:
+def test_unscheduled_pod() -> None:
     found = row(phase="Pending")
     assert (found["Ready"], found["Status"], found["IP"], found["Node"]) == ("0/1", "Pending", "<none>", "<none>")
     gated = row(phase="Pending", conditions=[{"type": "PodScheduled", "reason": "SchedulingGated"}])
@@ -76,7 +76,7 @@ def test_container_reason_is_the_pod_status(containers: list[dict[str, Any]], st
     assert row(*containers)["Status"] == status
 
 
-def test_a_pod_with_a_completed_container_still_runs() -> None:
+def test_pod_with_a_completed_container_is_running() -> None:
     done = ended(0, reason="Completed")
     assert row(done, RUNNING)["Status"] == "NotReady"
     ready = [{"type": "Ready", "status": "True"}]
@@ -100,7 +100,7 @@ def test_init_containers_come_first(init: list[dict[str, Any]], status: str) -> 
     assert found["Status"] == status
 
 
-def test_a_sidecar_counts_among_the_ready_containers() -> None:
+def test_sidecar_counts_as_a_ready_container() -> None:
     sidecar: dict[str, Any] = {"name": "s", "started": True, "ready": True, "restartCount": 2, "state": {"running": {}}}
     found = row(RUNNING, init=[sidecar], spec={"initContainers": [{"name": "s", "restartPolicy": "Always"}]})
     assert (found["Ready"], found["Status"], found["Restarts"]) == ("2/2", "Running", "2")
@@ -114,7 +114,7 @@ def test_restarts_contain_the_time_of_the_last_restart() -> None:
     assert row(*containers)["Restarts"] == "4 (60s ago)"
 
 
-def test_a_pod_that_is_being_deleted() -> None:
+def test_terminating_pod() -> None:
     deleted = {"deletionTimestamp": "1970-01-01T00:59:30Z"}
     assert row(RUNNING, metadata=deleted)["Status"] == "Terminating"
     assert row(RUNNING, metadata=deleted, reason="NodeLost")["Status"] == "Unknown"
