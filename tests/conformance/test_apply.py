@@ -27,7 +27,7 @@ async def test_apply_creates_and_merges(api: Api) -> None:
 
 
 @conformance("apply: the entry names manager, operation and fields")
-async def test_the_entry_of_an_apply(api: Api) -> None:
+async def test_managed_fields_entry_of_apply(api: Api) -> None:
     made = await api.apply(f"{api.config_maps}/a", _config("a", {"k": "1"}))
     (entry,) = made.json["metadata"]["managedFields"]
     assert (entry["manager"], entry["operation"], entry["apiVersion"]) == ("tester", "Apply", "v1")
@@ -35,7 +35,7 @@ async def test_the_entry_of_an_apply(api: Api) -> None:
 
 
 @conformance("apply: with a version that no object has it makes one, or fails: nothing is taken over")
-async def test_a_version_of_none(api: Api) -> None:
+async def test_apply_with_resource_version_does_not_create(api: Api) -> None:
     widgets = await api.widgets()
     config, widget = _config("a", {"k": "1"}, resourceVersion="1"), api.widget("a", {}, resourceVersion="1")
     for path, body in ((f"{api.config_maps}/a", config), (f"{widgets}/a", widget)):
@@ -84,7 +84,9 @@ async def test_removal(api: Api) -> None:
     ("with an unknown field", "?fieldManager=m", {"bogus": 1}, 500, ".bogus: field not declared in schema"),
     ("of a wrong type", "?fieldManager=m", {"data": {"k": 1}}, 500, ".data.k: expected string"),
 )
-async def test_refused(api: Api, query: str, changes: dict[str, Any], code: int, message: str) -> None:
+async def test_invalid_applies_are_rejected(
+    api: Api, query: str, changes: dict[str, Any], code: int, message: str
+) -> None:
     answer = await api.patch_with(f"{api.config_maps}/a{query}", "apply-patch+yaml", {**_config("a"), **changes})
     assert answer.status == code, answer.text
     assert message in answer.json["message"]
@@ -158,7 +160,7 @@ async def test_roles_and_bindings(api: Api) -> None:
 
 
 @conformance("apply: a declared field goes with the last thing below it, and takes what nobody owns with it")
-async def test_a_field_takes_its_defaults_with_it(api: Api) -> None:
+async def test_removed_field_removes_unowned_children(api: Api) -> None:
     body: Any = deployment("a")
     container = body["spec"]["template"]["spec"]["containers"][0]
     container["livenessProbe"] = {"httpGet": {"port": 80}}
@@ -177,7 +179,7 @@ async def test_a_field_takes_its_defaults_with_it(api: Api) -> None:
 
 
 @conformance("apply: bytes of a secret that came as text go with the field that held them")
-async def test_text_of_a_secret_that_is_applied_no_more(api: Api) -> None:
+async def test_removed_string_data_of_applied_secret(api: Api) -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}
     path = f"{api.core}/secrets/a"
     made = await api.apply(path, {**secret, "stringData": {"k": "1"}, "data": {"l": "YQ=="}})
@@ -188,7 +190,7 @@ async def test_text_of_a_secret_that_is_applied_no_more(api: Api) -> None:
 
 
 @conformance("apply: a field that is kept and loses all that was below it is null, which a schema may refuse")
-async def test_a_field_that_is_kept_without_anything_below_it(api: Api) -> None:
+async def test_owned_field_without_children_is_kept(api: Api) -> None:
     widgets = await api.widgets()
     await api.apply(f"{widgets}/a", api.widget("a", {"free": {"x": 1}}))
     refused = await api.apply(f"{widgets}/a", api.widget("a", {"free": {}}))
@@ -220,7 +222,7 @@ async def test_null_over_an_object(api: Api) -> None:
     ("a name that is empty", {"name": ""}),
     ("a name to be generated", {"generateName": "a-"}),
 )
-async def test_an_apply_without_a_name(api: Api, metadata: dict[str, Any] | None) -> None:
+async def test_apply_without_name(api: Api, metadata: dict[str, Any] | None) -> None:
     for path, version, kind in (
         (api.config_maps, "v1", "ConfigMap"),
         (await api.widgets(), f"{api.group()}/v1", "Widget"),
@@ -258,7 +260,7 @@ FREE: dict[str, tuple[dict[str, Any], Any, Any, dict[str, Any]]] = {
     "apply: where a schema says nothing of an object's fields, they are pruned, and their manager owns them",
     *((name, *row) for name, row in FREE.items()),
 )
-async def test_fields_that_no_schema_names(
+async def test_fields_without_schema(
     api: Api, schema: dict[str, Any], applied: Any, stored: Any, owned: dict[str, Any]
 ) -> None:
     path = await api.widgets(schema={**EMPTY, "properties": {"a": schema}})

@@ -249,7 +249,7 @@ async def test_subresources(api: Api, resources: str, resource: str, subresource
 
 
 @conformance("RBAC: a change counts for the next requests", secured=True)
-async def test_a_change_counts(api: Api) -> None:
+async def test_changed_role_takes_effect(api: Api) -> None:
     await grant(api, user("bob"), rule("", "configmaps", "list"))
     asks = api.impersonate("bob")
 
@@ -393,7 +393,9 @@ async def test_impersonation(api: Api, headers: dict[str, str], refused: str) ->
     ),
     secured=True,
 )
-async def test_who_one_is(api: Api, headers: dict[str, str], wanted: dict[str, Any]) -> None:
+async def test_self_subject_review_with_impersonation(
+    api: Api, headers: dict[str, str], wanted: dict[str, Any]
+) -> None:
     answer = await api.post(ME, {}, **{f"Impersonate-{name}": value for name, value in headers.items()})
     assert answer.status == 201, answer.text
     assert answer.json["status"] == {"userInfo": wanted}
@@ -401,7 +403,7 @@ async def test_who_one_is(api: Api, headers: dict[str, str], wanted: dict[str, A
 
 
 @conformance("Impersonation: of a group alone is 400", secured=True)
-async def test_impersonating_nobody(api: Api) -> None:
+async def test_impersonation_without_user(api: Api) -> None:
     answer = await api.get(api.config_maps, **{"Impersonate-Group": "team"})
     assert answer.refuses(400, "BadRequest").endswith("without impersonating a user name")
 

@@ -36,7 +36,7 @@ def scheduled(found: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @conformance("Binding: the pod has its node and the condition PodScheduled, which nobody owns and no generation counts")
-async def test_what_a_binding_writes(api: Api) -> None:
+async def test_fields_written_by_binding(api: Api) -> None:
     before = (await api.created(api.pods, pod("p"))).json
     answer = await bind(api)
     assert answer.status == 201
@@ -94,7 +94,9 @@ async def test_a_condition_before(api: Api, said: dict[str, str], keeps: bool) -
         "pod p is being deleted, cannot be assigned to a host",
     ),
 )
-async def test_refused(api: Api, spec: dict[str, Any], metadata: dict[str, Any], why: str) -> None:
+async def test_invalid_bindings_are_rejected(
+    api: Api, spec: dict[str, Any], metadata: dict[str, Any], why: str
+) -> None:
     body = pod("p", **spec)
     body["metadata"] |= metadata
     await api.created(api.pods, body)
@@ -144,7 +146,7 @@ async def test_targets(api: Api, node: dict[str, str], why: str) -> None:
 
 
 @conformance("Binding: one of another pod, one of no pod, a dry run, and one of the collection")
-async def test_ways(api: Api) -> None:
+async def test_binding_name_dry_run_and_collection(api: Api) -> None:
     await api.created(api.pods, pod("p"))
     body = {"metadata": {"name": "q"}, "target": NODE}
     message = (await api.post(f"{api.pods}/p/binding", body)).refuses(400, "BadRequest")

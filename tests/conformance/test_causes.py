@@ -87,7 +87,7 @@ def _causes(answer: Answer) -> set[tuple[str, str]]:
     ),
     ("a text twice", {"words": ["<a>", "<a>"]}, {("spec.words[1]", 'Duplicate value: "<a>"')}),
 )
-async def test_which_causes(api: Api, spec: dict[str, Any], causes: set[tuple[str, str]]) -> None:
+async def test_causes_of_schema_errors(api: Api, spec: dict[str, Any], causes: set[tuple[str, str]]) -> None:
     path = await api.define(widget_crd(api.group(), scale=False, schema=_schema()))
     assert _causes(await api.post(path, api.widget("w", spec))) == causes
 
@@ -133,7 +133,7 @@ _UNCHECKED: Final = (
     ("a length", {"long": "aaa"}, True),
     ("a pattern", {"long": "b"}, False),
 )
-async def test_rules_that_were_not_looked_at(api: Api, spec: dict[str, Any], told: bool) -> None:
+async def test_skipped_rules_are_reported(api: Api, spec: dict[str, Any], told: bool) -> None:
     schema = _schema(**{"x-kubernetes-validations": [{"rule": "has(self.small) || true"}]})
     path = await api.define(widget_crd(api.group(), scale=False, schema=schema))
     causes = _causes(await api.post(path, api.widget("w", spec)))

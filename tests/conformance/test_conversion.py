@@ -134,7 +134,7 @@ async def test_writes(api: Api) -> None:
 
 
 @conformance("Conversion: a write that changes nothing in its version writes nothing")
-async def test_no_change(api: Api) -> None:
+async def test_writes_without_changes(api: Api) -> None:
     async with webhook_server(api) as server:
         gadgets_ = await gadgets(api, server)
         created = await gadgets_.create("v1beta1", "a")
@@ -479,7 +479,7 @@ _NO_OBJECTS: list[tuple[str, Callable[[Review], Any], str]] = [
 
 
 @conformance("Conversion: what is no object is refused, too", *_NO_OBJECTS)
-async def test_no_objects(api: Api, give: Callable[[Review], Any], words: str) -> None:
+async def test_conversion_response_without_objects(api: Api, give: Callable[[Review], Any], words: str) -> None:
     async with webhook_server(api) as server:
         gadgets_ = await gadgets(api, server)
         created = await gadgets_.create("v1", "a")
@@ -628,7 +628,7 @@ async def test_calling_back(api: Api) -> None:
 
 
 @conformance("Conversion: an object that changes while its conversion is asked for is updated as it is then")
-async def test_changed_meanwhile(api: Api) -> None:
+async def test_concurrent_changes(api: Api) -> None:
     async with webhook_server(api) as server:
         gadgets_ = await gadgets(api, server)
         await gadgets_.create("v1", "a")

@@ -51,14 +51,14 @@ async def test_grace(api: Api) -> None:
 
 
 @conformance("delete: the grace period of a pod is its own")
-async def test_grace_of_its_own(api: Api) -> None:
+async def test_grace_period_of_pod_spec(api: Api) -> None:
     await api.created(api.pods, pod("a", nodeName="n1", terminationGracePeriodSeconds=7))
     answer = await api.delete(f"{api.pods}/a")
     assert answer.json["metadata"]["deletionGracePeriodSeconds"] == 7
 
 
 @conformance("delete: grace may be shortened, and not prolonged")
-async def test_grace_is_shortened(api: Api) -> None:
+async def test_grace_period_can_be_shortened(api: Api) -> None:
     await api.created(api.pods, pod("a", nodeName="n1"))
     await api.delete(f"{api.pods}/a", {"gracePeriodSeconds": 20})
     longer = await api.delete(f"{api.pods}/a", {"gracePeriodSeconds": 25})
@@ -72,7 +72,7 @@ async def test_grace_is_shortened(api: Api) -> None:
     ("in the body", "", {"gracePeriodSeconds": 0}),
     ("in the query", "?gracePeriodSeconds=0", None),
 )
-async def test_no_grace(api: Api, query: str, body: Any) -> None:
+async def test_zero_grace_period(api: Api, query: str, body: Any) -> None:
     await api.created(api.pods, pod("a", nodeName="n1"))
     answer = await api.delete(f"{api.pods}/a{query}", body)
     assert answer.status == 200
@@ -87,7 +87,7 @@ async def test_negative_grace(api: Api) -> None:
 
 
 @conformance("delete: finalizers hold an object, which is returned with its mark")
-async def test_finalizers_hold(api: Api) -> None:
+async def test_finalizers_block_deletion(api: Api) -> None:
     made = await api.config_map("a", finalizers=["example.com/f"])
     answer = await api.delete(f"{api.config_maps}/a")
     metadata = answer.json["metadata"]
@@ -106,7 +106,7 @@ async def test_delete_again(api: Api) -> None:
 
 
 @conformance("delete: with the last finalizer the object goes, and the patch answers with it")
-async def test_the_last_finalizer(api: Api) -> None:
+async def test_removal_of_last_finalizer(api: Api) -> None:
     await api.config_map("a", finalizers=["example.com/f"])
     await api.delete(f"{api.config_maps}/a")
     answer = await api.patch(f"{api.config_maps}/a", {"metadata": {"finalizers": None}})
@@ -115,7 +115,7 @@ async def test_the_last_finalizer(api: Api) -> None:
 
 
 @conformance("delete: one finalizer less still holds")
-async def test_one_finalizer_less(api: Api) -> None:
+async def test_removal_of_one_of_two_finalizers(api: Api) -> None:
     await api.config_map("a", finalizers=["example.com/f", "example.com/g"])
     await api.delete(f"{api.config_maps}/a")
     await api.patch(f"{api.config_maps}/a", {"metadata": {"finalizers": ["example.com/g"]}})
@@ -123,7 +123,7 @@ async def test_one_finalizer_less(api: Api) -> None:
 
 
 @conformance("delete: no new finalizers once an object is being deleted")
-async def test_no_new_finalizers(api: Api) -> None:
+async def test_adding_finalizer_during_deletion_is_rejected(api: Api) -> None:
     await api.config_map("a", finalizers=["example.com/f"])
     await api.delete(f"{api.config_maps}/a")
     answer = await api.patch(f"{api.config_maps}/a", {"metadata": {"finalizers": ["example.com/f", "example.com/g"]}})
@@ -135,7 +135,7 @@ async def test_no_new_finalizers(api: Api) -> None:
 
 
 @conformance("delete: the mark cannot be taken away")
-async def test_the_mark_stays(api: Api) -> None:
+async def test_deletion_timestamp_cannot_be_removed(api: Api) -> None:
     await api.config_map("a", finalizers=["example.com/f"])
     await api.delete(f"{api.config_maps}/a")
     answer = await api.patch(f"{api.config_maps}/a", {"metadata": {"deletionTimestamp": None}})
@@ -144,7 +144,7 @@ async def test_the_mark_stays(api: Api) -> None:
 
 
 @conformance("delete: what is being deleted can still be changed")
-async def test_changes_meanwhile(api: Api) -> None:
+async def test_changes_during_deletion(api: Api) -> None:
     await api.config_map("a", finalizers=["example.com/f"])
     await api.delete(f"{api.config_maps}/a")
     answer = await api.patch(f"{api.config_maps}/a", {"data": {"k": "v"}})
@@ -344,7 +344,7 @@ async def test_delete_of_a_crd(api: Api) -> None:
 
 
 @conformance("CRDs: a finalizer of an object holds the definition")
-async def test_delete_of_a_crd_that_is_held(api: Api) -> None:
+async def test_delete_of_crd_with_finalizer(api: Api) -> None:
     path = await api.widgets()
     await api.created(path, api.widget("a", None, finalizers=["example.com/f"]))
     await api.delete(f"{CRDS}/widgets.{api.group()}")
@@ -364,7 +364,7 @@ async def test_delete_of_a_crd_that_is_held(api: Api) -> None:
 
 
 @conformance("delete: options that cannot be read are 400")
-async def test_options_that_cannot_be_read(api: Api) -> None:
+async def test_unreadable_delete_options(api: Api) -> None:
     await api.config_map("a")
     answer = await api.call(
         "DELETE",
@@ -391,7 +391,7 @@ VOLUME_SPEC = {**STORAGE, "capacity": {"storage": "1Gi"}, "hostPath": {"path": "
         "vac",
     ),
 )
-async def test_what_may_be_in_use(api: Api, path: str, body: dict[str, Any], short: str) -> None:
+async def test_protection_finalizers_block_deletion(api: Api, path: str, body: dict[str, Any], short: str) -> None:
     path, held = path.format(api.namespace), f"kubernetes.io/{short}-protection"
     name, own = api.name(short), "example.com/own"
     trial = await api.post(f"{path}?dryRun=All", {"metadata": {"name": name}, **body})

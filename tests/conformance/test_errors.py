@@ -107,7 +107,7 @@ async def test_invalid(api: Api) -> None:
 
 
 @conformance("Status: a namespace that does not exist is 404")
-async def test_no_namespace(api: Api) -> None:
+async def test_create_in_missing_namespace(api: Api) -> None:
     answer = await api.post("/api/v1/namespaces/there-is-none/configmaps", config_map("a"))
     assert answer.refuses(404, "NotFound") == 'namespaces "there-is-none" not found'
     assert answer.json["details"] == {"name": "there-is-none", "kind": "namespaces"}
@@ -170,14 +170,14 @@ async def test_a_terminating_namespace(api: Api) -> None:
         'ConfigMap in version "v1" cannot be handled as a ConfigMap',
     ),
 )
-async def test_a_body_that_does_not_fit(api: Api, method: str, name: str, body: Any, message: str) -> None:
+async def test_body_not_matching_url(api: Api, method: str, name: str, body: Any, message: str) -> None:
     await api.config_map("a") if method == "PUT" else None
     answer = await api.call(method, f"{api.config_maps}{name}", json.dumps(body).encode(), **JSON)
     assert message in answer.refuses(400, "BadRequest")
 
 
 @conformance("Status: 400 for a body that is no JSON", ("half", b"{"), ("a word", b"word"))
-async def test_a_body_that_is_no_json(api: Api, body: bytes) -> None:
+async def test_body_that_is_not_json(api: Api, body: bytes) -> None:
     answer = await api.call("POST", api.config_maps, body, **JSON)
     answer.refuses(400, "BadRequest")
 
@@ -306,7 +306,7 @@ async def test_versions_of_custom_resources(api: Api) -> None:
 
 
 @conformance("Status: an update of a custom resource without a version is 422")
-async def test_no_version_in_an_update_of_a_custom_resource(api: Api) -> None:
+async def test_update_of_custom_resource_without_resource_version(api: Api) -> None:
     path = await api.widgets()
     await api.created(path, api.widget("a"))
     answer = await api.put(f"{path}/a", api.widget("a", {"size": 2}))
@@ -409,7 +409,7 @@ async def test_a_crd_of_another_name(api: Api) -> None:
 
 
 @conformance("metadata: the namespace of a cluster-wide object is dropped")
-async def test_a_namespace_where_there_is_none(api: Api) -> None:
+async def test_namespace_of_cluster_scoped_object_is_dropped(api: Api) -> None:
     body = {"metadata": {"name": f"{api.namespace}-x", "namespace": "default"}}
     made = await api.created("/api/v1/namespaces", body)
     assert "namespace" not in made.json["metadata"]
@@ -452,7 +452,7 @@ def _nested(levels: int, sign: str) -> bytes:
 @conformance(
     "Status: what nests deeper than may be is 400, and never more than that", ("lists", "list"), ("objects", "object")
 )
-async def test_what_nests_too_deeply(api: Api, sign: str) -> None:
+async def test_too_deeply_nested_body(api: Api, sign: str) -> None:
     await api.config_map("a")
     path = f"{api.config_maps}/a"
     for levels, codes in ((100, (200, 201)), (10_001, (400,)), (100_000, (400,))):
@@ -471,7 +471,7 @@ async def test_what_nests_too_deeply(api: Api, sign: str) -> None:
 
 
 @conformance("Status: a CRD whose schema nests too deeply is 400")
-async def test_a_schema_that_nests_too_deeply(api: Api) -> None:
+async def test_too_deeply_nested_schema(api: Api) -> None:
     crd = json.dumps(
         widget_crd(api.group(), schema={"type": "object", "properties": {"a": {"type": "string", "not": 0}}})
     )

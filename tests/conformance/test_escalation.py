@@ -147,7 +147,7 @@ async def test_changed_roles(api: Api, how: str, new: dict[str, Any], allowed: b
 @conformance(
     "Escalation: a role that holds more is refused even for a label, but not for owners and finalizers", secured=True
 )
-async def test_only_what_collects_garbage(api: Api) -> None:
+async def test_escalation_check_ignores_garbage_collector_fields(api: Api) -> None:
     await grant(api, user("bob"), WRITER)
     await api.created(roles(api), role("r", PODS))
     bob, path = api.impersonate("bob", "team"), f"{roles(api)}/r"
@@ -242,7 +242,7 @@ async def test_a_missing_role(api: Api, kind: str, name: str, code: int, message
 
 
 @conformance("Escalation: what no role is cannot be judged", secured=True)
-async def test_no_role(api: Api) -> None:
+async def test_binding_to_unsupported_role_kind(api: Api) -> None:
     await grant(api, user("bob"), WRITER)
     answer = await api.impersonate("bob").post(role_bindings(api), binding("b", "Deployment", "d", user("bob")))
     assert answer.refuses(500, "") == 'unsupported role reference kind: "Deployment"'

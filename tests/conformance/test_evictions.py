@@ -87,7 +87,7 @@ async def test_no_budget(api: Api) -> None:
         "does not allow evicting pods currently because it failed sync: no scale",
     ),
 )
-async def test_nothing_to_give(api: Api, status: dict[str, Any], why: str) -> None:
+async def test_eviction_rejected_by_exhausted_budget(api: Api, status: dict[str, Any], why: str) -> None:
     await running_pod(api)
     await budget(api, **status)
     check_refused(await evict(api), why)
@@ -96,7 +96,7 @@ async def test_nothing_to_give(api: Api, status: dict[str, Any], why: str) -> No
 
 
 @conformance("Eviction: a budget that no controller has counted is 429, come back in 10 seconds")
-async def test_not_counted(api: Api) -> None:
+async def test_pods_not_counted_by_budget(api: Api) -> None:
     await running_pod(api)
     await api.created(
         budgets(api), {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": LABELS}}}
@@ -108,7 +108,7 @@ async def test_not_counted(api: Api) -> None:
 
 
 @conformance("Eviction: takes one from the budget and notes the pod; the last one is noted in a condition")
-async def test_spending(api: Api) -> None:
+async def test_eviction_decrements_disruptions_allowed(api: Api) -> None:
     await running_pod(api, "p")
     await running_pod(api, "q")
     await budget(api, allowed=2)
@@ -175,7 +175,7 @@ async def test_two_budgets(api: Api) -> None:
 
 
 @conformance("Eviction: of a pod that is not there is 404")
-async def test_no_pod(api: Api) -> None:
+async def test_eviction_of_missing_pod(api: Api) -> None:
     assert (await evict(api)).refuses(404, "NotFound") == 'pods "p" not found'
 
 

@@ -33,7 +33,7 @@ def dots(*names: str) -> dict[str, Any]:
 
 
 @conformance("first objects: the server's own Service")
-async def test_the_servers_own_service(api: Api) -> None:
+async def test_kubernetes_service(api: Api) -> None:
     found = without_times((await api.get("/api/v1/namespaces/default/services/kubernetes")).json)
     port = found["spec"]["ports"][0].pop("targetPort")
     assert int(api.url.rpartition(":")[2]) == port
@@ -68,7 +68,7 @@ async def test_the_servers_own_service(api: Api) -> None:
 
 
 @conformance("first objects: endpoints of the server's own Service")
-async def test_its_endpoints(api: Api) -> None:
+async def test_endpoints_of_kubernetes_service(api: Api) -> None:
     port = int(api.url.rpartition(":")[2])
     slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"
 
@@ -203,7 +203,7 @@ async def is_gone(api: Api, address: str) -> bool:
 
 
 @conformance("IPAddress: comes and goes with the type of a Service")
-async def test_a_service_that_loses_its_address(api: Api) -> None:
+async def test_service_address_is_released_and_reallocated(api: Api) -> None:
     services = f"{api.core}/services"
     made = await api.created(services, {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}})
     address = made.json["spec"]["clusterIP"]
@@ -383,7 +383,7 @@ async def test_services_of_definitions(api: Api) -> None:
 
 
 @conformance("APIServices: one that somebody has made stays when a definition goes")
-async def test_services_of_others(api: Api) -> None:
+async def test_manually_created_api_services(api: Api) -> None:
     spec = {"group": api.group(), "version": "v1", "groupPriorityMinimum": 7, "versionPriority": 8}
     body: dict[str, Any] = {"metadata": {"name": f"v1.{api.group()}"}, "spec": spec, "status": {"conditions": []}}
     made = await api.post(SERVICES, body)

@@ -26,7 +26,7 @@ async def test_put_creates_a_lease(api: Api) -> None:
 
 
 @conformance("update: put that names a uid creates nothing")
-async def test_put_with_a_uid_creates_nothing(api: Api) -> None:
+async def test_put_with_uid_does_not_create(api: Api) -> None:
     answer = await api.put(f"{_leases(api)}/a", _lease("a", {}, uid="u1"))
     assert "Precondition failed: UID in precondition: u1, UID in object meta: " in answer.refuses(409, "Conflict")
 
@@ -39,7 +39,7 @@ async def test_put_without_a_name(api: Api) -> None:
 
 
 @conformance("update: a version that is no number is 500 without a reason")
-async def test_put_with_a_version_that_is_no_number(api: Api) -> None:
+async def test_put_with_non_numeric_resource_version(api: Api) -> None:
     await api.config_map("a")
     answer = await api.put(f"{api.config_maps}/a", config_map("a", resourceVersion="abc"))
     assert answer.refuses(500, "") == 'strconv.ParseUint: parsing "abc": invalid syntax'
@@ -62,7 +62,7 @@ async def test_patch_with_another_uid(api: Api, custom: bool) -> None:
 
 
 @conformance("delete: the mark cannot be set by an update")
-async def test_the_mark_cannot_be_set(api: Api) -> None:
+async def test_deletion_timestamp_cannot_be_set(api: Api) -> None:
     await api.config_map("a")
     answer = await api.patch(f"{api.config_maps}/a", {"metadata": {"deletionTimestamp": "2020-01-02T03:04:05Z"}})
     text = 'metadata.deletionTimestamp: Invalid value: "2020-01-02T03:04:05Z": field is immutable'
@@ -70,7 +70,7 @@ async def test_the_mark_cannot_be_set(api: Api) -> None:
 
 
 @conformance("deletecollection: the items are as they were before")
-async def test_deletecollection_answers_with_what_was(api: Api) -> None:
+async def test_deletecollection_returns_deleted_objects(api: Api) -> None:
     await api.config_map("a", finalizers=["example.com/f"])
     assert "deletionTimestamp" not in (await api.delete(api.config_maps)).json["items"][0]["metadata"]
     assert "deletionTimestamp" in (await api.get(f"{api.config_maps}/a")).json["metadata"]
@@ -91,13 +91,13 @@ async def test_both_errors_of_delete_options(api: Api) -> None:
     ("in the middle", "YWJj!"),
     ("half", "YQ"),
 )
-async def test_base64_that_is_none(api: Api, value: str) -> None:
+async def test_invalid_base64(api: Api, value: str) -> None:
     answer = await api.post(api.config_maps, {**config_map("a"), "binaryData": {"b": value}})
     assert "cannot be handled as a ConfigMap: illegal base64 data" in answer.refuses(400, "BadRequest")
 
 
 @conformance("bytes: base64 is written in its own form", ("a line break", "Y\nQ=="), ("spare bits", "YR=="))
-async def test_base64_is_written_anew(api: Api, value: str) -> None:
+async def test_base64_is_normalized(api: Api, value: str) -> None:
     made = await api.created(api.config_maps, {**config_map("a"), "binaryData": {"b": value}})
     assert made.json["binaryData"] == {"b": "YQ=="}
 
@@ -153,14 +153,14 @@ async def test_unqualified_finalizers_of_a_custom_resource(api: Api) -> None:
 
 
 @conformance("owners: one is kept once, and a uid given twice is a warning")
-async def test_owners_are_kept_once(api: Api) -> None:
+async def test_duplicate_owners_are_removed(api: Api) -> None:
     made = await api.created(api.config_maps, config_map("a", ownerReferences=[OWNER, OWNER]))
     assert made.json["metadata"]["ownerReferences"] == [OWNER]
     assert ".metadata.ownerReferences contains duplicate entries; API server dedups" in made.headers["Warning"]
 
 
 @conformance("KEP-2885: a refusal carries the warnings about the body, too", min_version="1.25")
-async def test_warnings_beside_a_refusal(api: Api) -> None:
+async def test_warnings_with_rejection(api: Api) -> None:
     path = await api.widgets()
     answer = await api.post(path, api.widget("a", {"size": 11, "bogus": 1}))
     answer.refuses(422, "Invalid")
@@ -186,7 +186,7 @@ async def test_dry_run_keeps_the_version_that_was_sent(api: Api) -> None:
 
 
 @conformance("KEP-3157: the end mark of a built-in kind has its empty spec", min_version="1.34")
-async def test_the_end_mark_of_leases(api: Api) -> None:
+async def test_initial_events_bookmark_has_empty_spec(api: Api) -> None:
     query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
     async with api.watch(f"{_leases(api)}?{query}") as watch:
         event = await api.next_event(watch)
@@ -221,7 +221,7 @@ async def test_a_null_that_is_applied(api: Api) -> None:
     ("an addition without a value", [{"op": "add", "path": "/data/q"}], {"k": "1", "q": ""}),
     ("no patch at all", None, {"k": "1"}),
 )
-async def test_json_patch_of_what_is_missing(api: Api, patch: object, data: dict[str, str]) -> None:
+async def test_json_patch_of_missing_field(api: Api, patch: object, data: dict[str, str]) -> None:
     await api.config_map("a", {"k": "1"})
     answer = await api.patch_with(f"{api.config_maps}/a", "json-patch+json", patch)
     assert (answer.status, answer.json["data"]) == (200, data), answer.text
@@ -342,7 +342,7 @@ async def test_the_version_of_a_deleted_collection(api: Api) -> None:
     ("seconds", {"deletionGracePeriodSeconds": 0}, {"f:deletionGracePeriodSeconds": {}}),
     ("nothing", {"deletionTimestamp": None}, {}),
 )
-async def test_marks_of_a_deletion(api: Api, marks: dict[str, Any], owned: dict[str, Any]) -> None:
+async def test_managed_fields_of_deletion_timestamp(api: Api, marks: dict[str, Any], owned: dict[str, Any]) -> None:
     labels = {"labels": {"a": "b"}}
     of_labels: dict[str, Any] = {"f:labels": {".": {}, "f:a": {}}}
     put = await api.put(f"{_leases(api)}/a", _lease("a", **labels, **marks))
@@ -397,7 +397,9 @@ def _wrong_type(where: str, found: str) -> str:
         },
     ),
 )
-async def test_of_another_schema(api: Api, schema: dict[str, Any], before: Any, after: Any, wrong: set[str]) -> None:
+async def test_objects_stored_with_earlier_schema(
+    api: Api, schema: dict[str, Any], before: Any, after: Any, wrong: set[str]
+) -> None:
     spec = {"type": "object", "properties": {"f": schema}}
     crd = widget_crd(api.group(), schema={"type": "object", "properties": {"spec": spec}}, versions=("v1", "v2"))
     is_open = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

@@ -20,7 +20,7 @@ COUNT = "deprecated.daemonset.template.generation"
     ("zero is asked for", {"gracePeriodSeconds": 0}),
     ("its objects go first", {"propagationPolicy": "Foreground"}),
 )
-async def test_the_end_of_a_namespace(api: Api, options: dict[str, Any] | None) -> None:
+async def test_namespace_termination(api: Api, options: dict[str, Any] | None) -> None:
     name = f"{api.namespace}-more"
     await api.created("/api/v1/namespaces", {"metadata": {"name": name}})
     for _ in range(2):
@@ -68,7 +68,7 @@ def counted(found: dict[str, Any]) -> tuple[str, list[str]]:
         "two",
     ),
 )
-async def test_the_count_of_templates(api: Api, change: dict[str, Any], count: str, owner: str) -> None:
+async def test_daemon_set_template_generation(api: Api, change: dict[str, Any], count: str, owner: str) -> None:
     made = await api.created(f"{daemon_sets(api)}?fieldManager=one", daemon_set())
     assert counted(made.json) == ("1", ["one"])
     changed = await api.patch(f"{daemon_sets(api)}/d?fieldManager=two", change)
@@ -78,7 +78,7 @@ async def test_the_count_of_templates(api: Api, change: dict[str, Any], count: s
 
 
 @conformance("DaemonSets: nobody owns the count of templates of one that is applied")
-async def test_the_count_of_an_applied_one(api: Api) -> None:
+async def test_template_generation_of_applied_daemon_set(api: Api) -> None:
     for manager, image, count in (("one", "i:1", "1"), ("one", "i:2", "2"), ("two", "i:3", "3")):
         applied = await api.patch(
             f"{daemon_sets(api)}/d?fieldManager={manager}&force=true",

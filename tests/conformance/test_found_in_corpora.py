@@ -55,7 +55,7 @@ async def test_texts_with_formats(api: Api, spec: dict[str, Any], code: int) -> 
 
 
 @conformance("apply: the status of a new object is left out, whatever is in it")
-async def test_status_of_what_is_applied_anew(api: Api) -> None:
+async def test_status_in_apply_that_creates(api: Api) -> None:
     path = await api.widgets(schema=_SCHEMA, scale=False)
     body = {**api.widget("a", {}), "status": {"at": 5, "list": [{"name": None}]}}
     answer = await api.apply(f"{path}/a", body)
@@ -109,7 +109,7 @@ async def test_scale_of_a_wrong_type(api: Api) -> None:
 
 
 @conformance("CRD: its status belongs to the server")
-async def test_who_owns_the_status_of_a_crd(api: Api) -> None:
+async def test_managed_fields_of_crd_status(api: Api) -> None:
     crd = widget_crd(api.group(), scale=False)
     await api.define(crd)
 
@@ -135,7 +135,7 @@ async def test_who_owns_the_status_of_a_crd(api: Api) -> None:
 @conformance(
     "managedFields: a number in a set is named as it is stored, and what does not fit its type ends all tracking"
 )
-async def test_entries_of_odd_values(api: Api) -> None:
+async def test_managed_fields_of_unusual_values(api: Api) -> None:
     numbers = {"type": "array", "items": {"type": "integer"}, "x-kubernetes-list-type": "set"}
     spec = {"type": "object", "properties": {"set": numbers, "link": {"type": "string", "format": "uri"}}}
     schema = {"type": "object", "properties": {"spec": spec}}

@@ -24,7 +24,9 @@ def stored_as_v2(api: Api, *specs: dict[str, Any]) -> dict[str, Any]:
     ("without grace", {"nodeName": "n1"}, {}, {"gracePeriodSeconds": 0}),
     ("finished", {"nodeName": "n1"}, {"phase": "Succeeded"}, None),
 )
-async def test_a_pod_is_marked_first(api: Api, spec: dict[str, Any], status: dict[str, Any], options: Any) -> None:
+async def test_deletion_timestamp_of_pod_precedes_removal(
+    api: Api, spec: dict[str, Any], status: dict[str, Any], options: Any
+) -> None:
     await api.created(api.pods, pod("a", **spec))
     if status:
         assert (await api.patch(f"{api.pods}/a/status", {"status": status})).status == 200
@@ -63,7 +65,7 @@ async def test_an_empty_lease_applied_twice(api: Api) -> None:
 
 
 @conformance("owners: an item that is twice in a set is one thing, an item that is there once another")
-async def test_a_finalizer_that_is_there_twice(api: Api) -> None:
+async def test_duplicate_finalizer(api: Api) -> None:
     await api.created(
         f"{api.config_maps}?fieldManager=first",
         {"metadata": {"name": "a", "finalizers": ["e.com/f", "e.com/f", "e.com/g"]}},
@@ -78,7 +80,7 @@ async def test_a_finalizer_that_is_there_twice(api: Api) -> None:
 
 
 @conformance("decoding: wrong metadata is told before a wrong value after it")
-async def test_the_first_wrong_value_is_named(api: Api) -> None:
+async def test_first_wrong_value_is_reported(api: Api) -> None:
     body = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a", "annotations": {"a": True}}}
     answer = await api.post(api.config_maps, {**body, "binaryData": {"b": "?"}})
     assert "json: cannot unmarshal bool into Go struct field" in answer.refuses(400, "BadRequest")
@@ -93,7 +95,7 @@ def _numbers(default: object) -> dict[str, Any]:
     ("one version", ("v1",), "spec.validation.openAPIV3Schema.properties[size].default"),
     ("two that are alike", ("v1", "v2"), "spec.validation.openAPIV3Schema.properties[size].default"),
 )
-async def test_where_a_wrong_schema_is(api: Api, versions: tuple[str, ...], field: str) -> None:
+async def test_path_of_schema_errors(api: Api, versions: tuple[str, ...], field: str) -> None:
     answer = await api.post(CRDS, widget_crd(api.group(), versions=versions, schema=_numbers("x")))
     answer.refuses(422, "Invalid")
     causes = [(cause["field"], cause["message"]) for cause in answer.json["details"]["causes"]]
@@ -101,7 +103,7 @@ async def test_where_a_wrong_schema_is(api: Api, versions: tuple[str, ...], fiel
 
 
 @conformance("CRDs: a wrong schema of one of several versions is named there")
-async def test_where_one_wrong_schema_is(api: Api) -> None:
+async def test_path_of_single_schema_error(api: Api) -> None:
     crd = widget_crd(api.group(), versions=("v1", "v2"))
     crd["spec"]["versions"][1]["schema"] = {"openAPIV3Schema": _numbers("x")}
     answer = await api.post(CRDS, crd)
@@ -120,7 +122,7 @@ async def test_the_table_of_a_custom_resource(api: Api) -> None:
 
 
 @conformance("apply: what a subresource does not take changes no owner")
-async def test_what_status_does_not_take_keeps_its_owner(api: Api) -> None:
+async def test_fields_ignored_by_status_keep_their_owner(api: Api) -> None:
     await api.created(f"{api.pods}?fieldManager=first", pod("a", terminationGracePeriodSeconds=30))
     body = {"kind": "Pod", "apiVersion": "v1", **pod("a", terminationGracePeriodSeconds=5)}
     answer = await api.apply(f"{api.pods}/a/status", body, query="&force=true")
@@ -163,7 +165,7 @@ async def test_a_patch_that_takes_the_version(api: Api, query: str, code: int, u
     ("with wrong data", "v1", "Secret", "v", ""),
     ("unknown", "v1", "Nonsense", "", 'no kind "Nonsense" is registered for version "v1"'),
 )
-async def test_a_patch_that_makes_another_kind(api: Api, version: str, kind: str, value: str, words: str) -> None:
+async def test_patch_that_changes_kind(api: Api, version: str, kind: str, value: str, words: str) -> None:
     await api.config_map("a", {"k": value})
     answer = await api.patch(f"{api.config_maps}/a", {"apiVersion": version, "kind": kind})
     assert answer.status == 422, answer.text
@@ -201,7 +203,7 @@ async def test_an_apply_with_a_status(api: Api) -> None:
     ("object", {}),
     ("1.5", 1.5),
 )
-async def test_a_value_that_is_a_number_or_text(api: Api, value: Any) -> None:
+async def test_int_or_string_value(api: Api, value: Any) -> None:
     budgets = f"/apis/policy/v1/namespaces/{api.namespace}/poddisruptionbudgets"
     answer = await api.post(budgets, {"metadata": {"name": "a"}, "spec": {"minAvailable": value, "selector": {}}})
     assert answer.status == 400, answer.text
@@ -237,7 +239,7 @@ async def test_fields_that_are_not_stored(api: Api) -> None:
     ("no object", "x"),
     min_version="1.37",
 )
-async def test_what_is_sent_beside_a_status(api: Api, sent: Any) -> None:
+async def test_other_fields_in_status_update(api: Api, sent: Any) -> None:
     widgets = await api.widgets()
     made = await api.apply(f"{widgets}/a", api.widget("a", {"size": 1}))
     patch = [{"op": "add", "path": "/spec", "value": sent}]
@@ -262,7 +264,7 @@ async def test_null_among_bytes(api: Api, plural: str, field: str) -> None:
     "status: with one that does not fit its type nobody owns a new object, and an old one's owners stay",
     min_version="1.37",
 )
-async def test_a_wrong_status_beside_an_object(api: Api) -> None:
+async def test_managed_fields_with_invalid_status(api: Api) -> None:
     widgets = await api.widgets()
     made = await api.created(widgets, {**api.widget("a", {"size": 1}), "status": "x"})
     assert "managedFields" not in made.json["metadata"]
@@ -274,7 +276,7 @@ async def test_a_wrong_status_beside_an_object(api: Api) -> None:
 
 
 @conformance("Scale: an object that had no other fields has their defaults beside the replicas")
-async def test_defaults_beside_the_replicas(api: Api) -> None:
+async def test_scaling_sets_defaults_of_other_fields(api: Api) -> None:
     widgets = await api.widgets()
     body = {name: value for name, value in api.widget("a").items() if name != "spec"}
     await api.created(widgets, body)
@@ -297,7 +299,7 @@ async def test_a_list_that_cannot_be_merged(api: Api) -> None:
 
 
 @conformance("definitions: defaults are those of the version that is stored")
-async def test_defaults_of_what_is_stored(api: Api) -> None:
+async def test_defaults_of_storage_version(api: Api) -> None:
     number = {"type": "integer"}
     specs = ({"one": number, "two": {**number, "default": 2}}, {"one": {**number, "default": 1}, "two": number})
     await api.define(stored_as_v2(api, *specs))
@@ -352,7 +354,7 @@ async def test_a_stricter_schema(api: Api, changes: dict[str, Any], wrong: list[
 
 
 @conformance("update: a link that was sent is not stored")
-async def test_the_link_that_is_sent(api: Api) -> None:
+async def test_self_link_is_ignored(api: Api) -> None:
     await api.config_map("a")
     metadata = {"metadata": {"selfLink": "/me"}}
     assert "selfLink" not in (await api.patch(f"{api.config_maps}/a", metadata)).json["metadata"]

@@ -18,7 +18,7 @@ from tests.conformance.kubectl_script import (
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_the_first_commands() -> None:
+def test_basic_commands() -> None:
     versions = {minor_version(path): path for path in find_kubectls()}
     recorded = [version for version in versions if (EXPECTED / f"{version}.txt").exists()]
     if not recorded:

@@ -26,7 +26,7 @@ def _token(answer: Any) -> dict[str, Any]:
 
 
 @conformance("resource versions: an object's is the one that its write answered with")
-async def test_get_returns_what_create_answered(api: Api) -> None:
+async def test_get_equals_create_response(api: Api) -> None:
     made = await api.config_map("a", {"k": "v"})
     assert (await api.get(f"{api.config_maps}/a")).json == made.json
 
@@ -54,7 +54,7 @@ async def test_versions_grow_over_resources(api: Api) -> None:
 
 
 @conformance("resource versions: a list's is the store's, at least that of any object in it")
-async def test_a_lists_version_is_the_stores(api: Api) -> None:
+async def test_list_has_resource_version_of_store(api: Api) -> None:
     await api.config_map("a")
     later = await api.created(f"{api.core}/secrets", {"metadata": {"name": "s"}})
     listed = await api.get(api.config_maps)
@@ -86,7 +86,7 @@ async def test_get_not_older_than(api: Api) -> None:
     ("list", "configmaps?resourceVersion={}"),
     ("list not older than", "configmaps?resourceVersion={}&resourceVersionMatch=NotOlderThan"),
 )
-async def test_a_version_from_the_future(api: Api, path: str) -> None:
+async def test_future_resource_version(api: Api, path: str) -> None:
     made = await api.config_map("a")
     wanted = int(made.revision) + 1_000_000
     answer = await api.get(f"{api.core}/{path.format(wanted)}")
@@ -98,7 +98,7 @@ async def test_a_version_from_the_future(api: Api, path: str) -> None:
 
 
 @conformance("resource versions: exactly a version from the future is 504", min_version="1.34")
-async def test_exactly_a_version_from_the_future(api: Api) -> None:
+async def test_exact_future_resource_version(api: Api) -> None:
     made = await api.config_map("a")
     wanted = int(made.revision) + 1_000_000
     answer = await api.get(f"{api.config_maps}?resourceVersion={wanted}&resourceVersionMatch=Exact")
@@ -143,7 +143,7 @@ async def test_a_version_with_a_limit_is_exact(api: Api) -> None:
 
 
 @conformance("resource versions: a version without a limit and a match is not older than")
-async def test_a_version_alone_is_not_older_than(api: Api) -> None:
+async def test_resource_version_without_match_is_not_older_than(api: Api) -> None:
     versions = await _three(api)
     listed = await api.get(f"{api.config_maps}?resourceVersion={versions[2]}")
     assert listed.names == ["c1", "c2", "c3"]
@@ -218,7 +218,7 @@ async def test_the_first_page(api: Api) -> None:
 
 
 @conformance("KEP-365: the token of a list over namespaces starts after namespace and name")
-async def test_the_token_over_namespaces(api: Api) -> None:
+async def test_continue_token_across_namespaces(api: Api) -> None:
     await api.created(f"{api.core}/podtemplates", {"metadata": {"name": "a"}, "template": {"spec": pod("x")["spec"]}})
     await api.created(f"{api.core}/podtemplates", {"metadata": {"name": "b"}, "template": {"spec": pod("x")["spec"]}})
     page = await api.get("/api/v1/podtemplates?limit=1")
@@ -246,7 +246,7 @@ async def test_a_page_in_the_middle(api: Api) -> None:
 
 
 @conformance("KEP-365: a limit that nothing exceeds gives no token")
-async def test_a_limit_that_is_not_reached(api: Api) -> None:
+async def test_limit_above_number_of_objects(api: Api) -> None:
     await _three(api)
     page = await api.get(f"{api.config_maps}?limit=3")
     assert page.names == ["c1", "c2", "c3"]
@@ -258,7 +258,7 @@ async def test_a_limit_that_is_not_reached(api: Api) -> None:
     ("labels", "labelSelector=on%3Dyes"),
     ("fields", "fieldSelector=metadata.name!%3Dc2"),
 )
-async def test_no_count_with_a_selector(api: Api, selector: str) -> None:
+async def test_remaining_item_count_is_absent_with_selector(api: Api, selector: str) -> None:
     for name in ("c1", "c2", "c3", "c4"):
         await api.config_map(name, labels={"on": "yes"})
     page = await api.get(f"{api.config_maps}?limit=1&{selector}")
@@ -312,14 +312,14 @@ async def test_a_token_of_another_version(api: Api) -> None:
 
 
 @conformance("KEP-365: a token may not lead out of what is listed")
-async def test_a_token_that_leads_out(api: Api) -> None:
+async def test_continue_token_outside_of_collection(api: Api) -> None:
     token = base64.urlsafe_b64encode(b'{"v":"meta.k8s.io/v1","rv":1,"start":"../a"}').rstrip(b"=").decode()
     answer = await api.get(f"{api.config_maps}?limit=1&continue={token}")
     assert "continue key is not valid" in answer.refuses(400, "BadRequest")
 
 
 @conformance("KEP-365: a limit that is no number is 400")
-async def test_a_limit_that_is_no_number(api: Api) -> None:
+async def test_non_numeric_limit(api: Api) -> None:
     answer = await api.get(f"{api.config_maps}?limit=abc")
     assert 'strconv.ParseInt: parsing "abc": invalid syntax' in answer.refuses(400, "BadRequest")
 

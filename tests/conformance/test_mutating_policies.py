@@ -307,7 +307,7 @@ async def test_order_of_plugins(api: Api) -> None:
 
 
 @conformance("Mutating policies: one that could change nothing yet is asked again after a webhook's change")
-async def test_second_chance(api: Api) -> None:
+async def test_policy_reinvocation_after_webhook_change(api: Api) -> None:
     late = mutating_policy(api, "p", apply_configuration("Object{data: {'p': object.data.hook}}"))
     late["spec"] |= {"reinvocationPolicy": "IfNeeded", "failurePolicy": "Ignore"}
     await bind_mutating(api, late)
@@ -319,7 +319,7 @@ async def test_second_chance(api: Api) -> None:
 
 
 @conformance("Mutating policies: a webhook that wants to know is asked again, if a policy comes later to a change")
-async def test_webhooks_are_asked_again(api: Api) -> None:
+async def test_webhook_reinvocation_after_policy_change(api: Api) -> None:
     noted = "Object{data: {'p': object.?data.hook.hasValue() ? 'saw' : 'came first'}}"
     await bind_mutating(api, mutating_policy(api, "p", apply_configuration(noted), reinvocationPolicy="IfNeeded"))
     seen: list[dict[str, str]] = []

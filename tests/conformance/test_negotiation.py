@@ -99,7 +99,7 @@ async def test_failures_in_yaml(api: Api) -> None:
     ("YAML alone", "application/yaml"),
     ("YAML first", "application/yaml,application/json"),
 )
-async def test_no_watch_in_yaml(api: Api, accept: str) -> None:
+async def test_watch_in_yaml_is_not_acceptable(api: Api, accept: str) -> None:
     answer = await api.get(f"{api.config_maps}?watch=1", Accept=accept)
     assert (answer.status, answer.headers["Content-Type"]) == (406, "application/yaml")
     assert read_yaml(answer.text)["message"].startswith("only the following media types are accepted: ")
@@ -116,7 +116,7 @@ async def test_no_watch_in_yaml(api: Api, accept: str) -> None:
         "application/yaml",
     ),
 )
-async def test_when_it_is_yaml(api: Api, accept: str, content_type: str) -> None:
+async def test_accept_headers_for_yaml(api: Api, accept: str, content_type: str) -> None:
     answer = await api.get(api.config_maps, Accept=accept)
     assert (answer.status, answer.headers["Content-Type"]) == (200, content_type)
 
@@ -129,7 +129,7 @@ async def test_discovery_in_yaml(api: Api, path: str) -> None:
 
 
 @conformance("negotiation: the version is JSON only")
-async def test_no_version_in_yaml(api: Api) -> None:
+async def test_version_in_yaml_is_not_acceptable(api: Api) -> None:
     answer = await api.get("/version", Accept="application/yaml")
     assert (answer.status, answer.headers["Content-Type"]) == (406, "application/yaml")
 
@@ -312,13 +312,13 @@ def _asks(namespace: str, verb: str = "create") -> dict[str, Any]:
 
 
 @conformance("reviews: an administrator may do everything")
-async def test_a_review_of_myself(api: Api) -> None:
+async def test_self_subject_review(api: Api) -> None:
     made = await api.created(f"{REVIEWS}/selfsubjectaccessreviews", _asks(api.namespace))
     assert made.json["status"]["allowed"] is True
 
 
 @conformance("reviews: rules of my own")
-async def test_my_rules(api: Api) -> None:
+async def test_self_subject_rules_review(api: Api) -> None:
     made = await api.created(f"{REVIEWS}/selfsubjectrulesreviews", {"spec": {"namespace": api.namespace}})
     rules = made.json["status"]["resourceRules"]
     assert {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]} in rules
@@ -346,13 +346,13 @@ async def test_eviction(api: Api) -> None:
 
 
 @conformance("pods: an eviction of nobody is 404")
-async def test_eviction_of_nobody(api: Api) -> None:
+async def test_eviction_of_missing_pod(api: Api) -> None:
     body = {"kind": "Eviction", "apiVersion": "policy/v1", "metadata": {"name": "a"}}
     (await api.post(f"{api.pods}/a/eviction", body)).refuses(404, "NotFound")
 
 
 @conformance("bodies: Content-Encoding is not looked at", ("gzip", "gzip"), ("deflate", "deflate"), ("zstd", "zstd"))
-async def test_a_body_is_not_unpacked(api: Api, encoding: str) -> None:
+async def test_compressed_body_is_not_decompressed(api: Api, encoding: str) -> None:
     body = json.dumps(config_map("a")).encode()
     headers = {"Content-Type": "application/json", "Content-Encoding": encoding}
     assert (await api.call("POST", api.config_maps, body, **headers)).status == 201

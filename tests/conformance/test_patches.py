@@ -95,7 +95,7 @@ async def test_a_json_patch_that_fails(api: Api, patch: Any) -> None:
 
 
 @conformance("JSON patch: what is no list is 400")
-async def test_a_json_patch_that_is_no_list(api: Api) -> None:
+async def test_json_patch_must_be_a_list(api: Api) -> None:
     await api.config_map("a")
     answer = await api.patch_with(f"{api.config_maps}/a", JSON, {"op": "add"})
     answer.refuses(400, "BadRequest")
@@ -241,7 +241,7 @@ async def test_force(api: Api) -> None:
 
 
 @conformance("patch: the present version goes through")
-async def test_the_present_version(api: Api) -> None:
+async def test_patch_with_current_resource_version(api: Api) -> None:
     made = await api.config_map("a")
     patch = {"metadata": {"resourceVersion": made.revision}, "data": {"k": "v"}}
     assert (await api.patch(f"{api.config_maps}/a", patch)).status == 200
@@ -291,7 +291,7 @@ async def test_a_stale_scale(api: Api) -> None:
 
 
 @conformance("scale: a custom resource without the subresource has none")
-async def test_no_scale(api: Api) -> None:
+async def test_scale_of_kind_without_scale(api: Api) -> None:
     path = await api.widgets(scale=False)
     await api.created(path, api.widget("a", {"size": 1}))
     assert (await api.get(f"{path}/a/scale")).status == 404

@@ -542,7 +542,7 @@ async def test_ignored_configurations(api: Api) -> None:
 
 
 @conformance("Policies: the status is left empty by the API server; a controller applies it, and takes warnings back")
-async def test_the_status_is_a_controllers(api: Api) -> None:
+async def test_policy_status_is_written_by_controller(api: Api) -> None:
     path = f"{ADMISSION}/validatingadmissionpolicies/{api.name('p')}"
     await api.created(f"{ADMISSION}/validatingadmissionpolicies", policy(api, "p", "object.nope == 1"))
     assert not (await api.get(path)).json.get("status")

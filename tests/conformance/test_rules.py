@@ -24,7 +24,7 @@ WORD = "spec: Invalid value: failed rule: self.word == oldSelf.word"
 
 
 @conformance("CRDs: rules are asked by every way in which an object is written")
-async def test_every_way(api: Api) -> None:
+async def test_rules_apply_to_all_write_requests(api: Api) -> None:
     path = await api.widgets(schema=SCHEMA)
     assert causes(await api.post(path, api.widget("w", {"size": 5, "word": "a"}))) == [SIZE]
     widget = (await api.created(path, api.widget("w", {"size": 3, "word": "a"}))).json
@@ -54,7 +54,7 @@ async def test_status(api: Api) -> None:
 
 
 @conformance("CRDs: what an object had before there was a rule may stay, and its writer is warned")
-async def test_a_new_rule(api: Api) -> None:
+async def test_rule_added_later(api: Api) -> None:
     parts: dict[str, Any] = {"a": {**TEXT}, "b": {**TEXT}}
     crd = widget_crd(api.group(), schema=struct(spec=struct(**parts)), status=False, scale=False)
     path = await api.define(crd)

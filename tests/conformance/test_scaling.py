@@ -60,7 +60,7 @@ async def test_bounds(api: Api, replicas: int, why: str) -> None:
 
 
 @conformance("Scale: an object that says nothing cannot be read, but a patch sets it")
-async def test_unset(api: Api) -> None:
+async def test_unset_replicas(api: Api) -> None:
     path = await deep(api)
     await api.created(path, api.widget("w"))
     message = (await api.get(f"{path}/w/scale")).refuses(500, "InternalError")
@@ -71,7 +71,7 @@ async def test_unset(api: Api) -> None:
 
 
 @conformance("Scale: a patch that leaves an object without a number that had none is a 400, and one below 0 a 422")
-async def test_no_number(api: Api) -> None:
+async def test_scale_without_replicas(api: Api) -> None:
     path = await deep(api)
     await api.created(path, api.widget("w"))
     message = (await api.patch(f"{path}/w/scale", {})).refuses(400, "BadRequest")
@@ -86,7 +86,7 @@ async def test_no_number(api: Api) -> None:
     ("by patch", True),
     ("by update", False),
 )
-async def test_who_owns_the_replicas(api: Api, by_patch: bool) -> None:
+async def test_managed_fields_of_replicas(api: Api, by_patch: bool) -> None:
     path = f"{api.deployments}/a"
     await api.created(api.deployments, deployment("a", replicas=2))
     for replicas in (3, 1):
@@ -110,7 +110,7 @@ async def test_an_applier_of_the_replicas(api: Api) -> None:
 
 
 @conformance("Scale: one to nothing has an empty spec")
-async def test_a_scale_to_nothing(api: Api) -> None:
+async def test_scale_to_zero(api: Api) -> None:
     path = f"{api.deployments}/a"
     await api.created(api.deployments, deployment("a", replicas=2))
     answer = await api.patch(f"{path}/scale", {"spec": {"replicas": 0}})

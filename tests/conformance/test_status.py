@@ -204,7 +204,7 @@ async def test_ranges_of_a_node(api: Api) -> None:
     ("pods", False, (422, 200, 422)),
     ("budgets", False, (422, 422, 422)),
 )
-async def test_wrong_metadata_beside_a_status(api: Api, custom: bool, codes: tuple[int, ...]) -> None:
+async def test_invalid_metadata_in_status_update(api: Api, custom: bool, codes: tuple[int, ...]) -> None:
     budget: dict[str, Any] = {"metadata": {"name": "a"}, "spec": {"minAvailable": 1, "selector": {}}}
     if custom:
         path, body = await api.widgets(), api.widget("a")
@@ -258,7 +258,7 @@ async def test_owners_of_a_signing_request(api: Api) -> None:
 
 
 @conformance("status: a patch of a custom resource's is held to the version that it names, and not to the uid")
-async def test_whose_status_a_patch_changes(api: Api) -> None:
+async def test_status_patch_checks_resource_version_and_not_uid(api: Api) -> None:
     widgets = await api.widgets()
     made = (await api.created(widgets, api.widget("a"))).json["metadata"]
     other = "6f8a2f2e-2b7d-4c1b-9f0e-2d7f0a1b3c4d"
@@ -274,7 +274,7 @@ async def test_whose_status_a_patch_changes(api: Api) -> None:
 
 
 @conformance("status: a patch of it is not found where there is no subresource, as that of an object that is not there")
-async def test_no_subresource(api: Api) -> None:
+async def test_status_without_subresource(api: Api) -> None:
     widgets = await api.widgets(status=False, scale=False)
     await api.created(widgets, api.widget("a"))
     for name in ("a", "none"):

@@ -99,7 +99,7 @@ async def test_the_default_storage_class(api: Api) -> None:
         await api.delete(f"{path}/{name}")
 
 
-def test_no_address_is_asked_for_that_the_server_gives_to_others_by_chance() -> None:
+def test_requested_cluster_ips_avoid_dynamic_range() -> None:
     # Of a /24 the first sixteen are given only to those who ask for them.
     wanted = [re.search(r'"clusterIP": "10\.0\.0\.(\d+)"', json.dumps(row["object"])) for row in ROWS]
     assert [each[0] for each in wanted if each is not None and int(each[1]) > 16] == []

@@ -130,7 +130,7 @@ async def test_defaults_of_a_token(api: Api) -> None:
     ),
     secured=True,
 )
-async def test_refused_tokens(api: Api, spec: dict[str, Any], code: int, message: str) -> None:
+async def test_rejected_token_requests(api: Api, spec: dict[str, Any], code: int, message: str) -> None:
     await made_account(api)
     await api.created(f"{api.core}/secrets", {"metadata": {"name": "s"}})
     await api.created(api.pods, pod("p", serviceAccountName="other"))
@@ -152,7 +152,7 @@ async def test_a_token_for_another_account(api: Api) -> None:
 
 
 @conformance("TokenRequest: of an account that is not there is 404, and cannot be read", secured=True)
-async def test_a_token_of_nobody(api: Api) -> None:
+async def test_token_for_missing_account(api: Api) -> None:
     answer = await api.post(f"{accounts(api)}/nobody/token", {})
     assert answer.refuses(404, "NotFound") == 'serviceaccounts "nobody" not found'
     await made_account(api)
@@ -328,7 +328,7 @@ async def test_reviews_of_groups_and_paths(api: Api) -> None:
 
 
 @conformance("AccessReview: asking about others is a right, asking about oneself everybody's", secured=True)
-async def test_who_may_ask(api: Api) -> None:
+async def test_permissions_for_reviews(api: Api) -> None:
     bob = api.impersonate("bob")
     spec = {"user": "bob", "resourceAttributes": {"verb": "get", "resource": "pods"}}
     message = (await bob.post(f"{AUTHORIZATION}/{THEIRS}", {"spec": spec})).refuses(403, "Forbidden")

@@ -42,7 +42,7 @@ async def who(api: Api, token: str) -> tuple[int, dict[str, Any]]:
     *((algorithm, algorithm) for algorithm in ("RS256", "ES384")),
     secured=True,
 )
-async def test_a_token_holds(api: Api, algorithm: str) -> None:
+async def test_valid_token_from_secret(api: Api, algorithm: str) -> None:
     robot = await made_account(api)
     token = token_in_secret(robot, "robot-token", key=manager_keys()[algorithm])
     await put_secret(api, token)
@@ -88,7 +88,7 @@ async def test_a_review(api: Api) -> None:
     ("they name another Secret", "name"),
     secured=True,
 )
-async def test_a_token_that_does_not_hold(api: Api, wrong: str) -> None:
+async def test_invalid_tokens_from_secrets(api: Api, wrong: str) -> None:
     robot = await made_account(api)
     key = manager_keys()["RS256"]
     changes: dict[str, dict[str, Any]] = {

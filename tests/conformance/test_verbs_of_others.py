@@ -260,7 +260,7 @@ async def test_a_right_to_create_one_name(api: Api) -> None:
     ),
     secured=True,
 )
-async def test_rights_of_their_own(
+async def test_verbs_with_separate_permissions(
     api: Api, group: str, resources: str, verbs: str, method: str, path: str, body: Any, content_type: str, code: int
 ) -> None:
     await asyncio.gather(

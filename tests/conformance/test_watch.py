@@ -63,7 +63,7 @@ async def test_the_headers_of_a_stream(api: Api) -> None:
     ("without a version", "watch=1"),
     ("with 0", "watch=1&resourceVersion=0"),
 )
-async def test_what_is_there_comes_first(api: Api, query: str) -> None:
+async def test_existing_objects_come_first(api: Api, query: str) -> None:
     await api.config_map("a")
     await api.config_map("b")
     async with api.watch(f"{api.config_maps}?{query}") as watch:
@@ -74,19 +74,19 @@ async def test_what_is_there_comes_first(api: Api, query: str) -> None:
 
 
 @conformance("watch: the parameter may be 1 or true", ("1", "1"), ("true", "true"))
-async def test_the_parameter(api: Api, value: str) -> None:
+async def test_watch_parameter_true_values(api: Api, value: str) -> None:
     await api.config_map("a")
     async with api.watch(f"{api.config_maps}?watch={value}") as watch:
         assert _seen(await api.next_event(watch)) == ("ADDED", "a")
 
 
 @conformance("watch: 0 and false are a list", ("0", "0"), ("false", "false"))
-async def test_the_parameter_says_no(api: Api, value: str) -> None:
+async def test_watch_parameter_false_values(api: Api, value: str) -> None:
     assert (await api.get(f"{api.config_maps}?watch={value}")).json["kind"] == "ConfigMapList"
 
 
 @conformance("watch: the old paths with /watch/ work", ("a collection", ""), ("one object", "/a"))
-async def test_the_old_paths(api: Api, name: str) -> None:
+async def test_deprecated_watch_paths(api: Api, name: str) -> None:
     await api.config_map("a")
     await api.config_map("b")
     async with api.watch(f"/api/v1/watch/namespaces/{api.namespace}/configmaps{name}") as watch:
@@ -98,7 +98,7 @@ async def test_the_old_paths(api: Api, name: str) -> None:
 
 
 @conformance("watch: a named path is a plain get")
-async def test_a_named_path(api: Api) -> None:
+async def test_deprecated_watch_path_of_one_object(api: Api) -> None:
     made = await api.config_map("a")
     assert (await api.get(f"{api.config_maps}/a?watch=1")).json == made.json
 
@@ -126,7 +126,7 @@ async def test_over_namespaces(api: Api) -> None:
 
 
 @conformance("watch: an object that comes to match is ADDED, one that ceases to is DELETED")
-async def test_selectors_turn_changes(api: Api) -> None:
+async def test_selectors_change_event_types(api: Api) -> None:
     start = (await api.config_map("a", {"k": "1"})).revision
     path = f"{api.config_maps}?watch=1&resourceVersion={start}&labelSelector=on%3Dyes"
     async with api.watch(path) as watch:
@@ -141,7 +141,7 @@ async def test_selectors_turn_changes(api: Api) -> None:
 
 
 @conformance("watch: changes of what does not match are not seen")
-async def test_what_does_not_match(api: Api) -> None:
+async def test_events_of_unmatched_objects_are_omitted(api: Api) -> None:
     start = await _now(api)
     async with api.watch(f"{api.config_maps}?watch=1&resourceVersion={start}&labelSelector=on%3Dyes") as watch:
         await api.config_map("a")
@@ -151,7 +151,7 @@ async def test_what_does_not_match(api: Api) -> None:
 
 
 @conformance("watch: a deletion that never matched is not seen, one that did is")
-async def test_a_deletion_of_what_matched(api: Api) -> None:
+async def test_deletion_of_matched_object(api: Api) -> None:
     await api.config_map("a", labels={"on": "yes"})
     await api.config_map("b")
     start = await _now(api)
@@ -192,7 +192,7 @@ async def test_timeout_seconds(api: Api) -> None:
 
 
 @conformance("watch: a version from the future waits for it, and is no error")
-async def test_a_version_from_the_future(api: Api) -> None:
+async def test_future_resource_version(api: Api) -> None:
     start = int(await _now(api)) + 1_000_000
     async with api.watch(f"{api.config_maps}?watch=1&resourceVersion={start}&timeoutSeconds=1") as watch:
         assert await watch.rest() == []
@@ -265,7 +265,7 @@ async def test_initial_events_without_bookmarks(api: Api) -> None:
 
 
 @conformance("KEP-3157: an empty collection has the end mark only, with the version of the list", min_version="1.34")
-async def test_initial_events_of_nothing(api: Api) -> None:
+async def test_initial_events_of_empty_collection(api: Api) -> None:
     made = await api.config_map("a")
     path = f"{api.core}/secrets?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
     async with api.watch(f"{path}&allowWatchBookmarks=true") as watch:
@@ -285,7 +285,7 @@ async def test_initial_events_with_a_selector(api: Api) -> None:
 
 
 @conformance("KEP-3157: a watch that asks for the old start with bookmarks gets the end mark, too", min_version="1.34")
-async def test_an_old_watch_gets_the_end_mark(api: Api) -> None:
+async def test_initial_events_bookmark_for_resource_version_zero(api: Api) -> None:
     await api.config_map("a")
     async with api.watch(f"{api.config_maps}?watch=1&allowWatchBookmarks=true") as watch:
         assert _seen(await api.next_event(watch)) == ("ADDED", "a")
@@ -305,7 +305,7 @@ async def test_no_initial_events(api: Api, version: str) -> None:
 
 
 @conformance("KEP-3157: initial events not older than the future are an ERROR event of 504", min_version="1.34")
-async def test_initial_events_from_the_future(api: Api) -> None:
+async def test_initial_events_at_future_resource_version(api: Api) -> None:
     wanted = int(await _now(api)) + 1_000_000
     path = f"{api.config_maps}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
     async with api.watch(f"{path}&resourceVersion={wanted}&timeoutSeconds=8") as watch:
@@ -335,7 +335,7 @@ async def test_initial_events_from_the_future(api: Api) -> None:
     ),
     min_version="1.27",
 )
-async def test_refused(api: Api, query: str, message: str) -> None:
+async def test_invalid_parameters_are_rejected(api: Api, query: str, message: str) -> None:
     answer = await api.get(f"{api.config_maps}?watch=1&{query}")
     assert message in answer.refuses(422, "Invalid")
     assert answer.json["details"]["kind"] == "ListOptions"
@@ -394,7 +394,7 @@ async def test_versions_of_custom_resources(api: Api) -> None:
 
 
 @conformance("watch: the end of a CRD deletes its objects in open watches")
-async def test_the_end_of_a_crd(api: Api) -> None:
+async def test_deleted_crd_ends_watch(api: Api) -> None:
     path = await api.widgets()
     made = await api.created(path, api.widget("a"))
     async with api.watch(f"{path}?watch=1&resourceVersion={made.revision}") as watch:

@@ -191,7 +191,7 @@ def _condition(expression: str, name: str = "c") -> dict[str, Any]:
         [("matchConditions", "Too many: 65: must have at most 64 items")],
     ),
 )
-async def test_wrong(api: Api, changes: dict[str, Any], causes: list[tuple[str, str]]) -> None:
+async def test_invalid_configurations(api: Api, changes: dict[str, Any], causes: list[tuple[str, str]]) -> None:
     hook = {name: value for name, value in {**HOOK, **changes}.items() if value is not None}
     path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations?dryRun=All"
     answer = await api.post(path, {"metadata": {"name": "x"}, "webhooks": [hook]})
@@ -224,7 +224,7 @@ _LATER = "[1].includes(1)"
     ("versions", {"admissionReviewVersions": ["v2"]}, "must include at least one of v1, v1beta1"),
     ("a name twice", {"name": "other.example.com"}, 'Duplicate value: "other.example.com"'),
 )
-async def test_changed(api: Api, changes: dict[str, Any], words: str) -> None:
+async def test_changed_configurations(api: Api, changes: dict[str, Any], words: str) -> None:
     path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
     selector = {"matchLabels": {"nobody": "has-this"}}
     other = {**HOOK, "name": "other.example.com", "objectSelector": selector}

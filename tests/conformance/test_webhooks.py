@@ -291,7 +291,7 @@ async def test_failures(api: Api, what: Any, words: str | None) -> None:
 
 
 @conformance("Webhooks: one that wants to be asked later is asked later; an answer may be YAML")
-async def test_later(api: Api) -> None:
+async def test_webhook_response_with_retry_after(api: Api) -> None:
     async with webhook_server(api) as server:
 
         def later(review: Review) -> web.Response:
@@ -568,7 +568,7 @@ async def test_paths(api: Api) -> None:
 
 
 @conformance("Webhooks: one that is there twice is asked twice, and one that is asked again is asked again")
-async def test_same_questions(api: Api) -> None:
+async def test_identical_webhooks_are_each_called(api: Api) -> None:
     async with webhook_server(api) as server:
         server.on("/look", answer)
         hooks = [

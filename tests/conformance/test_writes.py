@@ -30,7 +30,7 @@ async def test_create(api: Api) -> None:
     ("deletionGracePeriodSeconds", "deletionGracePeriodSeconds", 5),
     ("selfLink", "selfLink", "/x"),
 )
-async def test_create_wipes(api: Api, name: str, value: Any) -> None:
+async def test_create_clears_server_fields(api: Api, name: str, value: Any) -> None:
     made = await api.config_map("a", None, **{name: value})
     assert made.json["metadata"].get(name) != value
 
@@ -41,7 +41,7 @@ async def test_generation_that_is_not_counted(api: Api) -> None:
 
 
 @conformance("metadata: kind and apiVersion may be missing for built-in kinds")
-async def test_no_kind(api: Api) -> None:
+async def test_create_without_kind(api: Api) -> None:
     made = await api.created(api.config_maps, {"metadata": {"name": "a"}})
     assert made.json["kind"] == "ConfigMap"
 
@@ -54,7 +54,7 @@ async def test_yaml(api: Api) -> None:
 
 
 @conformance("API concepts: a body without a content type is read as JSON")
-async def test_no_content_type(api: Api) -> None:
+async def test_create_without_content_type(api: Api) -> None:
     made = await api.call("POST", api.config_maps, b'{"metadata":{"name":"a"}}', **{"Content-Type": ""})
     assert made.status == 201, made.text
 
@@ -79,7 +79,7 @@ async def test_name_and_generate_name(api: Api) -> None:
 
 
 @conformance("update: put keeps uid and creationTimestamp whatever is sent")
-async def test_put_keeps(api: Api) -> None:
+async def test_put_keeps_server_fields(api: Api) -> None:
     made = (await api.config_map("a", {"k": "1"})).json
     changed = config_map("a", {"k": "2"}, creationTimestamp="2000-01-01T00:00:00Z")
     after = (await api.put(f"{api.config_maps}/a", changed)).json
@@ -149,7 +149,7 @@ async def test_generation_of_a_deletion(api: Api) -> None:
 
 
 @conformance("status: create and update leave it alone where it is a subresource")
-async def test_status_is_left_alone(api: Api) -> None:
+async def test_update_ignores_status(api: Api) -> None:
     path = await api.widgets()
     made = await api.created(path, {**api.widget("a", {"size": 1}), "status": {"size": 9}})
     assert "status" not in made.json
@@ -458,7 +458,7 @@ async def test_a_refusal_carries_warnings(api: Api) -> None:
 
 
 @conformance("writes: what cannot be read carries none")
-async def test_what_cannot_be_read_carries_no_warnings(api: Api) -> None:
+async def test_unreadable_body_has_no_warnings(api: Api) -> None:
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "00000000-0000-0000-0000-000000000001"}
     twice = config_map("a", ownerReferences=[owner, owner])
     assert "duplicate entries" in (await api.created(api.config_maps, twice)).headers["Warning"]
@@ -473,7 +473,7 @@ async def test_what_cannot_be_read_carries_no_warnings(api: Api) -> None:
     ("whole", "POST", ""),
     ("patched", "PATCH", "merge-patch+json"),
 )
-async def test_odd_kinds_are_told_as_sent(api: Api, method: str, content_type: str) -> None:
+async def test_error_contains_kind_as_sent(api: Api, method: str, content_type: str) -> None:
     await api.config_map("a")
     if method == "POST":
         answer = await api.post(api.config_maps, {**config_map("b"), "kind": "Con: fig"})

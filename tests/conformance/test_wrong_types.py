@@ -100,7 +100,7 @@ async def test_a_whole_number_with_a_point(api: Api, place: str, value: float, k
     ("version", "apiVersion", True, "bool"),
     ("empty version", "apiVersion", [], "array"),
 )
-async def test_a_kind_that_is_no_text(api: Api, field: str, value: Any, found: str) -> None:
+async def test_kind_that_is_not_a_string(api: Api, field: str, value: Any, found: str) -> None:
     words = f"{UNREADABLE} {found} into Go struct field .{field} of type string"
     widgets = await api.widgets()
     objects = ((api.config_maps, {"apiVersion": "v1", "kind": "ConfigMap"}), (widgets, api.widget("a")))
@@ -155,7 +155,7 @@ async def test_metadata_of_the_server(api: Api, field: str, value: Any, words: s
     ("time", {"status": {"startTime": "x"}}, "parsing time"),
     ("time of a condition", {"status": {"conditions": [{"type": "Ready", "lastTransitionTime": "x"}]}}, "parsing time"),
 )
-async def test_a_time_that_is_none(api: Api, changes: dict[str, Any], words: str) -> None:
+async def test_invalid_time(api: Api, changes: dict[str, Any], words: str) -> None:
     pod = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     answer = await api.post(api.pods, {**pod, **changes})
     answer.refuses(400, "BadRequest")
@@ -172,7 +172,7 @@ async def test_a_time_that_is_none(api: Api, changes: dict[str, Any], words: str
     ("arguments", {"spec": {"containers": [{"name": "c", "image": "i", "args": [1]}]}}),
     ("unknown", {"spec": {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"x": 1}}}}}),
 )
-async def test_types_inside_what_is_atomic(api: Api, fields: dict[str, Any]) -> None:
+async def test_wrong_types_in_atomic_fields(api: Api, fields: dict[str, Any]) -> None:
     body = {"apiVersion": "v1", "kind": "Pod", **fields, "metadata": {"name": "a", **fields.get("metadata", {})}}
     answer = await api.apply(f"{api.pods}/a", body)
     assert answer.status == 500, answer.text
@@ -207,7 +207,7 @@ async def test_finalizers_without_a_group(api: Api) -> None:
     ("another kind", {"kind": "Secret"}, "unknown conversion"),
     ("no kind", {"kind": "Other"}, "no kind"),
 )
-async def test_unknown_fields_of_what_cannot_be_read(api: Api, wrong: dict[str, Any], words: str) -> None:
+async def test_unknown_fields_in_unreadable_object(api: Api, wrong: dict[str, Any], words: str) -> None:
     await api.config_map("a")
     path = f"{api.config_maps}/a"
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "unknown": 1, **wrong}
@@ -270,7 +270,7 @@ async def test_several_wrong_types(api: Api, wrong: dict[str, Any]) -> None:
 
 
 @conformance("warnings: nobody hears of owners that come twice in what cannot be read")
-async def test_owners_of_what_cannot_be_read(api: Api) -> None:
+async def test_owners_in_unreadable_object(api: Api) -> None:
     await api.config_map("a")
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "00000000-0000-0000-0000-000000000001"}
     for metadata, code in (({}, 200), ({"labels": {"a": 1}}, 422)):
@@ -293,7 +293,7 @@ NUMBERS = {"type": "object", "properties": {"spec": {"type": "object", "properti
         if form in (YAML, APPLY) or "." not in number
     ),
 )
-async def test_no_number(api: Api, number: str, form: str) -> None:
+async def test_invalid_numbers_are_rejected(api: Api, number: str, form: str) -> None:
     custom = form != STRATEGIC
     path = await api.widgets(schema=NUMBERS) if custom else api.deployments
     kind = {"apiVersion": f"{api.group()}/v1", "kind": "Widget"} if custom else {}

@@ -71,7 +71,7 @@ async def test_line_breaks(api: Api, written: str, stored: str) -> None:
     ("half a surrogate pair", in_json("x").replace("x", "\\ud800"), "invalid Unicode character"),
     ("no object", "[]", "cannot unmarshal array"),
 )
-async def test_refused(api: Api, written: str, reason: str) -> None:
+async def test_invalid_yaml_is_rejected(api: Api, written: str, reason: str) -> None:
     for send in both(api):
         message = (await send(written)).refuses(400, "BadRequest")
         if send.applied:
@@ -86,7 +86,7 @@ async def test_refused(api: Api, written: str, reason: str) -> None:
     ("an alias without an anchor", "a: *b"),
     ("no number", "a: .nan"),
 )
-async def test_no_yaml(api: Api, written: str) -> None:
+async def test_body_that_is_not_yaml(api: Api, written: str) -> None:
     for send in both(api):
         (await send(written)).refuses(400, "BadRequest")
 
@@ -133,7 +133,7 @@ async def test_documents(api: Api) -> None:
         ('line 1: key "k" already set in map', 'line 2: key "k" already set in map'),
     ),
 )
-async def test_twice(api: Api, written: str, stored: dict[str, str], said: tuple[str, ...]) -> None:
+async def test_duplicate_keys(api: Api, written: str, stored: dict[str, str], said: tuple[str, ...]) -> None:
     whole = 'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: '
     patch = "error strict decoding patch: error converting YAML to JSON: "
     for send in both(api):
