@@ -285,7 +285,7 @@ async def test_initial_events_with_a_selector(api: Api) -> None:
 
 
 @conformance("KEP-3157: a watch that asks for the old start with bookmarks gets the end mark, too", min_version="1.34")
-async def test_initial_events_bookmark_for_resource_version_zero(api: Api) -> None:
+async def test_initial_events_bookmark_without_resource_version(api: Api) -> None:
     await api.config_map("a")
     async with api.watch(f"{api.config_maps}?watch=1&allowWatchBookmarks=true") as watch:
         assert _seen(await api.next_event(watch)) == ("ADDED", "a")

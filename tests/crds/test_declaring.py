@@ -227,7 +227,7 @@ def test_further_errors_are_counted() -> None:
     assert "and 1 more" in str(caught.value)
 
 
-def test_protected_group_requires_approval_annotation() -> None:
+def test_approval_annotation_of_protected_group_is_kept() -> None:
     approved = {"api-approved.kubernetes.io": "https://example.com/approved"}
     first = made(group="things.k8s.io", annotations=approved, storage=True)
     second = made(group="things.k8s.io", version="v2", annotations={**approved, "example.com/a": "b"})

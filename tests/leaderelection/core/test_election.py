@@ -257,7 +257,7 @@ def test_lock_acquired_too_late_is_released() -> None:
     assert election.ask(11.6, wall=WALL) == Left(ReleaseOutcome.RELEASED)
 
 
-def test_unwritten_lock_with_same_identity_is_released() -> None:
+def test_lock_with_same_identity_is_released_before_first_write() -> None:
     election = contending()
     election.observed(held("a"), 1.0, random=0.0)
     election.release(1.0)

@@ -23,7 +23,7 @@ from tests.nightly import examples
 from tests.webhooks.core.certificates.world import DAY, HOUR, START, TARGETS, World, user_authority
 
 
-def test_first_start_is_ready_immediately() -> None:
+def test_first_start_is_ready_within_two_minutes() -> None:
     world = World()
     world.advance(120)
     assert world.secret_writes <= 3  # made, published, and what a race takes
@@ -110,7 +110,7 @@ def test_broken_secret_is_replaced() -> None:
     world.settled()
 
 
-def test_user_provided_authority_is_adopted_after_rotation() -> None:
+def test_user_provided_authority_is_adopted() -> None:
     world = World()
     world.advance(30 * DAY)
     own = user_authority(world)
