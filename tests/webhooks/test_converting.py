@@ -215,7 +215,7 @@ def test_wrong_return_type_is_reported_with_function_location() -> None:
     answer = answer_conversion(kind, sent(conversion("example.com/v1beta1", database(replicas=1))))
     assert "failed: gives_the_same must return a OldDatabase" in response(answer)["result"]["message"]
     assert isinstance(answer.error, InvalidReviewResultError)
-    assert "in test_what_a_function_gives_wrongly" in answer.error.where
+    assert "in test_wrong_return_type_is_reported_with_function_location" in answer.error.where
 
 
 def test_webhook_set_routes_by_path() -> None:
