@@ -122,7 +122,7 @@ def test_other_functions_are_looked_at_as_well(given: dict[str, Any], problem: s
 async def plain_reconcile(request: Request, ctx: Context) -> None: ...
 
 
-def test_what_is_left_out_has_its_documented_default() -> None:
+def test_options_have_documented_defaults() -> None:
     declared = controller("samples.deltaloop.dev/v1alpha1/Foo")(plain_reconcile)
     assert declared.name == "foo"
     assert (declared.function, declared.resource) == (plain_reconcile, "samples.deltaloop.dev/v1alpha1/Foo")
