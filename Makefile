@@ -22,17 +22,17 @@ $(VENV)/.created:
 # What the demo needs: the package itself with its two extras.
 $(VENV)/.runtime: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "setting up $(VENV) ..."
-	@$(PIP) install --constraint constraints.txt --editable '.[cli,server]'
+	@$(BIN)/python -m tools.install cli server
 	@touch $@
 
 # What tests and checks need on top.
 $(VENV)/.dev: $(VENV)/.runtime
-	@$(PIP) install --constraint constraints.txt --group dev
+	@$(BIN)/python -m tools.install cli server --group dev
 	@touch $@
 
 # What the documentation's site needs on top.
 $(VENV)/.docs: $(VENV)/.dev
-	@$(PIP) install --constraint constraints.txt --group docs
+	@$(BIN)/python -m tools.install cli server --group docs
 	@touch $@
 
 setup: $(VENV)/.dev  ## Create .venv with everything that tests and checks need
@@ -87,8 +87,10 @@ docs: $(VENV)/.docs  ## Build the documentation in build/site, and check its lin
 	@$(BIN)/python -m tools.site.links build/site
 	@$(BIN)/python -m tools.site.successor
 
-lock: $(VENV)/.dev $(VENV)/.docs  ## Rewrite constraints.txt from what is installed now
-	@$(BIN)/python -m tools.lock > constraints.txt.new && mv constraints.txt.new constraints.txt
+# LOCK_FLAGS=--upgrade takes the newest versions; "--upgrade-package NAME" that of one package.
+lock: $(VENV)/.dev  ## Rewrite constraints.txt: a version and the hashes of its files for each requirement
+	@$(BIN)/python -m tools.install cli server --group lock
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock' --no-annotate --all-extras --group docs --group dev --group lock --output-file constraints.txt $(LOCK_FLAGS) pyproject.toml
 
 # Stubs of the built-in kinds, diagrams in internals, and the signatures of the public API.
 generate: $(VENV)/.dev  ## Write the generated files, and show the changes of the public API

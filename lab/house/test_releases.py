@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tools.install import LOCK, requirements
 from tools.release.checks import Checkout, refusals, sections, unreleased
 from tools.release.lowest import lowest
 
@@ -68,6 +70,26 @@ def test_each_requirement_says_which_version_is_the_lowest() -> None:
     page = (ROOT / "internals" / "dependencies.md").read_text()
     for name, version in found.items():
         assert f"| {name} | {version} |" in page, f"internals/dependencies.md has another lowest version of {name}"
+
+
+def test_each_requirement_is_locked_with_hashes() -> None:
+    pins = re.findall(
+        r"^([a-z0-9.-]+)==\S+.*\\\n((?: {4}--hash=sha256:[0-9a-f]{64}.*\n)+)", LOCK.read_text(), re.MULTILINE
+    )
+    locked = {name for name, _ in pins}
+    assert len(pins) == len(re.findall(r"^\S", LOCK.read_text(), re.MULTILINE)), "run `make lock`: a pin has no hash"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = project["dependency-groups"]
+    wanted = [
+        *requirements(project["project"]["optional-dependencies"]),
+        *groups["dev"],
+        *groups["test"],
+        *groups["docs"],
+    ]
+    names = {
+        re.split(r"[^A-Za-z0-9._-]", each)[0].lower().replace("_", "-") for each in wanted if isinstance(each, str)
+    }
+    assert names - locked == set(), "run `make lock`"
 
 
 def project_with(dependencies: list[str], extras: dict[str, list[str]]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from tools.install import install
 from tools.release.checkout import ROOT, checkout, git, version
 from tools.release.checks import refusals
 
@@ -27,6 +28,7 @@ DIST: Final = ROOT / "dist"
 ENVIRONMENTS: Final = ROOT / "build" / "release"
 # They install deltaloop, run its commands, and test a small project with the plugin.
 PAGES: Final = ("README.md", "docs/index.md", "docs/how-to/test.md")
+EXTRAS: Final = ("cli", "server", "metrics")
 LIMIT: Final = 900.0
 
 
@@ -51,7 +53,7 @@ def build(into: Path) -> dict[str, str]:
     except (OSError, subprocess.CalledProcessError):  # the source distribution itself is no checkout
         time = "315532800"  # the first day that a wheel can name
     print(f"building deltaloop {version()} ...", flush=True)
-    command = [sys.executable, "-m", "build", "--outdir", str(into), str(ROOT)]
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(into), str(ROOT)]
     with tempfile.TemporaryFile() as printed:
         environment = {**os.environ, "SOURCE_DATE_EPOCH": time}
         done = subprocess.run(
@@ -96,11 +98,11 @@ def try_file(file: Path, *, pages: bool) -> None:
     kind = "wheel" if file.suffix == ".whl" else "sdist"
     print(f"trying the {kind} ...", flush=True)
     python = fresh(kind)
-    constraints: list[str | Path] = ["--constraint", ROOT / "constraints.txt"]
-    run([*pip(python), "install", *constraints, f"{file}[cli,server,metrics]"])
+    install(python, EXTRAS, checkout=False)
+    run([*pip(python), "install", f"{file}[{','.join(EXTRAS)}]"])
     run([python, ROOT / "tools" / "release" / "trial.py"], cwd=python.parents[1])
     if pages:
-        run([*pip(python), "install", *constraints, "--group", "test"])
+        install(python, EXTRAS, ["test"], checkout=False)
         chosen = [f"tests/docs/test_snippets.py::test_every_snippet_runs[{page}]" for page in PAGES]
         run([python, "-m", "pytest", "--quiet", "--no-header", *chosen])
 
