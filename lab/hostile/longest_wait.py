@@ -862,7 +862,7 @@ async def _one(name: str) -> bool:
             probe_ours.send("longest")
             waited = await asyncio.to_thread(probe_ours.recv)
             grown = (await s.ask("rss") - before) / 2**20
-            within = max(step.process, waited.process) <= BOUND
+            within: bool = max(step.process, waited.process) <= BOUND
             mark = " " if within else "!"
             print(
                 f"{mark} {name:45} step {step} ({step.thread * 1e3:4.0f} in the loop)  GET {waited}  "

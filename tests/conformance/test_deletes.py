@@ -402,7 +402,7 @@ async def test_delete_of_a_crd_with_its_own_finalizer(api: Api) -> None:
         await api.delete(each)
 
         async def released(each: str = each) -> bool:
-            return (await api.get(each)).json["metadata"]["finalizers"] == ["example.com/own"]
+            return bool((await api.get(each)).json["metadata"]["finalizers"] == ["example.com/own"])
 
         await api.eventually(released)
         assert _reported((await api.get(each)).json) == ("False", reason, 1, None, ["example.com/own"])
