@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deltaloop.apiserver.core.controllers.manifests import Manifest
+from deltaloop.apiserver import Manifest
 from tests.apiserver.serving import CRDS, WIDGETS, serving, widget, widget_crd
 
 CRD = f"{CRDS}/widgets.example.com"

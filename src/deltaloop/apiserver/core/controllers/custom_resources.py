@@ -20,7 +20,7 @@ from deltaloop.apiserver.core.writes.crd_lifecycle import CRDS
 from deltaloop.apiserver.core.writes.server_state import ServerState
 
 MOST: Final = 256
-"""Objects without finalizers that one step deletes."""
+"""Maximum number of objects without finalizers per step."""
 # Marking an object with finalizers takes the time of this many removals, and one more per these bytes.
 _MARKED: Final = 16
 _BYTES: Final = 250

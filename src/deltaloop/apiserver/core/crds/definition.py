@@ -112,7 +112,7 @@ def default_crd(crd: dict[str, Any]) -> dict[str, Any]:
 def with_condition(
     crd: Mapping[str, object], kind: str, state: tuple[str, str, str], time: str
 ) -> list[dict[str, object]]:
-    """Return the conditions of a CRD with one that has this status, reason and message."""
+    """Return the conditions of a CRD after a change to a status, reason and message."""
     conditions = [mapping(item) for item in items(at(crd, "status", "conditions"))]
     new = _changed(crd, kind, state, time)
     if any(item.get("type") == kind for item in conditions):
