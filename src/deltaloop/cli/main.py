@@ -39,7 +39,7 @@ def print_error(error: DeltaloopError) -> None:
 
 
 def _leave_at_once(_: int, __: FrameType | None) -> NoReturn:
-    """Exit on Ctrl-C during imports, when there is nothing to stop yet."""
+    """Exit on Ctrl-C during imports, before anything runs."""
     os._exit(130)
 
 

@@ -79,7 +79,7 @@ async def embedded_cluster(
     client_options: ClientOptions,
     kept: KeptServer | None = None,
 ) -> AsyncGenerator[tuple[Client, Callable[[], Awaitable[None]]]]:
-    """Run a server or use a kept server. Yield the client, and a function that creates objects after the webhooks run."""
+    """Run a server or use a kept one. Yield the client, and a function that creates objects after the webhooks run."""
     loaded = {os.fspath(path): read_manifests(Path(path)) for path in options.load}
     everything = [manifest for manifests in loaded.values() for manifest in manifests]
     made = _unless_loaded(definitions, everything)
@@ -129,7 +129,7 @@ async def _define(client: Client, definitions: Sequence[Manifest]) -> None:
 
 
 async def _unregister(client: Client, name: str) -> None:
-    """Delete webhook configurations of the previous code, because nobody serves these webhooks any more."""
+    """Delete webhook configurations of the previous code, because no server answers their calls any more."""
     for kind in _CONFIGURATIONS:
         with suppress(NotFoundError):
             await client.delete(kind, name)
