@@ -67,8 +67,8 @@ def load_declared(target: str) -> LoadedModule:
 
     Args:
         target: ``package.module`` or ``path/to/file.py`` for all controllers and webhooks, or ``module:name`` for one
-            object: a controller, a webhook, or a list of controllers and webhooks. OBJECT can also be a function that returns any of
-            these objects without arguments.
+            object: a controller, a webhook, a list of controllers and webhooks, or a function without arguments that
+            returns such an object.
     """
     name, colon, attribute = target.partition(":")
     if not name or (colon and not attribute):

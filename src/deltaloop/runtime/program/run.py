@@ -126,6 +126,7 @@ async def run_program(
             webhooks=webhooks,
             certificates=served.certificates(client),
             webhook_metrics=None if metrics is None else metrics.reviews,
+            webhook_targets=served.targets() if webhooks else (),
             options=ManagerOptions(
                 namespace=options.namespace or None,
                 preflight=options.preflight,
