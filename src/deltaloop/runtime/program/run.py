@@ -115,6 +115,7 @@ async def run(
             webhooks=webhooks,
             certificates=served.certificates(client),
             webhook_metrics=None if metrics is None else metrics.reviews,
+            webhook_targets=served.targets() if webhooks else (),
             options=ManagerOptions(
                 namespace=options.namespace or None,
                 preflight=options.preflight,
