@@ -36,10 +36,7 @@ def subtracted(ranges: Iterable[tuple[int, int]], others: Iterable[tuple[int, in
     left = sorted(ranges)
     for start, end in others:
         left = [
-            part
-            for low, high in left
-            for part in ((low, min(high, start)), (max(low, end), high))
-            if part[0] < part[1]
+            part for low, high in left for part in ((low, min(high, start)), (max(low, end), high)) if part[0] < part[1]
         ]
     return left
 
@@ -87,7 +84,7 @@ class ShardSelector:
         return any(start <= number < end for start, end in self.ranges)
 
     def without(self, other: ShardSelector) -> ShardSelector | None:
-        """Return the parts that another selector of the same field does not contain, or None if there are none."""
+        """Return the parts outside of another selector of the same field, or None without such parts."""
         left = subtracted(self.ranges, other.ranges)
         return ShardSelector(self.field, left) if left else None
 

@@ -258,6 +258,9 @@ class Informer(Generic[T_co]):
 
         The informer must have a shard selector of the same field. It waits until the cache has the new content.
         Handlers receive additions and deletions.
+
+        Raises:
+            InformerStoppedError: If the informer stops first.
         """
         await self._controller.change_shard(shard)
         while not (self._queue.is_idle and self.has_synced):

@@ -183,10 +183,10 @@ class Reflector:
             now = loop.time()
 
     async def change_shard(self, shard: ShardSelector) -> None:
-        """Continue with another shard, of which only new ranges are listed. Wait until they are in the store.
+        """Continue with another shard, of which only new ranges are listed.
 
-        The source must be a ``ListWatch`` with a shard. Objects outside of the shard stay in the store. A call during
-        another call replaces it.
+        It waits until they are in the store. The source must be a ``ListWatch`` with a shard. Other objects stay in the
+        store. A later call replaces a call that still waits.
         """
         if self._wanted is not None:
             self._wanted[1].cancel()
@@ -198,7 +198,8 @@ class Reflector:
 
     async def _change_shard(self, shard: ShardSelector, done: asyncio.Future[None]) -> None:
         source, core = self._lister_watcher, self._core
-        assert isinstance(source, ListWatch) and source.shard_selector is not None
+        assert isinstance(source, ListWatch)
+        assert source.shard_selector is not None
         gained = shard.without(source.shard_selector)
         if gained is not None and not core.will_list:
             try:

@@ -467,12 +467,12 @@ class ReflectorMachine:
 
     @property
     def will_list(self) -> bool:
-        """Whether the next request, or the next after a wait, is a list."""
+        """True if the next request is a list."""
         next_phase = self._after_wait if self.phase is ReflectorPhase.WAITING else self.phase
         return next_phase is ReflectorPhase.LISTING
 
     def list_again(self) -> None:
-        """Begin a new list after the current wait. No stream may be open."""
+        """Begin a new list after the current wait. Close the stream first."""
         self._round = None
         self._watch = None
         if self.phase is ReflectorPhase.WAITING:
