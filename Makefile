@@ -71,7 +71,7 @@ format: $(VENV)/.dev  ## Format the code and mend what the linter can
 wheel: $(VENV)/.dev  ## Build the wheel and the source distribution, and try the wheel by itself
 	@$(BIN)/python -m tools.release --short
 
-# RELEASE_FLAGS=--untagged: all that a release goes through, of any checkout.
+# RELEASE_FLAGS="--key FILE" signs; --untagged: all that a release goes through, of any checkout.
 release: $(VENV)/.dev  ## Build a release from its tag, and try all of it in environments of its own; publishes nothing
 	@$(BIN)/python -m tools.release $(RELEASE_FLAGS)
 
@@ -92,11 +92,12 @@ lock: $(VENV)/.dev  ## Rewrite constraints.txt: a version and the hashes of its 
 	@$(BIN)/python -m tools.install cli server --group lock
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock' --no-annotate --all-extras --group docs --group dev --group lock --output-file constraints.txt $(LOCK_FLAGS) pyproject.toml
 
-# Stubs of the built-in kinds, diagrams in internals, and the signatures of the public API.
+# Stubs of the built-in kinds, diagrams in internals, the signatures of the public API, and the wheel's bill of materials.
 generate: $(VENV)/.dev  ## Write the generated files, and show the changes of the public API
 	@$(BIN)/python -m tools.kind_types.generate
 	@$(BIN)/python -m tools.diagrams
 	@$(BIN)/python -m tools.public_api
+	@$(BIN)/python -m tools.release.sbom
 
 lab:  ## List the targets of the laboratory: comparisons, benchmarks, fuzzers, long runs
 	@$(MAKE) --no-print-directory -C lab help

@@ -8,6 +8,7 @@ from typing import Any
 from prometheus_client import REGISTRY
 
 import deltaloop as dl
+from deltaloop.apiserver import Fault
 from deltaloop.testing import CrashMoment, Harness, crash_at_every_write
 from examples.database.controller import Database, DatabaseSpec, Settings, reconcile
 
@@ -74,6 +75,18 @@ async def test_database_is_created_and_deleted(deltaloop_harness: Harness) -> No
     assert {event.reason for event in deltaloop_harness.events} == {"Applied", "BackingUp"}
     written = [write for write in deltaloop_harness.writes if write.subresource == "status"]
     assert len({write.version for write in written}) == len(written)  # none that changed nothing
+
+
+async def test_backup_is_counted_once_although_the_finalizer_stays(deltaloop_harness: Harness) -> None:
+    harness = deltaloop_harness
+    await begin(harness)
+    made, refused = backups("made"), Fault(do="refuse", verbs=("patch",), count=3)
+    harness.faults.add(refused)
+    await harness.client.delete(Database, "a")
+    await harness.settled(timeout=600)
+    assert [write.carried_out for write in harness.writes if write.verb == "patch"][-4:] == [False] * 3 + [True]
+    assert not await harness.client.list_all(Database)
+    assert backups("made") == made + 1
 
 
 async def test_data_is_deleted_only_after_successful_backup(deltaloop_harness: Harness) -> None:

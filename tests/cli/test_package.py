@@ -9,6 +9,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from deltaloop.apiserver import ServerOptions
 from deltaloop.cli.app import app
 from deltaloop.cli.load_controllers import load_controllers
 from deltaloop.cli.packaging.core.chart import definitions_text
+from deltaloop.cli.packaging.core.manifests import PackagedProgram, network_policy
 from deltaloop.cli.packaging.declared import split_image
 from deltaloop.cli.run import program
 from deltaloop.errors import InvalidArgumentError, InvalidError, PreflightError
@@ -185,6 +187,25 @@ def test_chart_has_objects_of_manifest(module: Path, tmp_path: Path) -> None:
     [wanted] = [each for each in packaged() if each["kind"] == "CustomResourceDefinition"]
     assert there["spec"] == wanted["spec"]
     assert read_yaml(files["Chart.yaml"])["appVersion"] == "0.1.0"
+
+
+def test_name_of_a_controller_does_not_name_the_objects(module: Path) -> None:
+    before = packaged()
+    importlib.invalidate_caches()
+    sys.modules.pop(module.stem, None)
+    module.write_text(MODULE.replace('name="paints"', 'name="painting"'))
+    after = packaged()
+    assert [each["metadata"]["name"] for each in after] == [each["metadata"]["name"] for each in before]
+    assert load_controllers(module.name)[0].name == "painting"
+
+
+def test_network_policy_admits_only_the_peers_of_the_values() -> None:
+    program = PackagedProgram(app="a", name="a", namespace="n", image="i", version="1", authority={})
+    peers = [{"namespaceSelector": {"matchLabels": {"team": "metrics"}}}]
+    for admitted, wanted in ((None, None), (peers, peers)):
+        ingress = network_policy(replace(program, admitted=admitted, authority={"kind": "Secret"}))["spec"]["ingress"]
+        assert [rule.get("from") for rule in ingress] == [wanted, None]  # the API server calls webhooks
+        assert [port["port"] for rule in ingress for port in rule["ports"]] == ["metrics", "health", "webhooks"]
 
 
 def test_each_chart_value_is_used_described_and_validated(module: Path, tmp_path: Path) -> None:

@@ -215,7 +215,7 @@ def test_invalid_flags_are_named_before_a_connection_is_opened(module: str, flag
 def test_each_option_of_run_is_a_flag_with_its_help() -> None:
     flags = {each.name: each for each in command_of("run").params}
     options = {each.name: each for each in fields(dl.RunOptions)}
-    assert flags.keys() == {*options, "target", "log_format", "log_level"}
+    assert flags.keys() == {*options, "target", "reload", "log_format", "log_level"}
     for name, option in options.items():
         assert flags[name].opts[0].lstrip("-").replace("-", "_") in (name, "n")
         assert len(flags[name].help) > 10, name

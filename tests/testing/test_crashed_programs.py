@@ -11,7 +11,15 @@ import pytest
 import deltaloop as dl
 from deltaloop.apiserver.tls import CertificateAuthority
 from deltaloop.errors import InvalidArgumentError, UnknownResourceError
-from deltaloop.testing import CrashMoment, Harness, StalledError, crash_at_every_write, embedded_harness, run_virtual
+from deltaloop.testing import (
+    CrashMoment,
+    Harness,
+    StalledError,
+    crash_at_every_write,
+    crash_exploration,
+    embedded_harness,
+    run_virtual,
+)
 from deltaloop.testing.deterministic_loop.processes import Process
 from tests.having import having
 
@@ -27,17 +35,29 @@ async def mark_seen(request: dl.Request, ctx: dl.Context) -> None:
 reconcile = dl.controller(MAPS, writes=[MAPS])(mark_seen)
 
 
-async def test_invariant_opens_no_connections_of_program() -> None:
+async def test_webhooks_and_invariants_survive_crashes_which_the_log_counts(caplog: pytest.LogCaptureFixture) -> None:
+    called: list[str] = []
+
+    @dl.validate(MAPS)
+    def note(obj: dl.Resource) -> None:
+        called.append(obj.name)
+
     async def scenario(harness: Harness) -> None:
         @harness.invariant
         async def several_at_a_time(client: dl.Client) -> None:
             await asyncio.gather(*(client.list_all(MAPS) for _ in range(3)))
 
-        await harness.start(reconcile)
+        await harness.start(reconcile, webhooks=[note])
         await harness.client.create(MAPS, {"metadata": {"name": "a"}})
         await harness.settled()
+        assert (await harness.client.get(MAPS, "a"))["data"] == {"seen": "yes"}
 
-    assert await crash_at_every_write(scenario, moments=[CrashMoment.AFTER]) == 2
+    with caplog.at_level("INFO", crash_exploration.__name__):
+        async with asyncio.timeout(60):
+            assert await crash_at_every_write(scenario) == 3
+    assert called.count("a") >= 6, "create and patch in each run"
+    progress = [each for each in caplog.records if each.name == crash_exploration.__name__]
+    assert [(vars(each)["run"], vars(each)["runs"]) for each in progress] == [(2, 3), (3, 3)]
 
 
 async def test_client_of_test_used_by_program_is_closed() -> None:

@@ -2,8 +2,8 @@
 
 A release is built from a tag, twice, and both times the same bytes must come out. The wheel and the source distribution
 are then each installed into an environment of their own, where ``trial`` tries them, and the pages that show how to
-begin are run. ``--short`` takes any checkout, builds once, and tries the wheel by ``trial`` alone. Nothing is
-published.
+begin are run. Last, ``provenance`` writes statements and checksums, which ``--key`` signs. ``--short`` takes any
+checkout, builds once, and tries the wheel by ``trial`` alone. Nothing is published.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from tools.install import install
+from tools.install import LOCK, install
+from tools.release import provenance
 from tools.release.checkout import ROOT, checkout, git, version
 from tools.release.checks import refusals
 
@@ -109,7 +110,7 @@ def try_file(file: Path, *, pages: bool) -> None:
 
 def try_readme(text: str) -> None:
     """Do what the README says under "Installing", in an environment of its own."""
-    found = re.search(r"^## Installing\n.*?```sh\n(.*?)```", text, re.DOTALL | re.MULTILINE)
+    found = re.search(r"^## Install it\n.*?```sh\n(.*?)```", text, re.DOTALL | re.MULTILINE)
     if found is None:
         sys.exit("README.md does not say how to install")
     print("trying what the README says ...", flush=True)
@@ -128,8 +129,10 @@ def main() -> None:
     parser.add_argument(
         "--untagged", action="store_true", help="everything, of any checkout: to see whether it would do"
     )
+    parser.add_argument("--key", type=Path, help="SSH key that signs the checksums; the public half of one in an agent")
+    parser.add_argument("--unsigned", action="store_true", help="without a signature: the owner signs the same bytes")
     asked = parser.parse_args()
-    if not asked.short and (reasons := refusals(checkout())):
+    if not asked.short and (reasons := refusals(checkout(signs=bool(asked.key) or asked.unsigned))):
         print("\n".join(f"not ready: {reason}" for reason in reasons), file=sys.stderr)
         if not asked.untagged:
             sys.exit(1)
@@ -139,6 +142,19 @@ def main() -> None:
             try_file(file, pages=not asked.short)
     if not asked.short:
         try_readme((ROOT / "README.md").read_text())
+        finish(files, asked.key)
+
+
+def finish(files: Sequence[Path], key: Path | None) -> None:
+    """Write statements, checksums and the signature, and print a table."""
+    [commit] = git("rev-parse", "HEAD")
+    listed = provenance.write(DIST, files, commit=commit, tag=f"v{version()}", lock=LOCK)
+    if key is not None:
+        provenance.sign(DIST, key)
+    print(f"{'bytes':>10}  {'SHA-256':16}  file in dist/")
+    for each in listed:
+        print(f"{each.stat().st_size:>10}  {provenance.digest(each)[:16]}  {each.name}")
+    print(f"commit {commit}; {provenance.CHECKSUMS} is {'signed' if key else 'not signed'}")
 
 
 if __name__ == "__main__":
