@@ -25,7 +25,7 @@ class Slots(Generic[K]):
         closed: Whether no further tasks are started.
     """
 
-    __slots__ = ("_number", "_on_end", "_queue", "_start", "_woken", "asleep", "closed")
+    __slots__ = ("_on_end", "_queue", "_start", "_woken", "asleep", "closed")
 
     def __init__(
         self, queue: WorkQueue[K], number: int, *, start: Callable[[], object], on_end: Callable[[], object]
@@ -38,16 +38,11 @@ class Slots(Generic[K]):
             start: Function that starts a task. The task calls ``take``, and ``end`` if it got a run.
             on_end: Function called when the queue is shut down and empty.
         """
-        self._queue, self._number, self._start, self._on_end = queue, number, start, on_end
+        self._queue, self._start, self._on_end = queue, start, on_end
         self.closed: bool = False
         self._woken = 0  # started tasks that have not called `take`
         self.asleep: int = number
         queue._serve_slots(self)  # noqa: SLF001 - of the same package
-
-    @property
-    def has_backlog(self) -> bool:
-        """Whether tasks need more than two iterations of the event loop to take all queued items."""
-        return len(self._queue._core.line) > 2 * self._number  # noqa: SLF001 - same
 
     def wake(self, claims: int) -> None:
         """Start tasks until ``claims`` items are claimed."""
