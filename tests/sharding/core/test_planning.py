@@ -81,7 +81,7 @@ def test_a_leaving_member_gives_away_all_ranges() -> None:
     assert {each.owner for each in after.ranges} == {"u1", "u2"}
 
 
-def test_the_ranges_of_the_dead_go_to_successors_first() -> None:
+def test_ranges_of_dead_members_go_to_successors_first() -> None:
     third = HASH_SPACE // 3
     shard_map = ShardMap(
         (
@@ -99,7 +99,7 @@ def test_the_ranges_of_the_dead_go_to_successors_first() -> None:
     ]
 
 
-def test_nobody_to_give_ranges_to() -> None:
+def test_ranges_are_not_assigned_without_members() -> None:
     shard_map = ShardMap.of_equal_ranges(2)
     assert plan(shard_map, [], frozenset(), ()) is None
     assert plan(shard_map, members(1, leaving=1), frozenset(), ()) is None
@@ -110,7 +110,7 @@ def test_nobody_to_give_ranges_to() -> None:
     st.dictionaries(st.integers(0, HASH_SPACE - 1), st.floats(0, 100), max_size=40),
     st.lists(st.tuples(st.integers(1, 5), st.integers(0, 2)), min_size=1, max_size=4),
 )
-def test_the_planner_comes_to_rest_and_keeps_the_rules(load: dict[int, float], changes: list[tuple[int, int]]) -> None:
+def test_planner_terminates_and_satisfies_invariants(load: dict[int, float], changes: list[tuple[int, int]]) -> None:
     shard_map = ShardMap.of_equal_ranges(4)
     points = merged_load([sorted(load.items())])
     for number, leaving in changes:

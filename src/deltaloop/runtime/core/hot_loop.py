@@ -155,6 +155,7 @@ class _Hot(msgspec.Struct):
     interval: float
     next_at: float
     struck_at: float
+    fact: HotLoop | None = None
 
 
 @final
@@ -185,6 +186,15 @@ class HotLoops:
         if known is None or known.hot is None:
             return 0.0
         return max(0.0, known.hot.next_at - now)
+
+    def hot_keys(self, now: float) -> list[tuple[HotLoop, float, float]]:
+        """Return the hot keys, each with the seconds since it became hot and its present interval."""
+        hot = [known.hot for known in self._keys.values() if known.hot is not None]
+        return [
+            (each.fact, now - each.since, each.interval)
+            for each in hot
+            if each.fact is not None and now - each.struck_at < self._options.reset_after
+        ]
 
     def wants_to_see(self, key: str, *, triggers: Sequence[Trigger]) -> tuple[str, str] | None:
         """Return kind and key of an object to read from the server before a reconcile (then call ``saw``), or None."""
@@ -288,7 +298,7 @@ class HotLoops:
         known.hot = _Hot(Cause.FIGHT if contested else Cause.SELF, now, interval, now + interval, now)
         self.watched.add(key)
         before = write.before or theirs
-        return HotLoop(
+        known.hot.fact = HotLoop(
             key=key,
             cause=known.hot.cause,
             kind=write.kind,
@@ -299,6 +309,7 @@ class HotLoops:
             seconds=now - strikes[0],
             interval=interval,
         )
+        return known.hot.fact
 
     def _contested(self, last: _Written, write: OwnWrite, *, own: bool, now: float) -> tuple[PathParts, ...]:
         """Return the fields that another writer changed after the last write, and this write changed again.

@@ -50,10 +50,12 @@ from deltaloop.runtime.sources import Source, is_cancelled_from_outside
 if TYPE_CHECKING:
     from deltaloop.events import ComponentRecorder, EventRecorder
     from deltaloop.leaderelection import LeaderElector, Term
+    from deltaloop.runtime.program.doctor import Doctor
     from deltaloop.runtime.program.health_server import HealthServer
     from deltaloop.runtime.program.lifespans import Lifespan
     from deltaloop.webhooks import WebhookMetrics, WebhookServer
     from deltaloop.webhooks.certificates.sources import CertificateSource
+    from deltaloop.webhooks.core.certificates.targets import WebhookTarget
     from deltaloop.webhooks.declaring import Webhook
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
@@ -88,6 +90,7 @@ class Manager:
         webhooks: Sequence[Webhook] = (),
         certificates: CertificateSource | None = None,
         webhook_metrics: WebhookMetrics | None = None,
+        webhook_targets: Sequence[WebhookTarget] = (),
         options: ManagerOptions | None = None,
     ) -> None:
         """Create a manager that is not running yet.
@@ -104,6 +107,7 @@ class Manager:
             webhooks: Webhooks to serve on every replica, from the start on.
             certificates: Source of the webhook server's certificate.
             webhook_metrics: Metrics of the webhook server.
+            webhook_targets: Configurations that call the webhooks, for ``doctor``.
             options: Manager options, such as timeouts and addresses.
 
         Raises:
@@ -168,8 +172,32 @@ class Manager:
         self._left_behind: list[str] = []
         self._history = History()
         self._lifespans: dict[Lifespan[Any], Any] = {}
+        self._watchdog = LoopWatchdog(self.options.loop_block_threshold)
+        self._webhook_targets = tuple(webhook_targets)
+        self._doctor: Doctor | None = None
+        self._began_at = 0.0
 
     # -- state
+
+    @property
+    def doctor(self) -> Doctor:
+        """Return the snapshots of this manager, which must be running, for ``diagnose``."""
+        if self._doctor is None:
+            from deltaloop.runtime.program.doctor import Doctor
+
+            self._doctor = Doctor(
+                client=self._client,
+                loops=self._loops,
+                informers=self._informers,
+                elector=self._elector,
+                watchdog=self._watchdog,
+                webhook_server=lambda: self._webhooks.server,
+                webhook_targets=self._webhook_targets,
+                max_staleness=self.options.max_staleness,
+                clock=self._clock,
+                began_at=self._began_at,
+            )
+        return self._doctor
 
     @property
     def leadership(self) -> Leadership:
@@ -270,7 +298,8 @@ class Manager:
         running = asyncio.get_running_loop()
         # Use asyncio's own clock without an intermediate call.
         self._clock = time.monotonic if type(running).time is asyncio.BaseEventLoop.time else running.time
-        async with self._signals(enabled=handle_signals), LoopWatchdog(self.options.loop_block_threshold):
+        self._began_at = self._clock()
+        async with self._signals(enabled=handle_signals), self._watchdog:
             life = asyncio.create_task(self._live(), name="manager")
             cancelled = await self._supervise(life)
         for loop in self._loops:
@@ -405,7 +434,14 @@ class Manager:
         options = self.options
         if options.health is None and options.metrics is None:
             return
-        from deltaloop.runtime.program.health_pages import EXPLAIN_PATH, explanation, metrics_page, probe
+        from deltaloop.runtime.program.health_pages import (
+            DOCTOR_PATH,
+            EXPLAIN_PATH,
+            diagnosis_page,
+            explanation,
+            metrics_page,
+            probe,
+        )
         from deltaloop.runtime.program.health_server import HealthServer
         from deltaloop.runtime.program.token_reviews import review_tokens
 
@@ -415,6 +451,7 @@ class Manager:
                 "/healthz": probe(self.health),
                 "/readyz": probe(self.readiness),
                 EXPLAIN_PATH: only_local(explanation(self._history, clock=self._clock, standby_of=self._standby_of)),
+                DOCTOR_PATH: only_local(diagnosis_page(self.doctor.document)),
             }
             self._servers["health"] = HealthServer(options.health, routes, may_get=may_get)
         if options.metrics is not None and self._metrics_page is not None:
@@ -495,7 +532,7 @@ class Manager:
         for informer in self._webhooks.connect(factory):
             self._users.setdefault(informer.name, set()).add("webhooks")
             self._informers.append(informer)
-        self._informers = [*dict.fromkeys(self._informers)]
+        self._informers[:] = dict.fromkeys(self._informers)
         await stack.enter_async_context(factory)
         await stack.enter_async_context(self._sources())
 

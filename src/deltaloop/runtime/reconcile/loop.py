@@ -13,13 +13,13 @@ import contextvars
 import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, cast, final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, final
 
 import msgspec
 
 from deltaloop._internal.function_signatures import is_coroutine_function
 from deltaloop._internal.pacing.backoff import jitter
-from deltaloop._internal.tracebacks import ErrorSummaries
+from deltaloop._internal.tracebacks import ErrorSummaries, own_frames
 from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
@@ -30,6 +30,7 @@ from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.controller import Controller, kind_of, kinds_declared
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
+from deltaloop.runtime.core.hot_loop import HotLoop
 from deltaloop.runtime.core.memory import Memories
 from deltaloop.runtime.core.outcomes import (
     NOTHING,
@@ -78,6 +79,18 @@ class _Worker(msgspec.Struct, eq=False):
 
 
 @final
+class KeyFailures(NamedTuple):
+    """Failed reconciles of a key since its last success; ``first`` is a number, ``error`` a class."""
+
+    first: int
+    started_at: float
+    since: float
+    attempts: int
+    error: str
+    where: tuple[str, ...]
+
+
+@final
 class ReconcileLoop:
     """Run one controller, once for each term of leadership; a manager creates it."""
 
@@ -119,7 +132,8 @@ class ReconcileLoop:
         )
         self._views = views
         self._attribution = attribution
-        self._failing: dict[str, tuple[int, float]] = {}
+        self._failing: dict[str, KeyFailures] = {}
+        self.paused_at: float | None = None
         self._observer = Observer(controller, self.metrics, history=history, tracing=tracing)
         self._clock = clock
         self._random = random
@@ -161,7 +175,8 @@ class ReconcileLoop:
         self._guarded = client if self._access is None else client.with_access_check(self._access)
         self._interrupted, self._fatal = False, None
         try:
-            self._slots = Slots(self.queue, workers_wanted, start=self._start, on_end=self.stop_taking)
+            paused = self.paused_at is not None
+            self._slots = Slots(self.queue, workers_wanted, start=self._start, on_end=self.stop_taking, paused=paused)
             if self._stopping:
                 self._slots.close()
             await self._until_ended(self._slots)
@@ -216,8 +231,30 @@ class ReconcileLoop:
         if not self._workers:
             _wake(self._end)
 
+    def pause(self) -> None:
+        """Start no further reconciles until ``resume``. Running reconciles continue, and keys are queued."""
+        if self.paused_at is None:
+            self.paused_at = self._clock()
+        if self._slots is not None:
+            self._slots.paused = True
+
+    def resume(self) -> None:
+        """End a pause."""
+        self.paused_at = None
+        if self._slots is not None:
+            self._slots.resume()
+
+    def failing(self) -> Mapping[str, KeyFailures]:
+        """Return the failures of all keys, including parked keys."""
+        return self._failing
+
+    def hot_keys(self) -> list[tuple[HotLoop, float, float]]:
+        """Return the keys that are slowed down, see ``HotLoops.hot_keys``."""
+        hot = self._observer.hot
+        return [] if hot is None else hot.hot_keys(self._clock())
+
     def abandon(self) -> tuple[str, ...]:
-        """Abandon running reconciles, start no new ones, and return the keys of those that run."""
+        """Abandon running reconciles, start no others, and return the abandoned keys."""
         self.stop_taking()
         for run in self.runs.abandon():
             self._observer.ended(run, decide(Stopped()), now=self._clock())
@@ -495,10 +532,17 @@ class ReconcileLoop:
         return tuple(each for each in triggers if each.at >= failing[1] and not self._is_echo(run.key, each))
 
     def _note_failure(self, run: Execution, decision: KeyDecision) -> None:
-        """Record the number of a key's first failed reconcile, and the start of its last failure."""
+        """Record a key's failure, or forget its failures."""
         if decision.action in (Action.RATE_LIMIT, Action.PARK):
-            first, _ = self._failing.get(run.key, (run.number, 0.0))
-            self._failing[run.key] = (first, run.started_at)
+            before, error = self._failing.get(run.key), decision.error
+            self._failing[run.key] = KeyFailures(
+                first=run.number if before is None else before.first,
+                started_at=run.started_at,
+                since=run.started_at if before is None else before.since,
+                attempts=run.taken.failures + 1,
+                error=decision.case.value if error is None else type(error).__name__,
+                where=() if error is None else tuple(own_frames(error)),
+            )
         elif decision.action is not Action.PUT_BACK:
             self._failing.pop(run.key, None)
 
