@@ -329,9 +329,11 @@ class Reflector:
                     if core.phase is ReflectorPhase.RECEIVING:
                         refusal = await self._receive(events, loop)
                     if refusal is None and core.phase is ReflectorPhase.STREAMING:
-                        refusal = await self._stream_shard(events, loop)
+                        await self._stream_shard(events, loop)
         except _WentBackError:
             return  # already reported
+        except _StoreRefusedError as error:
+            refusal = error.cause
         except Exception as error:  # noqa: BLE001 - a source may raise any exception; reported
             if refusal is None:
                 failed = core.watch_list_failed if core.phase in _BEFORE_THE_LIST else core.watch_failed
@@ -458,37 +460,46 @@ class Reflector:
                 await asyncio.sleep(0)
         return None
 
-    async def _stream_shard(
-        self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop
-    ) -> Exception | None:
-        """Read events until the stream ends or ``change_shard`` is called, and return an error of the store."""
+    async def _stream_shard(self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop) -> None:
+        """Read events until the stream ends or ``change_shard`` is called."""
         if self._selects is None:
-            return await self._stream(events, loop)
+            await self._stream(events, loop)
+            return
         reading = asyncio.timeout_at(None if self._wanted is None else loop.time())
         try:
             async with reading:
                 self._reading = reading
-                return await self._stream(events, loop)
+                await self._stream(events, loop)
         except TimeoutError:
             if not reading.expired():
                 raise
-            return None
         finally:
             self._reading = None
 
-    async def _stream(self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop) -> Exception | None:
-        """Read events until the stream ends, and return an error of the store."""
+    async def _stream(self, events: AsyncIterator[WatchEvent], loop: asyncio.AbstractEventLoop) -> None:
+        """Read events until the stream ends. They are handled when they arrive, or by this task if there is no room."""
         handled, room = 0, self._room
         is_free = room is None  # None means no limit; otherwise room must be called first
-        next_batch = events.batch if isinstance(events, BatchStream) else partial(_next_of, events)
+        next_batch: Callable[[], Awaitable[Sequence[WatchEvent]]] = partial(_next_of, events)
+        if isinstance(events, BatchStream):
+            stream, next_batch = events, events.batch
+
+            def arrived() -> bool:
+                if room is not None and (waiting := room()) is not None:
+                    if (close := getattr(waiting, "close", None)) is not None:
+                        close()
+                    return False
+                batch = stream.received()
+                if batch:
+                    self._handle_all(batch, loop.time())
+                return len(batch) < _EVENTS_PER_TURN
+
+            stream.consume = arrived
         while batch := await next_batch():
             now = loop.time()
             place = 0
             while place < len(batch):
-                together = batch[place : place + (_EVENTS_PER_TURN - handled if is_free else 1)]
-                changes, refusal = self._handle(together, now)
-                if refusal is not None:
-                    return refusal
+                changes = self._handle(batch[place : place + (_EVENTS_PER_TURN - handled if is_free else 1)], now)
                 place += changes
                 handled += changes
                 if handled == _EVENTS_PER_TURN:
@@ -499,10 +510,14 @@ class Reflector:
                     is_free = until_room is None
                     if until_room is not None:
                         await until_room
-        return None
 
-    def _handle(self, events: Sequence[WatchEvent], now: float) -> tuple[int, Exception | None]:
-        """Pass the first events to the store, and return their number and an error of the store."""
+    def _handle_all(self, events: Sequence[WatchEvent], now: float) -> None:
+        place = self._handle(events, now)
+        while place < len(events):
+            place += self._handle(events[place:], now)
+
+    def _handle(self, events: Sequence[WatchEvent], now: float) -> int:
+        """Pass the first events to the store, and return their number, or raise _StoreRefusedError."""
         taken = self._core.watch_events(events, now)
         verdict = _APPLY if taken else self._core.watch_event(events[0], now)
         handled = taken or 1
@@ -513,7 +528,7 @@ class Reflector:
                 self._metrics.event(event_type=event.type.value, size=len(event.object.raw))
         if verdict is Verdict.SKIP:
             self._warn_of_nameless(changed[0])
-            return 1, None
+            return 1
         if verdict is _APPLY:
             receive, selects, is_old = self._receive_object, self._selects, self._is_old
             if is_old is not None:
@@ -530,12 +545,12 @@ class Reflector:
                         if selects is None or selects(event.object)
                     ]
                 )
-            except Exception as error:  # noqa: BLE001 - a store may raise any exception; the reflector lists again
-                return handled, error
+            except Exception as error:
+                raise _StoreRefusedError(error) from error
         version = self._core.resource_version
         if version and self._updater is not None and (not taken or self._selects is not None):
             self._updater.update_resource_version(version)
-        return handled, None
+        return handled
 
     def _warn_of_nameless(self, event: WatchEvent) -> None:
         _logger.warning(
@@ -567,6 +582,14 @@ class Reflector:
 
     def __repr__(self) -> str:
         return f"<Reflector {self.name} {self._core.phase} at {self.last_sync_resource_version or '-'}>"
+
+
+class _StoreRefusedError(Exception):
+    """The store raised an exception (``cause``)."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(cause)
+        self.cause = cause
 
 
 class _WentBackError(Exception):

@@ -12,8 +12,7 @@ import concurrent.futures
 import contextvars
 import logging
 import random
-import types
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, final
 
 import msgspec
@@ -335,10 +334,6 @@ class ReconcileLoop:
                         ended = await run.raised(error)
                     if returned is not None or (ended is None and not_begun(run.context.not_awaited)):
                         ended = await run.returned(self.controller.function, returned)
-                    if run.context.client.way.noted and not slots.has_backlog:
-                        # The echo of the last write arrives with its response and is queued two iterations of the event
-                        # loop later. One reconcile then handles it together with the earlier echoes.
-                        await _two_rounds()
                 except asyncio.CancelledError:
                     ended = self._cancelled(run)
                 except BaseException as error:
@@ -591,13 +586,6 @@ class ReconcileLoop:
             self.queue.add_rate_limited(key)
             self.queue.done(key)
         return SUCCEEDED
-
-
-@types.coroutine
-def _two_rounds() -> Generator[None, None, None]:
-    """Wait for two iterations of the event loop, like two calls of ``asyncio.sleep(0)``."""
-    yield
-    yield
 
 
 def _wake(waiter: asyncio.Future[None] | None) -> None:
