@@ -22,17 +22,17 @@ $(VENV)/.created:
 # What the demo needs: the package itself with its two extras.
 $(VENV)/.runtime: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "setting up $(VENV) ..."
-	@$(PIP) install --constraint constraints.txt --editable '.[cli,server]'
+	@$(BIN)/python -m tools.install cli server
 	@touch $@
 
 # What tests and checks need on top.
 $(VENV)/.dev: $(VENV)/.runtime
-	@$(PIP) install --constraint constraints.txt --group dev
+	@$(BIN)/python -m tools.install cli server --group dev
 	@touch $@
 
 # What the documentation's site needs on top.
 $(VENV)/.docs: $(VENV)/.dev
-	@$(PIP) install --constraint constraints.txt --group docs
+	@$(BIN)/python -m tools.install cli server --group docs
 	@touch $@
 
 setup: $(VENV)/.dev  ## Create .venv with everything that tests and checks need
@@ -71,7 +71,7 @@ format: $(VENV)/.dev  ## Format the code and mend what the linter can
 wheel: $(VENV)/.dev  ## Build the wheel and the source distribution, and try the wheel by itself
 	@$(BIN)/python -m tools.release --short
 
-# RELEASE_FLAGS=--untagged: all that a release goes through, of any checkout.
+# RELEASE_FLAGS="--key FILE" signs; --untagged: all that a release goes through, of any checkout.
 release: $(VENV)/.dev  ## Build a release from its tag, and try all of it in environments of its own; publishes nothing
 	@$(BIN)/python -m tools.release $(RELEASE_FLAGS)
 
@@ -87,14 +87,17 @@ docs: $(VENV)/.docs  ## Build the documentation in build/site, and check its lin
 	@$(BIN)/python -m tools.site.links build/site
 	@$(BIN)/python -m tools.site.successor
 
-lock: $(VENV)/.dev $(VENV)/.docs  ## Rewrite constraints.txt from what is installed now
-	@$(BIN)/python -m tools.lock > constraints.txt.new && mv constraints.txt.new constraints.txt
+# LOCK_FLAGS=--upgrade takes the newest versions; "--upgrade-package NAME" that of one package.
+lock: $(VENV)/.dev  ## Rewrite constraints.txt: a version and the hashes of its files for each requirement
+	@$(BIN)/python -m tools.install cli server --group lock
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock' --no-annotate --all-extras --group docs --group dev --group lock --output-file constraints.txt $(LOCK_FLAGS) pyproject.toml
 
-# Stubs of the built-in kinds, diagrams in internals, and the signatures of the public API.
+# Stubs of the built-in kinds, diagrams in internals, the signatures of the public API, and the wheel's bill of materials.
 generate: $(VENV)/.dev  ## Write the generated files, and show the changes of the public API
 	@$(BIN)/python -m tools.kind_types.generate
 	@$(BIN)/python -m tools.diagrams
 	@$(BIN)/python -m tools.public_api
+	@$(BIN)/python -m tools.release.sbom
 
 lab:  ## List the targets of the laboratory: comparisons, benchmarks, fuzzers, long runs
 	@$(MAKE) --no-print-directory -C lab help

@@ -58,8 +58,8 @@ def environment(python: str, name: str) -> Path:
     subprocess.run([python, "-m", "venv", str(folder)], timeout=120, check=True)
     pip = [str(inner), "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
     subprocess.run([*pip, "--upgrade", "pip>=25.1"], timeout=300, check=True)
-    wanted = ["--constraint", "constraints.txt", "--editable", ".[cli,server,metrics,otel,zstd]", "--group", "test"]
-    subprocess.run([*pip, *wanted], cwd=ROOT, timeout=1200, check=True)
+    wanted = ["-m", "tools.install", "cli", "server", "metrics", "otel", "zstd", "--group", "test"]
+    subprocess.run([str(inner), *wanted], cwd=ROOT, timeout=1200, check=True)
     return inner
 
 

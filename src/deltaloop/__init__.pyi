@@ -76,6 +76,7 @@ from deltaloop.planning import plan as plan
 from deltaloop.runtime import Caches as Caches
 from deltaloop.runtime import Context as Context
 from deltaloop.runtime import Controller as Controller
+from deltaloop.runtime import Diagnosis as Diagnosis
 from deltaloop.runtime import Manager as Manager
 from deltaloop.runtime import ManagerOptions as ManagerOptions
 from deltaloop.runtime import Permission as Permission
@@ -84,6 +85,7 @@ from deltaloop.runtime import Request as Request
 from deltaloop.runtime import Result as Result
 from deltaloop.runtime import RunOptions as RunOptions
 from deltaloop.runtime import controller as controller
+from deltaloop.runtime import diagnose as diagnose
 from deltaloop.runtime import enqueue as enqueue
 from deltaloop.runtime import enqueue_owner as enqueue_owner
 from deltaloop.runtime import lifespan as lifespan

@@ -587,7 +587,7 @@ async def test_crd_is_served_immediately_and_deleted_with_its_objects() -> None:
         deleted = await on.call.delete(f"{CRDS}/widgets.example.com")
         assert deleted.json["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
         assert (await on.call.get(WIDGETS)).names == ["held"]
-        (await on.call.post(WIDGETS, widget("new"))).refuses(405, "MethodNotAllowed")
+        (await on.call.post(WIDGETS, widget("new"))).refuses(403, "Forbidden")
         await on.call.patch(f"{WIDGETS}/held", {"metadata": {"finalizers": []}})
         assert (await on.call.get(WIDGETS)).text.strip() == "404 page not found"
         assert (await on.call.get(f"{CRDS}/widgets.example.com")).status == 404

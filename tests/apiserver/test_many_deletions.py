@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from deltaloop.apiserver import ApiServer
+from deltaloop.apiserver.core.controllers.custom_resources import InstanceDeletion
 from deltaloop.apiserver.core.storage.store import RevisionStore
 from deltaloop.apiserver.core.write_context import Moment
 from deltaloop.apiserver.core.write_options import DeleteOptions
@@ -95,6 +96,9 @@ def calls_to_delete(count: int) -> int:
     sys.setprofile(counted)
     try:
         delete(state.own_write(crds, "", "widgets.example.com", Moment(now=1.0)), DeleteOptions())
+        step = InstanceDeletion()
+        while step(state, moments=lambda: Moment(now=1.0)):
+            pass
     finally:
         sys.setprofile(None)
     [held] = state.store.list("widgets.example.com").items

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from tests.apiserver.serving import Answer
-from tests.conformance.target import CRDS, Api, conformance, pod
+from tests.conformance.target import CRDS, Api, conformance, pod, widget_crd
 
 
 @conformance("delete: a Status with what was deleted")
@@ -343,24 +343,73 @@ async def test_delete_of_a_crd(api: Api) -> None:
     await api.eventually(not_served)
 
 
-@conformance("CRDs: a finalizer of an object holds the definition")
+def _reported(crd: dict[str, Any]) -> tuple[str, str, object, object, list[str]]:
+    metadata, (condition,) = crd["metadata"], [c for c in crd["status"]["conditions"] if c["type"] == "Terminating"]
+    grace, finalizers = metadata.get("deletionGracePeriodSeconds"), metadata["finalizers"]
+    return condition["status"], condition["reason"], metadata["generation"], grace, finalizers
+
+
+@conformance("CRDs: a finalizer of an object holds the definition, whose condition reports the deletion")
 async def test_delete_of_crd_with_finalizer(api: Api) -> None:
     path = await api.widgets()
-    await api.created(path, api.widget("a", None, finalizers=["example.com/f"]))
-    await api.delete(f"{CRDS}/widgets.{api.group()}")
+    await api.created(path, api.widget("a"))
+    held = await api.created(path, api.widget("held", None, finalizers=["example.com/f"]))
+    name, clean_up = f"widgets.{api.group()}", ["customresourcecleanup.apiextensions.k8s.io"]
+    query = f"watch=1&resourceVersion={held.json['metadata']['resourceVersion']}"
+    async with (
+        api.watch(f"{path}?{query}") as objects,
+        api.watch(f"{CRDS}?{query}&fieldSelector=metadata.name={name}") as definitions,
+    ):
+        tried = await api.delete(f"{CRDS}/{name}?dryRun=All&propagationPolicy=Foreground")
+        deleted = await api.delete(f"{CRDS}/{name}?propagationPolicy=Foreground")
+        for answer in (tried, deleted):
+            assert _reported(answer.json) == ("True", "InstanceDeletionPending", 1, None, clean_up)
+        events = [await api.next_event(definitions) for _ in range(2)]
+        assert [_reported(event["object"])[:2] for event in events] == [
+            ("True", "InstanceDeletionPending"),
+            ("True", "InstanceDeletionInProgress"),
+        ]
+        gone, marked = [await api.next_event(objects) for _ in range(2)]
+        assert (gone["type"], gone["object"]["metadata"]["name"]) == ("DELETED", "a")
+        assert "deletionTimestamp" in marked["object"]["metadata"]
+        for answer in (
+            await api.post(path, api.widget("new")),
+            await api.post(f"{path}?dryRun=All", api.widget("new")),
+            await api.apply(f"{path}/new", api.widget("new")),
+        ):
+            assert "while custom resource definition is terminating" in answer.refuses(403, "Forbidden")
+            assert answer.json["details"] == {"name": "new", "group": api.group(), "kind": "widgets"}
+        await api.patch(f"{path}/held", {"metadata": {"finalizers": None}})
+        last = await api.next_event(definitions)
+    assert (last["type"], *_reported(last["object"])[:2]) == ("DELETED", "True", "InstanceDeletionInProgress")
 
-    async def marked() -> bool:
-        return "deletionTimestamp" in (await api.get(f"{path}/a")).json["metadata"]
 
-    await api.eventually(marked)
-    crd = (await api.get(f"{CRDS}/widgets.{api.group()}")).json
-    assert crd["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
-    await api.patch(f"{path}/a", {"metadata": {"finalizers": None}})
+@conformance("CRDs: another finalizer holds the definition after its objects, and new objects stay forbidden")
+async def test_delete_of_a_crd_with_its_own_finalizer(api: Api) -> None:
+    crd = widget_crd(api.group())
+    crd["metadata"]["finalizers"] = ["example.com/own"]
+    path, name = await api.define(crd), f"{CRDS}/{crd['metadata']['name']}"
+    other = {**crd, "metadata": {"name": f"gadgets.{api.group()}", "finalizers": ["example.com/own"]}}
+    other["spec"] = {**crd["spec"], "names": {"plural": "gadgets", "singular": "widget", "kind": "Gadget"}}
+    await api.created(CRDS, other)  # never served, because its singular name is in use
+    wanted = {name: "InstanceDeletionCompleted", f"{CRDS}/gadgets.{api.group()}": "NeverEstablished"}
+    for each, reason in wanted.items():
 
-    async def gone() -> bool:
-        return (await api.get(f"{CRDS}/widgets.{api.group()}")).status == 404
+        async def refused(each: str = each) -> bool:
+            return bool((await api.get(each)).json["status"].get("conditions"))
 
-    await api.eventually(gone)
+        await api.eventually(refused)
+        await api.delete(each)
+
+        async def released(each: str = each) -> bool:
+            return bool((await api.get(each)).json["metadata"]["finalizers"] == ["example.com/own"])
+
+        await api.eventually(released)
+        assert _reported((await api.get(each)).json) == ("False", reason, 1, None, ["example.com/own"])
+    (await api.post(path, api.widget("new"))).refuses(403, "Forbidden")
+    for each in wanted:
+        await api.patch(each, {"metadata": {"finalizers": None}})
+        assert (await api.get(each)).status == 404
 
 
 @conformance("delete: options that cannot be read are 400")

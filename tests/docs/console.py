@@ -21,7 +21,8 @@ ROOT = Path(__file__).parents[2]
 LANGUAGES = ("console", "sh", "bash", "shell")
 OTHER_PROGRAMS = frozenset({
     "cat", "cd", "cp", "curl", "docker", "export", "git", "go", "head", "helm", "kill", "kind", "kubectl", "mkdir",
-    "pip", "podman", "pytest", "python", "python3", "sleep", "source", "."
+    "pip", "podman", "pytest", "python", "python3", "sha256sum", "sleep", "source",
+    "ssh-keygen", "."
 })  # fmt: skip
 
 

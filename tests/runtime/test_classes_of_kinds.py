@@ -72,7 +72,7 @@ async def raw_spec(client: dl.Client, name: str) -> Any:
     return found.to_dict()["spec"]
 
 
-async def test_what_is_created_is_what_was_set(deltaloop_harness: Harness) -> None:
+async def test_create_sends_only_set_fields(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     client = await begin(harness)
     made = await client.create(Database, database("a", ports=[Port("sql")]))
@@ -85,7 +85,7 @@ async def test_what_is_created_is_what_was_set(deltaloop_harness: Harness) -> No
     assert fields == {"f:spec": {}}  # nobody owns a default
 
 
-async def test_verbs_take_the_class_and_give_it_back(deltaloop_harness: Harness) -> None:
+async def test_verbs_accept_and_return_class(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     client = await begin(harness)
     await client.create(Database, database("a", replicas=2))
@@ -108,7 +108,7 @@ async def test_verbs_take_the_class_and_give_it_back(deltaloop_harness: Harness)
         await client.create(Database, database("c", ports=[Port("a", 0)]))
 
 
-async def test_an_edit_sends_what_it_changed(deltaloop_harness: Harness) -> None:
+async def test_edit_sends_changed_fields_only(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     client = await begin(harness)
     port = {"name": "sql", "number": 5}
@@ -129,7 +129,7 @@ async def test_an_edit_sends_what_it_changed(deltaloop_harness: Harness) -> None
     assert other.spec == Spec(replicas=4)
 
 
-async def test_an_edit_of_what_has_changed_meanwhile_is_a_conflict(deltaloop_harness: Harness) -> None:
+async def test_concurrent_edit_raises_conflict(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     client = await begin(harness)
     await client.create(Database, database("a"))
@@ -140,7 +140,7 @@ async def test_an_edit_of_what_has_changed_meanwhile_is_a_conflict(deltaloop_har
     assert {type(first), type(second)} == {Database, ConflictError}
 
 
-async def test_what_no_edit_can_change_is_refused(deltaloop_harness: Harness) -> None:
+async def test_edit_of_immutable_fields_is_rejected(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     client = await begin(harness)
     await client.create(Database, database("a"))
@@ -159,7 +159,7 @@ async def test_what_no_edit_can_change_is_refused(deltaloop_harness: Harness) ->
             await client.get(cls, "a")
 
 
-async def test_reconciles_caches_and_informers_take_the_class(deltaloop_harness: Harness) -> None:
+async def test_controllers_caches_and_informers_accept_class(deltaloop_harness: Harness) -> None:
     harness = deltaloop_harness
     await begin(harness)
     seen: list[tuple[str, int, str]] = []
@@ -196,7 +196,7 @@ async def test_reconciles_caches_and_informers_take_the_class(deltaloop_harness:
         assert listed == stored
 
 
-def test_owners_and_what_events_are_about_may_be_of_the_class() -> None:
+def test_owner_and_event_subject_can_be_of_class() -> None:
     metadata = dl.ObjectMeta(name="a", namespace="team", uid="u1", resource_version="7")
     own = Database(metadata=metadata, spec=Spec())
     expected = {"apiVersion": "example.com/v1", "kind": "Database", "name": "a", "uid": "u1"}
@@ -214,7 +214,7 @@ def test_owners_and_what_events_are_about_may_be_of_the_class() -> None:
         dl.set_controller_reference(job, own.spec)
 
 
-async def test_metadata_are_read_and_set(deltaloop_harness: Harness) -> None:
+async def test_metadata_can_be_read_and_set(deltaloop_harness: Harness) -> None:
     client = await begin(deltaloop_harness)
     metadata = dl.ObjectMeta(generate_name="a-", labels={"team": "x"}, annotations={"a/b": "c"}, finalizers=["a.b/c"])
     made = await client.create(Database, Database(metadata=metadata, spec=Spec()))
@@ -252,7 +252,7 @@ async def test_metadata_are_read_and_set(deltaloop_harness: Harness) -> None:
     assert going.metadata.deletion_grace_period_seconds == 0
 
 
-async def test_objects_of_a_class_own_and_are_owned(deltaloop_harness: Harness) -> None:
+async def test_objects_of_class_can_own_and_be_owned(deltaloop_harness: Harness) -> None:
     client = await begin(deltaloop_harness)
     owner = await client.create(Database, database("a"))
     namespace = owner.metadata.namespace
@@ -284,7 +284,7 @@ async def test_objects_of_a_class_own_and_are_owned(deltaloop_harness: Harness) 
         dl.set_controller_reference(await client.get("example.com/v1/Database", "a"), owner)
 
 
-async def test_all_that_looks_at_an_object_takes_one_of_a_class(deltaloop_harness: Harness) -> None:
+async def test_functions_on_objects_accept_objects_of_class(deltaloop_harness: Harness) -> None:
     client = await begin(deltaloop_harness)
     made = await client.create(Database, database("a"))
     namespace = made.metadata.namespace
@@ -303,7 +303,7 @@ async def test_all_that_looks_at_an_object_takes_one_of_a_class(deltaloop_harnes
     assert {each["involvedObject"]["uid"] for each in events} == {made.metadata.uid}
 
 
-async def test_keys_are_queued_for_objects_of_a_class(deltaloop_harness: Harness) -> None:
+async def test_mappers_accept_objects_of_class(deltaloop_harness: Harness) -> None:
     client = await begin(deltaloop_harness)
     owner = await client.create(Database, database("a"))
     namespace = owner.metadata.namespace

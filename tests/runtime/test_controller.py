@@ -30,7 +30,7 @@ from tests.having import having
         ("predicates", PathChanged("spec.replicas")),
     ],
 )
-def test_one_thing_where_a_list_belongs_is_refused_at_once(name: str, given: Any) -> None:
+def test_single_value_instead_of_list_is_rejected(name: str, given: Any) -> None:
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
     with pytest.raises(InvalidControllerError, check=having(argument=name, controller="configmap")):
@@ -71,7 +71,7 @@ class Callable2:
 
 
 @pytest.mark.parametrize("function", [none, one, three, by_keyword, Callable2, Callable2.reconcile])
-def test_a_reconciler_with_other_parameters_is_refused_at_once(function: Any) -> None:
+def test_reconciler_with_wrong_parameters_is_rejected(function: Any) -> None:
     with pytest.raises(InvalidControllerError, check=having(argument="function")):
         controller("v1/ConfigMap")(function)
 
@@ -86,11 +86,11 @@ def test_a_reconciler_with_other_parameters_is_refused_at_once(function: Any) ->
         functools.partial(three, more=1),
     ],
 )
-def test_a_reconciler_that_can_be_called_with_both_is_accepted(function: Any) -> None:
+def test_reconciler_callable_with_request_and_context_is_accepted(function: Any) -> None:
     assert controller("v1/ConfigMap")(function).name == "configmap"
 
 
-def test_a_generator_is_no_reconciler() -> None:
+def test_generator_is_rejected_as_reconciler() -> None:
     def generator(request: Request, ctx: Context) -> Iterator[None]:
         yield
 
@@ -111,7 +111,7 @@ def test_a_generator_is_no_reconciler() -> None:
         ({"indexers": {"by": of_nothing}}, "indexers['by']"),
     ],
 )
-def test_other_functions_are_looked_at_as_well(given: dict[str, Any], problem: str) -> None:
+def test_parameters_of_other_functions_are_checked(given: dict[str, Any], problem: str) -> None:
     with pytest.raises(InvalidControllerError, check=having(argument=problem)):
         controller("v1/ConfigMap", **given)(any_arguments)
 
@@ -122,7 +122,7 @@ def test_other_functions_are_looked_at_as_well(given: dict[str, Any], problem: s
 async def plain_reconcile(request: Request, ctx: Context) -> None: ...
 
 
-def test_what_is_left_out_has_its_documented_default() -> None:
+def test_options_have_documented_defaults() -> None:
     declared = controller("samples.deltaloop.dev/v1alpha1/Foo")(plain_reconcile)
     assert declared.name == "foo"
     assert (declared.function, declared.resource) == (plain_reconcile, "samples.deltaloop.dev/v1alpha1/Foo")
@@ -135,7 +135,7 @@ def test_what_is_left_out_has_its_documented_default() -> None:
     assert repr(bare) == "<Controller configmap of v1/ConfigMap>"
 
 
-def test_what_is_declared_is_what_it_has() -> None:
+def test_controller_has_declared_options() -> None:
     given: dict[str, Any] = {
         "owns": ["v1/Secret"],
         "watches": [Watch("v1/Pod")],
@@ -180,31 +180,31 @@ class AsyncCallable:
         (any_arguments, True),
     ],
 )
-def test_a_function_that_is_no_coroutine_function_needs_a_thread(function: Any, needs_threads: bool) -> None:
+def test_plain_function_needs_threads(function: Any, needs_threads: bool) -> None:
     assert controller("v1/ConfigMap")(function).needs_threads is needs_threads
 
 
 @pytest.mark.parametrize("workers", [0, -1])
-def test_there_is_a_worker(workers: int) -> None:
+def test_workers_must_be_positive(workers: int) -> None:
     with pytest.raises(InvalidControllerError, check=having(argument="workers")) as caught:
         controller("v1/ConfigMap", name="mine", workers=workers)(plain_reconcile)
     assert caught.value.controller == "mine"
 
 
 @pytest.mark.parametrize("timeout", [0.0, -1.0, float("inf"), float("nan")])
-def test_a_time_limit_is_positive_or_none(timeout: float) -> None:
+def test_timeout_must_be_positive_or_none(timeout: float) -> None:
     with pytest.raises(InvalidControllerError, check=having(argument="timeout")):
         controller("v1/ConfigMap", timeout=timeout)(plain_reconcile)
     assert controller("v1/ConfigMap", timeout=0.1)(plain_reconcile).timeout == pytest.approx(0.1)
 
 
-def test_what_an_owned_kind_asks_for_is_its_owner() -> None:
+def test_owned_kind_must_not_have_mapper() -> None:
     with pytest.raises(InvalidControllerError, check=having(argument="owns")):
         controller("v1/ConfigMap", owns=["v1/Secret", Watch("v1/Pod", to=lambda obj: [])])(plain_reconcile)
     controller("v1/ConfigMap", owns=[Watch("v1/Pod", label_selector="a=b")])(plain_reconcile)
 
 
-def test_kinds_may_be_given_by_name_or_as_a_watch() -> None:
+def test_kinds_can_be_names_types_or_watches() -> None:
     assert [kind_of(kind) for kind in ("deploy", "v1/Pod", "apps/v1/Deployment", kinds.POD)] == [
         "deploy",
         "Pod",
@@ -224,7 +224,7 @@ def test_kinds_may_be_given_by_name_or_as_a_watch() -> None:
         Watch("v1/Secret", field_selector="a=b"),
     ],
 )
-def test_children_are_watched_as_a_whole(watch: Watch) -> None:
+def test_watch_of_children_must_not_have_selectors(watch: Watch) -> None:
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
     with pytest.raises(InvalidControllerError, check=having(argument="children")):

@@ -41,7 +41,7 @@ def asked(transport: FakeTransport) -> list[str]:
 # -- create or update
 
 
-async def test_what_is_missing_is_created_from_its_names_alone() -> None:
+async def test_missing_object_is_created_from_name_and_namespace() -> None:
     client, transport = without_caches(MISSING, answer())
     seen: list[dict[str, Any]] = []
 
@@ -56,7 +56,7 @@ async def test_what_is_missing_is_created_from_its_names_alone() -> None:
     assert json.loads(transport.requests[1].body or b"")["data"] == {"x": "y"}
 
 
-async def test_what_is_there_is_updated_at_the_version_that_was_read_if_it_changes() -> None:
+async def test_changed_object_is_updated_at_version_that_was_read() -> None:
     client, transport = without_caches(answer("7"), answer("8"), answer("8"))
 
     def change(fields: dict[str, Any]) -> None:
@@ -71,7 +71,7 @@ async def test_what_is_there_is_updated_at_the_version_that_was_read_if_it_chang
     assert len(transport.requests) == 3
 
 
-async def test_a_kind_without_namespaces_is_made_without_one() -> None:
+async def test_cluster_scoped_object_is_created_without_namespace() -> None:
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "uid": "u"}}
     client, transport = without_caches(MISSING, json_answer(node))
     await client.create_or_update(kinds.NODE, "a", lambda fields: None)
@@ -79,14 +79,14 @@ async def test_a_kind_without_namespaces_is_made_without_one() -> None:
     assert json.loads(transport.requests[1].body or b"")["metadata"] == {"name": "a"}
 
 
-async def test_the_namespace_is_the_clients_by_default() -> None:
+async def test_namespace_defaults_to_namespace_of_client() -> None:
     client, transport = without_caches(MISSING, answer(namespace="mine"))
     await client.create_or_update(CM, "a", lambda fields: None)
     assert asked(transport) == ["GET mine/configmaps/a", "POST mine/configmaps"]
 
 
 @pytest.mark.parametrize("name", ["name", "namespace"])
-async def test_what_changes_a_name_is_refused_and_nothing_is_sent(name: str) -> None:
+async def test_change_of_name_is_rejected_before_write(name: str) -> None:
     for there in (answer(), MISSING):
         client, transport = without_caches(there)
         with pytest.raises(InvalidArgumentError, check=having(argument="change")):
@@ -94,7 +94,7 @@ async def test_what_changes_a_name_is_refused_and_nothing_is_sent(name: str) -> 
         assert len(transport.requests) == 1
 
 
-async def test_a_conflict_is_not_hidden() -> None:
+async def test_conflict_of_create_or_update_is_raised() -> None:
     client, transport = without_caches(answer(), CONFLICT)
     with pytest.raises(ConflictError):
         await client.create_or_update(CM, "a", lambda fields: fields.update(data={"x": "y"}), namespace="n")
@@ -104,7 +104,7 @@ async def test_a_conflict_is_not_hidden() -> None:
 # -- finalizers
 
 
-async def test_a_finalizer_is_tried_five_times_each_on_what_is_there_by_then() -> None:
+async def test_finalizer_patch_is_attempted_five_times_with_current_version() -> None:
     rounds: list[Any] = []
     for version in range(2, 6):
         rounds += [CONFLICT, answer(str(version))]
@@ -118,7 +118,7 @@ async def test_a_finalizer_is_tried_five_times_each_on_what_is_there_by_then() -
 
 
 @pytest.mark.parametrize("verb", ["add_finalizer", "remove_finalizer"])
-async def test_after_five_conflicts_it_gives_up(verb: str) -> None:
+async def test_fifth_conflict_is_raised(verb: str) -> None:
     metadata = {"finalizers": ["x"]} if verb == "remove_finalizer" else {}
     client, transport = without_caches(*[CONFLICT, answer(**metadata)] * 4, CONFLICT)
     with pytest.raises(ConflictError):
@@ -127,7 +127,7 @@ async def test_after_five_conflicts_it_gives_up(verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["add_finalizer", "remove_finalizer"])
-async def test_old_object_does_not_decide_that_nothing_is_to_be_done(verb: str) -> None:
+async def test_stale_object_without_change_is_read_again(verb: str) -> None:
     as_wanted, otherwise = ({"finalizers": ["x"]}, {}) if verb == "add_finalizer" else ({}, {"finalizers": ["x", "y"]})
     client, transport = without_caches(answer("2", **as_wanted))
     assert (await getattr(client, verb)(CM, obj("1", **as_wanted), "x")).resource_version == "2"
@@ -146,7 +146,7 @@ async def test_old_object_does_not_decide_that_nothing_is_to_be_done(verb: str) 
             assert await client.remove_finalizer(CM, obj("1", **as_wanted), "x") is None
 
 
-async def test_finalizers_are_added_at_the_end_and_only_the_named_one_is_removed() -> None:
+async def test_finalizer_is_appended_and_only_specified_one_is_removed() -> None:
     """And nothing else is sent: the caller's object may come from a cache that dropped the rest."""
     client, transport = without_caches(answer(), answer())
     await client.add_finalizer(CM, obj(finalizers=["a", "b"]), "c")
@@ -157,7 +157,7 @@ async def test_finalizers_are_added_at_the_end_and_only_the_named_one_is_removed
     assert removed == {"metadata": {**whose, "finalizers": ["a", "c"]}}
 
 
-async def test_an_object_without_a_version_is_read_first_since_a_list_is_patched_whole() -> None:
+async def test_object_without_version_is_read_before_finalizer_patch() -> None:
     client, transport = without_caches(answer("4", finalizers=["a"]), answer("5"))
     fields = stored()
     del fields["metadata"]["resourceVersion"], fields["metadata"]["uid"]
@@ -170,14 +170,14 @@ async def test_an_object_without_a_version_is_read_first_since_a_list_is_patched
     }
 
 
-async def test_an_object_of_another_uid_is_not_the_object() -> None:
+async def test_successor_gets_no_finalizer() -> None:
     client, _ = without_caches(CONFLICT, answer(uid="successor"), CONFLICT, answer(uid="successor", finalizers=["x"]))
     with pytest.raises(NotFoundError, match='configmaps "a" not found'):
         await client.add_finalizer(CM, obj(), "x")
     assert await client.remove_finalizer(CM, obj(finalizers=["x"]), "x") is None
 
 
-async def test_an_object_that_is_gone_has_no_finalizer() -> None:
+async def test_gone_object_gets_no_finalizer() -> None:
     client, _ = without_caches(MISSING, MISSING, CONFLICT, MISSING)
     with pytest.raises(NotFoundError):
         await client.add_finalizer(CM, obj(), "x")
@@ -185,7 +185,7 @@ async def test_an_object_that_is_gone_has_no_finalizer() -> None:
     assert await client.remove_finalizer(CM, obj(finalizers=["x"]), "x") is None
 
 
-async def test_finalizers_of_a_kind_without_namespaces() -> None:
+async def test_finalizers_of_cluster_scoped_kind() -> None:
     fields = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "uid": "u", "resourceVersion": "1"}}
     client, transport = without_caches(CONFLICT, json_answer(fields), json_answer(fields))
     await client.add_finalizer(kinds.NODE, Resource.from_dict(fields, kinds.NODE), "x")

@@ -39,7 +39,7 @@ def obj(version: str) -> Resource:
     return Resource.from_dict({"metadata": metadata})
 
 
-async def test_every_kind_of_change_is_queued_with_its_verb_and_the_loops_time() -> None:
+async def test_changes_are_queued_with_verb_and_loop_time() -> None:
     keys = Keys()
     handler = enqueue(keys)
     handler.on_add(obj("1"), is_in_initial_list=True)
@@ -56,13 +56,13 @@ async def test_every_kind_of_change_is_queued_with_its_verb_and_the_loops_time()
     ]
 
 
-async def test_an_owner_is_queued_for_what_happens_to_what_it_owns() -> None:
+async def test_change_of_owned_object_queues_owner() -> None:
     keys = Keys()
     enqueue_owner(keys, FOO).on_delete(obj("2"), final_state_known=True)
     assert keys.added == [("prod/foo", "owner delete", 0.0)]
 
 
-async def test_only_the_controlling_owner_is_queued_unless_all_are_asked_for() -> None:
+async def test_only_controlling_owner_is_queued_by_default() -> None:
     fields = obj("1").to_dict()
     fields["metadata"]["ownerReferences"][0]["controller"] = False
     changed = Resource.from_dict(fields)
@@ -73,7 +73,7 @@ async def test_only_the_controlling_owner_is_queued_unless_all_are_asked_for() -
     assert [key for key, _, _ in keys.added] == ["prod/foo"]
 
 
-async def test_only_changes_that_all_predicates_let_pass_are_queued(caplog: pytest.LogCaptureFixture) -> None:
+async def test_only_changes_allowed_by_all_predicates_are_queued(caplog: pytest.LogCaptureFixture) -> None:
     def fails(changed: Resource) -> bool:
         if changed.resource_version == "9":
             raise ValueError("cannot tell")
@@ -103,14 +103,14 @@ async def test_only_changes_that_all_predicates_let_pass_are_queued(caplog: pyte
     assert "cannot tell" in told[0]["raised"]
 
 
-def test_in_a_thread_triggers_have_the_machines_clock() -> None:
+def test_triggers_from_threads_have_monotonic_time() -> None:
     keys = Keys()
     before = time.monotonic()
     enqueue(keys).on_add(obj("1"), is_in_initial_list=False)
     assert before <= keys.added[0][2] <= time.monotonic()
 
 
-async def test_a_handler_uses_the_clock_and_the_name_that_it_is_given(caplog: pytest.LogCaptureFixture) -> None:
+async def test_handler_uses_specified_clock_and_name(caplog: pytest.LogCaptureFixture) -> None:
     keys = Keys()
     told: list[tuple[str, str]] = []
     handler = Enqueue(
@@ -145,7 +145,7 @@ class Mapping:
         return [f"{obj.name}-{obj.resource_version}"]
 
 
-def test_a_mapper_that_raises_in_a_thread_without_a_loop_raises_there() -> None:
+def test_mapper_error_is_raised_in_thread_without_loop() -> None:
     keys = Keys()
     handler = enqueue(keys, mapper=Mapping(1))
     with pytest.raises(KeyError, match="team"):
@@ -154,7 +154,7 @@ def test_a_mapper_that_raises_in_a_thread_without_a_loop_raises_there() -> None:
     assert [key for key, _, _ in keys.added] == ["web-1", "web-2"]
 
 
-async def test_a_change_whose_mapper_raises_is_tried_again_as_a_key_is(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failed_mapping_is_retried_with_backoff(caplog: pytest.LogCaptureFixture) -> None:
     keys = Keys()
     handler = enqueue(keys, mapper=Mapping(4), source="maps")
     handler.on_update(obj("1"), obj("2"))
@@ -167,7 +167,7 @@ async def test_a_change_whose_mapper_raises_is_tried_again_as_a_key_is(caplog: p
     handler.close()
 
 
-async def test_newer_changes_of_an_object_are_mapped_with_those_that_wait() -> None:
+async def test_waiting_changes_of_object_are_mapped_with_newer_changes() -> None:
     keys = Keys()
     mapping = Mapping(15)
     handler = enqueue(keys, mapper=mapping)
@@ -194,7 +194,7 @@ async def test_newer_changes_of_an_object_are_mapped_with_those_that_wait() -> N
     handler.close()
 
 
-async def test_a_change_that_is_given_up_does_not_hold_up_those_behind_it() -> None:
+async def test_abandoned_change_does_not_block_later_changes() -> None:
     keys = Keys()
 
     def given_up(obj: Resource) -> Iterable[str]:
@@ -212,7 +212,7 @@ async def test_a_change_that_is_given_up_does_not_hold_up_those_behind_it() -> N
     handler.close()
 
 
-async def test_closed_it_tries_nothing_again() -> None:
+async def test_closed_handler_does_not_retry() -> None:
     keys = Keys()
     mapping = Mapping(100)
     handler = enqueue(keys, mapper=mapping)
@@ -227,7 +227,7 @@ async def test_closed_it_tries_nothing_again() -> None:
     assert [task for task in asyncio.all_tasks() if "failed mappings" in task.get_name()] == []
 
 
-async def test_a_controller_reconciles_what_its_mapper_could_not_name_at_first() -> None:
+async def test_retried_mapping_triggers_reconcile() -> None:
     reconciled: list[str] = []
     known: set[str] = set()
 

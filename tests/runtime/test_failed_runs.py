@@ -165,7 +165,7 @@ async def test_terminal_error_runs_once_until_another_writer_changes_the_object(
         assert len(runs) == 3
 
 
-async def test_requeue_with_the_limiter_waits_as_a_failed_run_does() -> None:
+async def test_rate_limited_requeue_waits_like_failed_reconcile() -> None:
     runs: list[float] = []
 
     @declared()
@@ -179,7 +179,7 @@ async def test_requeue_with_the_limiter_waits_as_a_failed_run_does() -> None:
     assert len(runs) == 2
 
 
-async def test_run_over_its_time_limit_waits_for_the_limiter() -> None:
+async def test_reconcile_over_timeout_waits_for_rate_limiter() -> None:
     runs: list[float] = []
 
     @declared(timeout=5.0)

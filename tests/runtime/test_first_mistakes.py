@@ -126,7 +126,7 @@ async def parked_after(harness: Harness, reconcile: Reconcile, **declared: Any) 
         (creates_none, MalformedObjectError, {"given": True}, "NoneType"),
     ],
 )
-async def test_a_mistake_is_told_once_with_its_place(
+async def test_programming_error_parks_key_with_source_location(
     mistake: Reconcile, error: type[Exception], field: dict[str, object], hint: str, deltaloop_harness: Harness
 ) -> None:
     writes = [MAPS, "example.com/v1/Paint"]
@@ -140,13 +140,13 @@ async def test_a_mistake_is_told_once_with_its_place(
     assert place.endswith(f" in {getattr(mistake, '__name__', '')}")
 
 
-async def test_children_that_are_not_declared_are_a_mistake(deltaloop_harness: Harness) -> None:
+async def test_undeclared_children_park_key(deltaloop_harness: Harness) -> None:
     (found,) = await parked_after(deltaloop_harness, no_child)
     assert type(found) is InvalidChildrenError
     assert "children=[...]" in str(found)
 
 
-async def test_a_declared_kind_that_is_installed_later_is_found(deltaloop_harness: Harness) -> None:
+async def test_declared_kind_can_be_installed_later(deltaloop_harness: Harness) -> None:
     @dl.controller(MAPS, writes=["example.com/v1/Paint"])
     async def creates(request: dl.Request, ctx: dl.Context) -> None:
         if request.name == "a":
@@ -160,7 +160,7 @@ async def test_a_declared_kind_that_is_installed_later_is_found(deltaloop_harnes
     await deltaloop_harness.client.get(Paint, "a", namespace="default")
 
 
-async def test_an_error_that_two_controllers_share_parks_one_of_them(deltaloop_harness: Harness) -> None:
+async def test_shared_error_parks_only_controller_without_declaration(deltaloop_harness: Harness) -> None:
     shared = UnknownResourceError("of one discovery", name="example.com/v1/Paint")
 
     async def raises(_: dl.Request, __: dl.Context) -> None:
@@ -174,7 +174,7 @@ async def test_an_error_that_two_controllers_share_parks_one_of_them(deltaloop_h
     await replica.crash()
 
 
-async def test_settled_raises_a_mistake(deltaloop_harness: Harness) -> None:
+async def test_settled_raises_programming_error(deltaloop_harness: Harness) -> None:
     await deltaloop_harness.start(dl.controller(MAPS)(bad_selector))
     await deltaloop_harness.client.create(MAPS, {"metadata": {"name": "a"}})
     with pytest.raises(InvalidSelectorError):
@@ -182,7 +182,7 @@ async def test_settled_raises_a_mistake(deltaloop_harness: Harness) -> None:
 
 
 @pytest.mark.parametrize("cached", [False, True])
-async def test_a_mapping_that_returns_text_is_named(
+async def test_mapper_that_returns_string_is_logged_with_location(
     cached: bool, deltaloop_harness: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
     def wrong(obj: dl.Resource) -> Any:

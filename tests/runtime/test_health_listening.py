@@ -86,7 +86,7 @@ def has_ipv6() -> bool:
 # -- where
 
 
-def test_it_listens_on_loopback_by_default_and_to_everybody_there() -> None:
+def test_health_server_listens_on_loopback_by_default() -> None:
     listen = BindAddress()
     assert (listen.host, listen.port, listen.certificate, listen.key) == ("127.0.0.1", 0, None, None)
     assert not listen.token_review
@@ -94,14 +94,14 @@ def test_it_listens_on_loopback_by_default_and_to_everybody_there() -> None:
 
 
 @pytest.mark.parametrize("port", [0, 65535])
-def test_ports_go_from_zero_to_65535(port: int) -> None:
+def test_port_must_be_between_0_and_65535(port: int) -> None:
     assert BindAddress(port=port).port == port
     beyond = -1 if port == 0 else 65536
     with pytest.raises(InvalidArgumentError, check=having(argument="BindAddress.port")):
         BindAddress(port=beyond)
 
 
-def test_an_address_is_read_with_the_options_beside_it() -> None:
+def test_bind_address_is_parsed_with_options() -> None:
     files = {"certificate": Path("c"), "key": Path("k")}
     listen = BindAddress.parse("localhost:8443", **files, token_review=True)
     assert listen == BindAddress(host="localhost", port=8443, **files, token_review=True)
@@ -122,7 +122,7 @@ def test_an_address_is_read_with_the_options_beside_it() -> None:
     ("host", "shown"),
     [("127.0.0.1", "http://127.0.0.1:"), ("::1", "http://[::1]:"), ("localhost", "http://localhost:")],
 )
-async def test_its_address_is_shown_while_it_runs(host: str, shown: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_url_is_available_while_server_runs(host: str, shown: str, caplog: pytest.LogCaptureFixture) -> None:
     if host == "::1" and not has_ipv6():
         pytest.skip("no IPv6 loopback on this machine")
     caplog.set_level(logging.INFO, "deltaloop.runtime")
@@ -140,14 +140,14 @@ async def test_its_address_is_shown_while_it_runs(host: str, shown: str, caplog:
         await asyncio.open_connection("127.0.0.1", port)
 
 
-async def test_all_interfaces_are_shown_as_such() -> None:
+async def test_url_of_all_interfaces_is_unspecified_address() -> None:
     server = HealthServer(BindAddress(host="", port=8080), {})
     listener: Any = object()
     server._listener, server._port = listener, 8080
     assert server.url == "http://0.0.0.0:8080"
 
 
-async def test_connections_that_have_ended_take_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_closed_connections_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health_server, "_MOST_CONNECTIONS", 3)
     async with HealthServer(BindAddress(), {"/page": Asked()}) as server:
         reader, idle = await asyncio.open_connection("127.0.0.1", port_of(server))
@@ -162,7 +162,7 @@ async def test_connections_that_have_ended_take_no_place(monkeypatch: pytest.Mon
         await hang_up(idle)
 
 
-async def test_an_address_that_cannot_be_used_is_named_with_its_reason() -> None:
+async def test_unusable_address_raises_error_with_cause() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -194,7 +194,7 @@ def trust(authority: trustme.CA) -> ssl.SSLContext:
     return context
 
 
-async def test_a_certificate_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+async def test_unusable_certificate_raises_error_with_file(tmp_path: Path) -> None:
     missing, broken = tmp_path / "missing.pem", tmp_path / "broken.pem"
     broken.write_text("no certificate")
     for path, reason in ((missing, "No such file"), (broken, ".")):
@@ -203,7 +203,7 @@ async def test_a_certificate_that_cannot_be_used_is_named(tmp_path: Path) -> Non
         assert (caught.value.host, caught.value.port) == ("localhost", 7)
 
 
-async def test_a_handshake_that_does_not_come_ends_after_ten_seconds(certificate: Path) -> None:
+async def test_missing_tls_handshake_times_out_after_ten_seconds(certificate: Path) -> None:
     async with HealthServer(BindAddress(certificate=certificate, key=certificate), {}) as server:
         assert server.url.startswith("https://127.0.0.1:")
         reader, writer = await asyncio.open_connection("127.0.0.1", port_of(server))
@@ -216,7 +216,7 @@ async def test_a_handshake_that_does_not_come_ends_after_ten_seconds(certificate
 # -- with what
 
 
-async def test_answers_are_kept_by_nobody_and_are_what_they_say(caplog: pytest.LogCaptureFixture) -> None:
+async def test_responses_have_no_store_and_nosniff_headers(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     routes: dict[str, Route] = {"/page": Asked(), "/numbers": metrics_page(lambda: (b"1", "text/numbers"))}
     async with HealthServer(BindAddress(), routes) as server:
@@ -234,7 +234,7 @@ async def test_answers_are_kept_by_nobody_and_are_what_they_say(caplog: pytest.L
     assert not [record for record in caplog.records if record.name.startswith("aiohttp")], "requests are not logged"
 
 
-async def test_a_route_gets_what_follows_its_path_and_the_query() -> None:
+async def test_route_receives_rest_of_path_and_query() -> None:
     page = Asked()
     async with HealthServer(BindAddress(), {"/other": Asked(), "/page": page}) as server:
         for path in ("/page", "/page/", "/page/x/y/", "/page?a=1&a=2&b="):
@@ -244,7 +244,7 @@ async def test_a_route_gets_what_follows_its_path_and_the_query() -> None:
             assert (await exchange(server, f"GET {path} HTTP/1.0"))[::2] == (404, "not found\n")
 
 
-async def test_a_page_that_fails_is_named_in_the_log_by_its_path(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_page_is_logged_with_path(caplog: pytest.LogCaptureFixture) -> None:
     async def broken(rest: str, query: Mapping[str, list[str]]) -> HttpPage:
         raise ValueError("planted")
 
@@ -271,7 +271,7 @@ class Reviewed:
         return (token, path) == ("good", "/page/x")
 
 
-async def test_only_bearers_whom_somebody_vouches_for_are_answered(
+async def test_only_reviewed_tokens_can_read_pages(
     certificate: Path, trust: ssl.SSLContext, caplog: pytest.LogCaptureFixture
 ) -> None:
     listen = BindAddress(certificate=certificate, key=certificate, token_review=True)
@@ -315,7 +315,7 @@ async def test_only_bearers_whom_somebody_vouches_for_are_answered(
     assert (record.levelno, vars(record)["error"]) == (logging.WARNING, "RequestTimeoutError")
 
 
-async def test_a_reviewer_is_not_asked_where_no_review_is_asked_for() -> None:
+async def test_tokens_are_not_reviewed_by_default() -> None:
     reviewed = Reviewed()
     async with HealthServer(BindAddress(), {"/page": Asked()}, may_get=reviewed) as server:
         assert (await exchange(server, "GET /page HTTP/1.0"))[0] == 200
@@ -341,12 +341,12 @@ async def test_a_reviewer_is_not_asked_where_no_review_is_asked_for() -> None:
         ("127.0.0.1", None, False),
     ],
 )
-def test_a_request_of_this_machine_comes_from_loopback_and_asks_for_it(host: str, remote: Any, local: bool) -> None:
+def test_local_request_needs_loopback_peer_and_host(host: str, remote: Any, local: bool) -> None:
     request: Any = SimpleNamespace(headers={"Host": host}, remote=remote)
     assert _is_local(request) is local
 
 
-async def test_a_local_page_is_for_this_machine_only() -> None:
+async def test_local_page_rejects_remote_hosts() -> None:
     page = Asked()
     async with HealthServer(BindAddress(), {"/local": only_local(page), "/page": Asked()}) as server:
         assert (await exchange(server, "GET /local HTTP/1.0"))[0] == 403  # no name at all
@@ -361,7 +361,7 @@ async def test_a_local_page_is_for_this_machine_only() -> None:
 # -- how it ends
 
 
-async def test_an_answer_that_nobody_waits_for_is_given_up() -> None:
+async def test_page_is_canceled_after_client_disconnects() -> None:
     page = Asked(60.0)
     async with HealthServer(BindAddress(), {"/page": page}) as server:
         _, writer = await asyncio.open_connection("127.0.0.1", port_of(server))
@@ -373,7 +373,7 @@ async def test_an_answer_that_nobody_waits_for_is_given_up() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "ended"), [(0.5, "answered"), (5.0, "cancelled")])
-async def test_at_the_end_an_answer_has_a_second_to_go_out(seconds: float, ended: str) -> None:
+async def test_pending_response_has_one_second_at_shutdown(seconds: float, ended: str) -> None:
     page = Asked(seconds)
     async with HealthServer(BindAddress(), {"/page": page}) as server:
         _, idle = await asyncio.open_connection("127.0.0.1", port_of(server))
@@ -387,7 +387,7 @@ async def test_at_the_end_an_answer_has_a_second_to_go_out(seconds: float, ended
     await hang_up(idle, writer)
 
 
-async def test_a_body_is_neither_read_nor_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_request_body_is_neither_read_nor_decompressed(monkeypatch: pytest.MonkeyPatch) -> None:
     unpacked: list[object] = []
 
     class Noted(ZLibDecompressor):
@@ -412,7 +412,7 @@ async def test_a_body_is_neither_read_nor_unpacked(monkeypatch: pytest.MonkeyPat
 # -- pages
 
 
-async def test_a_probe_answers_of_one_check_or_all() -> None:
+async def test_probe_returns_one_check_or_all() -> None:
     checks = (Check(name="ping", ok=True), Check(name="cache", ok=False, message="v1/Pod"))
     page = probe(lambda: checks)
     assert await page("", {}) == HttpPage(b"[+]ping ok\n[-]cache failed: v1/Pod\ncheck failed\n", TEXT, 500)
@@ -434,7 +434,7 @@ def reconciled(key: str, kind: str = "v1/ConfigMap") -> Reconciled:
     )  # fmt: skip
 
 
-async def test_an_explanation_is_of_the_object_that_is_named() -> None:
+async def test_explanation_contains_specified_object() -> None:
     history = History()
     for run in (reconciled("default/a"), reconciled("a", "v1/Node"), reconciled("other/a")):
         history.add(run)
@@ -462,7 +462,7 @@ async def test_an_explanation_is_of_the_object_that_is_named() -> None:
         assert (wrong.status, wrong.body[:11], wrong.content_type) == (400, b"bad request", TEXT)
 
 
-async def test_a_request_of_a_connection_that_had_to_go_is_not_answered() -> None:
+async def test_request_of_closed_connection_is_not_handled() -> None:
     answered: list[object] = []
 
     async def answer(request: object) -> Any:
@@ -474,7 +474,7 @@ async def test_a_request_of_a_connection_that_had_to_go_is_not_answered() -> Non
     assert answered == []
 
 
-async def test_responses_that_are_not_read_are_bounded_in_all_and_cut() -> None:
+async def test_unread_responses_are_bounded_in_total() -> None:
     page = HttpPage(b"x" * 9 * 2**20)
 
     async def large(rest: str, query: Mapping[str, list[str]]) -> HttpPage:
@@ -494,7 +494,7 @@ async def test_responses_that_are_not_read_are_bounded_in_all_and_cut() -> None:
         await hang_up(writer)
 
 
-async def test_answers_go_out_one_after_the_other_on_a_connection_that_is_kept() -> None:
+async def test_keep_alive_connection_serves_sequential_requests() -> None:
     async with HealthServer(BindAddress(), {"/page": Asked()}) as server, aiohttp.ClientSession() as session:
         for _ in range(3):
             async with session.get(f"{server.url}/page") as answer:

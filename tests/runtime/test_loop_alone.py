@@ -137,7 +137,7 @@ class Stubborn:
 # -- its queue
 
 
-async def test_the_queue_is_what_the_controller_says() -> None:
+async def test_queue_has_options_of_controller() -> None:
     options = QueueOptions(max_requeues=1, max_triggers=3)
     seen: list[tuple[float, int]] = []
 
@@ -157,7 +157,7 @@ async def test_the_queue_is_what_the_controller_says() -> None:
         assert a.hooks.told[:2] == [("queue", "maps"), ("most", 3)]
 
 
-async def test_without_a_limiter_of_its_own_it_has_the_default_one() -> None:
+async def test_default_rate_limiter_is_used() -> None:
     seen: list[float] = []
 
     @controller("v1/ConfigMap")
@@ -171,7 +171,7 @@ async def test_without_a_limiter_of_its_own_it_has_the_default_one() -> None:
         assert [round(at, 3) for at in seen] == [0.0, 0.005, 0.015]
 
 
-async def test_reasons_that_are_no_triggers_are_left_out() -> None:
+async def test_values_other_than_triggers_are_omitted() -> None:
     seen: list[tuple[Trigger, ...]] = []
     why = Trigger(source="test", verb="why")
 
@@ -186,7 +186,7 @@ async def test_reasons_that_are_no_triggers_are_left_out() -> None:
         assert seen == [(why,)]
 
 
-async def test_a_run_that_was_asked_for_later_has_that_as_its_only_reason() -> None:
+async def test_requeued_reconcile_has_requeue_as_only_trigger() -> None:
     seen: list[tuple[Trigger, ...]] = []
 
     @controller("v1/ConfigMap")
@@ -202,7 +202,7 @@ async def test_a_run_that_was_asked_for_later_has_that_as_its_only_reason() -> N
         assert ("triggered", "requeue", "after") in a.hooks.told
 
 
-async def test_a_requeue_is_spaced_out_by_the_limiter_and_is_told_as_a_retry() -> None:
+async def test_rate_limited_requeue_is_counted_as_requeue() -> None:
     @controller("v1/ConfigMap", rate_limiter=limiter)
     async def reconcile(request: Request, ctx: Context) -> Result | None:
         return Result(requeue=True) if ctx.attempts < 3 else None
@@ -217,7 +217,7 @@ async def test_a_requeue_is_spaced_out_by_the_limiter_and_is_told_as_a_retry() -
         assert a.loop.queue.num_requeues("default/a") == 0
 
 
-async def test_what_is_parked_is_no_retry() -> None:
+async def test_parked_key_is_not_counted_as_retry() -> None:
     @controller("v1/ConfigMap")
     async def reconcile(request: Request, ctx: Context) -> None:
         raise TerminalError("for good")
@@ -234,7 +234,7 @@ def tasks() -> set[str]:
     return {name for name in names if name.startswith(("maps", "reconcile"))}
 
 
-async def test_there_are_as_many_workers_as_asked_for() -> None:
+async def test_number_of_workers_is_specified_number() -> None:
     async with alone(sleeper(10.0, workers=2)) as a:
         await asyncio.sleep(1.0)
         assert tasks() == set()
@@ -252,7 +252,7 @@ async def test_there_are_as_many_workers_as_asked_for() -> None:
 VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
 
 
-async def test_what_a_reconciler_does_to_its_task_ends_with_it() -> None:
+async def test_task_changes_end_with_reconcile() -> None:
     seen: list[str] = []
 
     @controller("v1/ConfigMap")
@@ -273,7 +273,7 @@ async def test_what_a_reconciler_does_to_its_task_ends_with_it() -> None:
 
 
 @pytest.mark.real_time
-async def test_code_can_tell_which_reconcile_it_runs_in() -> None:
+async def test_running_reconcile_is_known_to_called_code() -> None:
     seen: list[Context | None] = []
     contexts: list[Context] = []
 
@@ -302,7 +302,7 @@ async def test_code_can_tell_which_reconcile_it_runs_in() -> None:
 
 @pytest.mark.real_time
 @pytest.mark.parametrize("kind", ["async", "plain"])
-async def test_a_cancellation_that_nobody_asked_for_is_an_error(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_unexpected_cancellation_is_error(kind: str, caplog: pytest.LogCaptureFixture) -> None:
     async def cancels(request: Request, ctx: Context) -> None:
         raise asyncio.CancelledError
 
@@ -319,7 +319,7 @@ async def test_a_cancellation_that_nobody_asked_for_is_an_error(kind: str, caplo
     assert "CancelledError" in raised
 
 
-async def test_an_error_is_counted_as_one_and_tried_again() -> None:
+async def test_error_is_counted_and_retried() -> None:
     @controller("v1/ConfigMap", rate_limiter=limiter)
     async def reconcile(request: Request, ctx: Context) -> None:
         await asyncio.sleep(0.5)
@@ -344,7 +344,7 @@ async def test_an_error_is_counted_as_one_and_tried_again() -> None:
 # -- the time limit
 
 
-async def test_a_time_limit_is_kept_to_the_moment_and_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_timeout_is_exact_and_reported(caplog: pytest.LogCaptureFixture) -> None:
     async with alone(sleeper(60.0, timeout=0.25)) as a:
         await asyncio.sleep(3.0)
         a.add()
@@ -376,7 +376,7 @@ async def test_a_time_limit_is_kept_to_the_moment_and_told(caplog: pytest.LogCap
     assert any("ReconcileTimeoutError: the reconcile did not end within 0.25 s" in text for text in raised)
 
 
-async def test_a_run_within_its_limit_is_told_of_as_such(caplog: pytest.LogCaptureFixture) -> None:
+async def test_reconcile_within_timeout_is_success(caplog: pytest.LogCaptureFixture) -> None:
     async with alone(sleeper(1.0, timeout=5.0)) as a:
         a.add()
         await asyncio.sleep(10.0)
@@ -385,7 +385,7 @@ async def test_a_run_within_its_limit_is_told_of_as_such(caplog: pytest.LogCaptu
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-async def test_one_that_does_not_stop_is_named_with_its_age(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unstoppable_reconcile_is_logged_with_age(caplog: pytest.LogCaptureFixture) -> None:
     work = Stubborn()
     async with alone(work.declared(timeout=5.0)) as a:
         await asyncio.sleep(3.0)
@@ -398,7 +398,7 @@ async def test_one_that_does_not_stop_is_named_with_its_age(caplog: pytest.LogCa
     assert {name: told[name] for name in wanted} == wanted
 
 
-async def test_what_it_raises_after_its_limit_names_the_run(caplog: pytest.LogCaptureFixture) -> None:
+async def test_error_after_timeout_is_logged_with_reconcile(caplog: pytest.LogCaptureFixture) -> None:
     work = Stubborn()
     work.raises = ValueError("late")
     async with alone(work.declared(timeout=5.0)) as a:
@@ -416,7 +416,7 @@ class Ends(BaseException):
 
 
 @pytest.mark.parametrize("timeout", [None, 5.0])
-async def test_what_means_the_program_goes_on_whenever_it_comes(timeout: float | None) -> None:
+async def test_base_exception_ends_workers_at_any_time(timeout: float | None) -> None:
     work = Stubborn()
     work.raises = Ends()
     async with alone(work.declared(timeout=timeout)) as a:
@@ -433,7 +433,7 @@ async def test_what_means_the_program_goes_on_whenever_it_comes(timeout: float |
 # -- its end
 
 
-async def test_told_to_take_nothing_idle_workers_end_and_busy_ones_after_their_run() -> None:
+async def test_stop_taking_ends_idle_workers_now_and_busy_workers_later() -> None:
     async with alone(sleeper(10.0, workers=3)) as a:
         a.add()
         await asyncio.sleep(1.0)
@@ -446,7 +446,7 @@ async def test_told_to_take_nothing_idle_workers_end_and_busy_ones_after_their_r
         assert len(a.loop.queue) == 1
 
 
-async def test_idle_workers_end_at_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_idle_workers_end_immediately(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "deltaloop.runtime")
     async with alone(sleeper(0.0, workers=2)) as a:
         await asyncio.sleep(1.0)
@@ -459,7 +459,7 @@ async def test_idle_workers_end_at_once(caplog: pytest.LogCaptureFixture) -> Non
     ]
 
 
-async def test_that_the_workers_have_stopped_is_told_after_a_cancellation_too(caplog: pytest.LogCaptureFixture) -> None:
+async def test_end_of_workers_is_logged_after_cancellation(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "deltaloop.runtime")
     async with alone(sleeper(0.0)) as a:
         await asyncio.sleep(1.0)
@@ -469,7 +469,7 @@ async def test_that_the_workers_have_stopped_is_told_after_a_cancellation_too(ca
         assert caplog.records[-1].getMessage() == "workers stopped"
 
 
-async def test_a_worker_that_is_cancelled_puts_its_key_back_and_takes_no_other() -> None:
+async def test_canceled_worker_returns_its_key_and_takes_no_other() -> None:
     async with alone(sleeper(60.0)) as a:
         a.add("default/a")
         a.add("default/b")
@@ -482,14 +482,14 @@ async def test_a_worker_that_is_cancelled_puts_its_key_back_and_takes_no_other()
         assert a.loop.queue.num_requeues("default/a") == 0
 
 
-async def test_a_queue_that_was_shut_down_ends_the_workers() -> None:
+async def test_queue_shutdown_ends_workers() -> None:
     async with alone(sleeper(0.0, workers=2)) as a:
         await asyncio.sleep(1.0)
         a.loop.queue.shut_down()
         await asyncio.wait_for(a.task, 1.0)
 
 
-async def test_what_is_left_behind_is_named_and_waited_for_no_longer() -> None:
+async def test_abandoned_reconcile_is_reported_and_not_awaited() -> None:
     work = Stubborn()
     async with alone(work.declared(workers=2)) as a:
         a.add()
@@ -509,12 +509,12 @@ async def test_what_is_left_behind_is_named_and_waited_for_no_longer() -> None:
         assert not [told for told in a.hooks.told if told[0] == "reconciled"]
 
 
-async def test_a_loop_that_never_ran_has_nothing_to_leave_behind() -> None:
+async def test_unstarted_loop_abandons_no_keys() -> None:
     async with alone(sleeper(0.0)) as a:
         assert a.loop.abandon() == ()
 
 
-async def test_one_that_was_left_behind_may_not_write(caplog: pytest.LogCaptureFixture) -> None:
+async def test_abandoned_reconcile_must_not_write(caplog: pytest.LogCaptureFixture) -> None:
     work = Stubborn()
     refused: list[ReconcileStoppedError] = []
 
@@ -538,7 +538,7 @@ async def test_one_that_was_left_behind_may_not_write(caplog: pytest.LogCaptureF
     assert str(error).startswith("DELETE /api/v1/namespaces/default/configmaps/a rejected")
 
 
-async def test_closed_it_takes_no_more_keys_and_calls_what_it_was_given() -> None:
+async def test_close_rejects_keys_and_calls_callbacks() -> None:
     called: list[str] = []
     async with alone(sleeper(0.0)) as a:
         a.loop.at_close(lambda: called.append("one"))
@@ -556,7 +556,7 @@ async def test_closed_it_takes_no_more_keys_and_calls_what_it_was_given() -> Non
 # -- what comes before a run
 
 
-async def test_what_was_looked_at_when_it_all_ended_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_key_is_not_started_after_cancellation_during_read(monkeypatch: pytest.MonkeyPatch) -> None:
     async with alone(sleeper(60.0)) as a:
         looked: list[tuple[str, tuple[Trigger, ...], Client]] = []
 
@@ -577,7 +577,7 @@ async def test_what_was_looked_at_when_it_all_ended_is_not_begun(monkeypatch: py
         assert a.hooks.told[2:] == []
 
 
-async def test_what_fails_before_a_run_begins_is_told_as_it_is(
+async def test_failure_before_reconcile_is_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with alone(sleeper(0.0)) as a:
@@ -597,7 +597,7 @@ async def test_what_fails_before_a_run_begins_is_told_as_it_is(
 
 
 @pytest.mark.real_time
-async def test_threads_are_kept_from_term_to_term_and_given_up_at_the_end() -> None:
+async def test_threads_are_reused_across_terms_until_close() -> None:
     threads: list[threading.Thread] = []
     free = threading.Event()
 

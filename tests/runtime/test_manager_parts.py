@@ -57,7 +57,7 @@ class Stubborn:
 # -- what it says of itself
 
 
-async def test_before_it_runs_it_is_not_ready_and_says_why() -> None:
+async def test_manager_is_not_ready_before_start() -> None:
     async with world() as w:
         manager = w.manager(maps)
         assert manager.options == ManagerOptions()
@@ -72,7 +72,7 @@ async def test_before_it_runs_it_is_not_ready_and_says_why() -> None:
         assert repr(w.manager()) == "<Manager of nothing, running, no election>"
 
 
-async def test_a_cache_without_a_sign_of_the_server_is_not_ready() -> None:
+async def test_unconfirmed_cache_is_not_ready() -> None:
     async with world() as w, w.running(maps, max_staleness=10.0) as manager:
         await asyncio.sleep(5.0)
         assert checks(manager)["caches-fresh"].ok
@@ -81,7 +81,7 @@ async def test_a_cache_without_a_sign_of_the_server_is_not_ready() -> None:
         assert checks(manager)["caches-synced"].ok
 
 
-async def test_a_cache_that_has_not_filled_is_named() -> None:
+async def test_readiness_contains_unsynced_cache() -> None:
     async with world() as w:
         answer: dict[str, Any] = {
             "kind": "ConfigMapList",
@@ -100,7 +100,7 @@ async def test_a_cache_that_has_not_filled_is_named() -> None:
         assert now() == pytest.approx(7.0)
 
 
-async def test_a_standby_is_ready_unless_leading_is_asked_for() -> None:
+async def test_standby_is_ready_unless_leader_is_required() -> None:
     async with world() as w, w.another_client() as one, w.another_client() as two:
         first = w.manager(maps, client=one, elector=w.elector(one, "first"))
         second = w.manager(
@@ -124,7 +124,7 @@ async def test_a_standby_is_ready_unless_leading_is_asked_for() -> None:
         await asyncio.gather(*tasks)
 
 
-async def test_of_a_leader_that_is_not_known_nothing_is_said() -> None:
+async def test_unknown_leader_is_empty() -> None:
     async with world() as w, w.another_client() as own:
         elector = w.elector(own, "first")
         manager = w.manager(maps, client=own, elector=elector)
@@ -132,7 +132,7 @@ async def test_of_a_leader_that_is_not_known_nothing_is_said() -> None:
         assert w.manager(maps)._standby_of() is None
 
 
-async def test_a_term_that_outlives_its_lease_is_not_healthy() -> None:
+async def test_term_that_outlives_lease_is_unhealthy() -> None:
     work = Stubborn()
     async with world() as w, w.another_client() as own:
         elector = w.elector(own, "first")
@@ -159,7 +159,7 @@ async def test_a_term_that_outlives_its_lease_is_not_healthy() -> None:
         await task
 
 
-async def test_an_elector_that_does_not_contend_again_ends_the_program() -> None:
+async def test_lost_lease_without_rejoin_ends_program() -> None:
     async with world() as w, w.another_client() as own:
         elector = w.elector(own, "first", rejoin=False)
         manager = w.manager(maps, client=own, elector=elector)
@@ -176,7 +176,7 @@ async def test_an_elector_that_does_not_contend_again_ends_the_program() -> None
 # -- what it serves
 
 
-async def test_health_and_metrics_are_served_each_at_its_own_address() -> None:
+async def test_health_and_metrics_have_separate_addresses() -> None:
     async with world() as w:
         options = ManagerOptions(health=BindAddress(), metrics=BindAddress())
         manager = Manager(w.client, [maps], metrics_page=lambda: (b"numbers", "text/plain"), options=options)
@@ -199,7 +199,7 @@ async def test_health_and_metrics_are_served_each_at_its_own_address() -> None:
             _ = manager.servers["health"].url
 
 
-async def test_tokens_are_reviewed_wherever_that_is_asked_for(tmp_path: Path) -> None:
+async def test_token_review_is_configured_per_address(tmp_path: Path) -> None:
     authority, path = trustme.CA(), tmp_path / "cert.pem"
     authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(path))
     trust = ssl.create_default_context()
@@ -217,7 +217,7 @@ async def test_tokens_are_reviewed_wherever_that_is_asked_for(tmp_path: Path) ->
         await task
 
 
-async def test_a_page_without_an_address_is_served_nowhere() -> None:
+async def test_page_without_address_is_not_served() -> None:
     async with world() as w:
         async with w.running(maps, metrics_page=lambda: (b"numbers", "text/plain")) as manager:
             assert dict(manager.servers) == {}
@@ -250,7 +250,7 @@ async def test_each_controller_reports_events_as_itself() -> None:
     assert sorted(components) == ["one", "two"]
 
 
-async def test_the_namespace_and_the_options_of_informers_reach_the_caches() -> None:
+async def test_caches_have_namespace_and_informer_options_of_manager() -> None:
     seen: list[tuple[str, Any]] = []
     reconciled: set[str] = set()
 
@@ -271,7 +271,7 @@ async def test_the_namespace_and_the_options_of_informers_reach_the_caches() -> 
     assert reconciled == {"default"}
 
 
-async def test_the_preflight_asks_about_the_managed_namespace_and_what_the_program_does_itself() -> None:
+async def test_preflight_reviews_managed_namespace_and_program_permissions() -> None:
     access = Permission(kinds.LEASE, verbs=("get",), namespace="locks")
     async with reviewing({("list", "configmaps")}) as (client, asked):
         options = ManagerOptions(namespace="team", permissions=(access,))
@@ -291,7 +291,7 @@ async def test_the_preflight_asks_about_the_managed_namespace_and_what_the_progr
 # -- sources
 
 
-async def test_a_source_that_fails_is_told_of_and_one_that_runs_is_ended(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_source_is_logged_and_running_source_is_canceled(caplog: pytest.LogCaptureFixture) -> None:
     ended: list[str] = []
 
     class Fails:
@@ -323,7 +323,7 @@ async def test_a_source_that_fails_is_told_of_and_one_that_runs_is_ended(caplog:
     assert isinstance(told["exc_info"][1], ValueError)
 
 
-async def test_what_takes_its_time_to_end_is_told_once_to_end() -> None:
+async def test_slow_source_is_canceled_once() -> None:
     ended: list[float] = []
 
     class Slow:
@@ -349,7 +349,7 @@ async def test_what_takes_its_time_to_end_is_told_once_to_end() -> None:
         assert [round(at - begun, 1) for at in ended] == [5.5]
 
 
-async def test_without_an_election_there_are_no_standbys_to_keep_cold() -> None:
+async def test_warm_standbys_option_needs_election() -> None:
     seen: list[str] = []
 
     @controller("v1/ConfigMap", name="maps")
@@ -362,7 +362,7 @@ async def test_without_an_election_there_are_no_standbys_to_keep_cold() -> None:
     assert "default/a" in seen
 
 
-async def test_nothing_runs_and_what_ends_slowly_is_told_once_to_end() -> None:
+async def test_slow_source_is_canceled_once_after_second_stop() -> None:
     ended: list[float] = []
 
     class Slow:
@@ -388,7 +388,7 @@ async def test_nothing_runs_and_what_ends_slowly_is_told_once_to_end() -> None:
 # -- the end
 
 
-async def test_the_life_of_a_manager_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_manager_logs_its_phases(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "deltaloop.runtime")
     async with world() as w, w.running(maps):
         await asyncio.sleep(1.0)
@@ -404,7 +404,7 @@ async def test_the_life_of_a_manager_is_in_the_log(caplog: pytest.LogCaptureFixt
     assert fields(caplog, "in sync")[0]["informers"] == 1
 
 
-async def test_what_is_cancelled_and_what_is_left_behind_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_canceled_and_abandoned_reconciles_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     one, two = Stubborn("one"), Stubborn("two")
     async with world() as w:
         manager = w.manager(one.declared, two.declared, drain_timeout=1.0, shutdown_timeout=3.0)
@@ -426,7 +426,7 @@ async def test_what_is_cancelled_and_what_is_left_behind_is_named_once(caplog: p
         await asyncio.sleep(0.1)
 
 
-async def test_after_a_good_end_its_queues_are_closed_and_nothing_runs() -> None:
+async def test_graceful_shutdown_closes_queues_and_ends_tasks() -> None:
     async with world() as w:
         manager = w.manager(maps)
         task = asyncio.create_task(manager.run())
@@ -440,7 +440,7 @@ async def test_after_a_good_end_its_queues_are_closed_and_nothing_runs() -> None
         assert "Manager of maps, " in repr(manager)
 
 
-async def test_a_second_cancellation_waits_for_nothing_and_is_heard() -> None:
+async def test_second_cancellation_ends_manager_immediately() -> None:
     work = Stubborn()
     async with world() as w:
         manager = w.manager(work.declared)
@@ -460,7 +460,7 @@ async def test_a_second_cancellation_waits_for_nothing_and_is_heard() -> None:
 
 
 @pytest.mark.real_time
-async def test_signals_are_heard_while_it_runs_and_only_if_asked_for(
+async def test_signals_are_handled_while_running_if_enabled(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import signal

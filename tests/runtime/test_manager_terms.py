@@ -135,7 +135,7 @@ async def begin_and_lose(w: World, *, warm_standbys: bool, held: int | None) -> 
 
 
 @pytest.mark.parametrize("warm_standbys", [False, True], ids=["cold", "warm"])
-async def test_one_set_of_caches_queues_and_sources_wherever_the_start_was_when_the_lease_was_lost(
+async def test_loss_of_lease_at_any_request_of_start_leaves_one_set_of_parts(
     warm_standbys: bool,
 ) -> None:
     async with world() as w:

@@ -53,7 +53,7 @@ def referring(name: str, config: str, namespace: str | None = "default") -> dict
 # -- by an index
 
 
-async def test_those_are_reconciled_whose_index_holds_the_name() -> None:
+async def test_objects_are_reconciled_by_index_value() -> None:
     seen = Seen(watches=[Watch("v1/ConfigMap", by_index="config")])
     async with world() as w, w.running(seen.controller):
         await w.client.create(ACCOUNT, referring("bare", "settings"))
@@ -70,7 +70,7 @@ async def test_those_are_reconciled_whose_index_holds_the_name() -> None:
         assert await seen.taken() == ["kube-system/far"], "the index is that of now"
 
 
-async def test_kinds_without_namespaces_refer_and_are_referred_to_by_their_names() -> None:
+async def test_cluster_scoped_kinds_are_indexed_by_name() -> None:
     to_maps = Seen(resource=kinds.NAMESPACE, name="a", watches=[Watch(CM, by_index="config")])
     to_nodes = Seen(name="b", watches=[Watch(kinds.NODE, by_index="config")])
     async with world() as w, w.running(to_maps.controller, to_nodes.controller):
@@ -86,7 +86,7 @@ async def test_kinds_without_namespaces_refer_and_are_referred_to_by_their_names
 
 
 @pytest.mark.parametrize("late", ["serviceaccounts", "configmaps"])
-async def test_whichever_cache_is_full_first_no_reconcile_is_missed(late: str) -> None:
+async def test_order_of_cache_sync_misses_no_reconcile(late: str) -> None:
     """What came before the controller's own objects is read when those are reconciled, which all of them are."""
     read: dict[str, str] = {}
 
@@ -112,7 +112,7 @@ async def test_whichever_cache_is_full_first_no_reconcile_is_missed(late: str) -
             await until(lambda: read == {"early": "blue", "late": "blue"})
 
 
-async def test_own_writes_are_mapped_before_the_watch_brings_them() -> None:
+async def test_own_writes_are_mapped_before_watch_event() -> None:
     found: list[list[str]] = []
 
     def note(obj: Resource, caches: Caches) -> list[Resource]:
@@ -143,7 +143,7 @@ async def test_own_writes_are_mapped_before_the_watch_brings_them() -> None:
 # -- by a function
 
 
-async def test_a_function_may_look_things_up_in_the_caches_of_its_controller() -> None:
+async def test_mapper_can_read_caches_of_controller() -> None:
     def to_accounts(obj: Resource, caches: Caches) -> list[Resource]:
         seen.caches = caches
         return [each for each in caches.list("v1/ServiceAccount", namespace=obj.namespace) if each.name != "other"]
@@ -171,7 +171,7 @@ async def caches_of(w: World, **options: Any) -> Caches:
     return given[0]
 
 
-async def test_the_caches_have_what_the_controller_declares_and_say_what_it_does_not() -> None:
+async def test_mapper_caches_contain_declared_kinds_and_reject_others() -> None:
     team = {"team": dl.field_path("metadata.labels.team")}
     async with world() as w:
         await w.client.create(ACCOUNT, referring("a", "settings"))
@@ -215,7 +215,7 @@ async def test_the_caches_have_what_the_controller_declares_and_say_what_it_does
                 caches.list(missing)
 
 
-async def test_a_mapping_that_fails_is_named_with_its_controller_watch_and_object(
+async def test_failed_mapping_is_logged_with_controller_watch_and_object(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     ready = False
@@ -237,7 +237,7 @@ async def test_a_mapping_that_fails_is_named_with_its_controller_watch_and_objec
 
 
 @pytest.mark.parametrize("returned", [None, "default/one", 7, [None], [("default", "one")], {"a": 1}.values()])
-async def test_a_mapping_that_returns_something_else_is_named_and_its_change_given_up(
+async def test_invalid_result_of_mapper_is_logged_and_change_dropped(
     returned: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     def to_accounts(obj: Resource) -> Any:
@@ -254,7 +254,7 @@ async def test_a_mapping_that_returns_something_else_is_named_and_its_change_giv
         assert await seen.taken() == ["default/one"]
 
 
-async def test_two_indexes_of_one_name_are_one_if_they_are_the_same_and_else_refused() -> None:
+async def test_different_indexes_with_equal_names_are_rejected() -> None:
     first = Seen(watches=[Watch(CM, by_index="config")])
     same = Seen(name="same", watches=[Watch(CM, by_index="config")], indexers={"config": BY_CONFIG["config"]})
     other = Seen(name="other", watches=[Watch(CM, by_index="config")], indexers={"config": of_an_object})
@@ -328,7 +328,7 @@ ASYNC, TAKES = "must be a plain function, got `async`", "must take an object, or
         ("spec.config", "must be a function"),
     ],
 )
-def test_a_mapping_that_cannot_work_is_refused_where_it_is_declared(to: Any, problem: str) -> None:
+def test_invalid_mapper_is_rejected_in_declaration(to: Any, problem: str) -> None:
     with pytest.raises(InvalidControllerError, match=f"v1/ConfigMap {problem}"):
         Seen(watches=[Watch("v1/ConfigMap", to=to)])
 
@@ -350,7 +350,7 @@ def test_a_mapping_that_cannot_work_is_refused_where_it_is_declared(to: Any, pro
         ({"rate_limiter": Waits.__call__}, "rate_limiter"),
     ],
 )
-def test_a_watch_that_leads_nowhere_is_refused_where_it_is_declared(watched: Any, argument: str) -> None:
+def test_watch_without_effect_is_rejected_in_declaration(watched: Any, argument: str) -> None:
     with pytest.raises(InvalidControllerError, check=having(argument=argument, controller="accounts")):
         Seen(**watched)
 
@@ -378,7 +378,7 @@ def yields(obj: Resource, caches: Caches) -> Iterator[str]:
         (has_a_default, "mine"),
     ],
 )
-async def test_every_kind_of_plain_function_is_a_mapping(to: Any, mapped: str) -> None:
+async def test_all_plain_callables_are_mappers(to: Any, mapped: str) -> None:
     from deltaloop.runtime.mapping import with_caches
 
     Seen(watches=[Watch(CM, to=to)])

@@ -23,7 +23,7 @@ def kept(manager: Manager) -> int:
     return len(loop.memories)
 
 
-async def test_a_memory_survives_retries_and_later_runs() -> None:
+async def test_memo_survives_retries_and_later_reconciles() -> None:
     seen: list[tuple[str, int, int]] = []
 
     @controller("v1/ConfigMap")
@@ -45,7 +45,7 @@ async def test_a_memory_survives_retries_and_later_runs() -> None:
         assert kept(manager) == 2
 
 
-async def test_a_memory_goes_with_its_object_whatever_predicates_say() -> None:
+async def test_memo_is_dropped_with_object_despite_predicates() -> None:
     seen: list[dict[str, Any]] = []
     channel = Channel()
 
@@ -88,7 +88,7 @@ async def test_a_memory_goes_with_its_object_whatever_predicates_say() -> None:
 
 
 @pytest.mark.parametrize("successor", [False, True])
-async def test_a_run_that_outlives_its_object_leaves_nothing_to_a_successor(successor: bool) -> None:
+async def test_reconcile_that_outlives_object_leaves_no_memo(successor: bool) -> None:
     go, begun, seen = asyncio.Event(), asyncio.Event(), list[dict[str, Any]]()
 
     @controller("v1/ConfigMap")
@@ -111,7 +111,7 @@ async def test_a_run_that_outlives_its_object_leaves_nothing_to_a_successor(succ
         assert kept(manager) == (1 if successor else 0)
 
 
-async def test_a_memory_ends_with_the_term() -> None:
+async def test_memo_ends_with_term() -> None:
     seen: list[int] = []
 
     @controller("v1/ConfigMap", sources=[Periodic(5.0, ["default/a"])])
@@ -139,7 +139,7 @@ async def test_a_memory_ends_with_the_term() -> None:
 
 
 @pytest.mark.real_time
-async def test_a_plain_function_has_a_memory_too() -> None:
+async def test_plain_function_has_memo() -> None:
     seen: list[int] = []
 
     @controller("v1/ConfigMap")
@@ -158,7 +158,7 @@ async def test_a_plain_function_has_a_memory_too() -> None:
 
 
 @pytest.mark.parametrize(("random", "after"), [(0.0, 300.0), (0.5, 315.0), (0.999, 329.97)])
-async def test_a_run_that_was_asked_for_comes_later_by_a_part_that_chance_draws(random: float, after: float) -> None:
+async def test_jitter_delays_requeue_by_random_fraction(random: float, after: float) -> None:
     at: list[float] = []
 
     @controller("v1/ConfigMap")
@@ -181,6 +181,6 @@ async def test_a_run_that_was_asked_for_comes_later_by_a_part_that_chance_draws(
         {"requeue": True, "jitter": 0.1},
     ],
 )
-def test_a_jitter_that_is_no_part_is_refused_where_it_is_made(given: dict[str, Any]) -> None:
+def test_invalid_jitter_is_rejected(given: dict[str, Any]) -> None:
     with pytest.raises(ValueError, check=having(argument="Result.jitter")):
         Result(**given)

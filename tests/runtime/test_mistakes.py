@@ -71,7 +71,7 @@ async def refused(*controllers: Controller, w: World | None = None, **options: A
 
 
 @pytest.mark.parametrize("name", ["owns", "watches", "reads", "children"])
-async def test_a_wrong_kind(name: str) -> None:
+async def test_unknown_kind_error_has_suggestion_and_option(name: str) -> None:
     given: dict[str, Any] = {name: ["apps/v1/Deploymnt"]}
 
     @dl.controller("v1/ConfigMap", name="maps", **given)
@@ -83,7 +83,7 @@ async def test_a_wrong_kind(name: str) -> None:
     assert f"it is named in {name}= of controller 'maps'" in text
 
 
-async def test_a_wrong_kind_that_is_only_written(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unknown_written_kind_is_logged_with_suggestion(caplog: pytest.LogCaptureFixture) -> None:
     @dl.controller("v1/ConfigMap", name="maps", writes=["apps/v1/Deploymnt"])
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
@@ -97,7 +97,7 @@ async def test_a_wrong_kind_that_is_only_written(caplog: pytest.LogCaptureFixtur
 # -- CRD not installed
 
 
-async def test_a_crd_that_is_not_installed_of_a_kind_by_name() -> None:
+async def test_missing_crd_of_kind_by_name_raises_error() -> None:
     @dl.controller("example.com/v1/Database", name="databases")
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
@@ -107,7 +107,7 @@ async def test_a_crd_that_is_not_installed_of_a_kind_by_name() -> None:
     assert "it is named in resource= of controller 'databases'" in text
 
 
-async def test_a_crd_that_is_not_installed_of_a_resource_type() -> None:
+async def test_missing_crd_of_resource_type_raises_error() -> None:
     database = dl.ResourceType[dl.Resource]("example.com", "v1", "Database", "databases")
 
     @dl.controller(database, name="databases")
@@ -147,7 +147,7 @@ def rule(resource: str, *verbs: str) -> dict[str, Any]:
     return {"apiGroups": [""], "resources": [resource], "verbs": [*verbs]}
 
 
-async def test_a_missing_right_to_watch() -> None:
+async def test_missing_watch_permission_raises_error_with_remedy() -> None:
     @dl.controller(
         "v1/ConfigMap", name="maps", owns=["v1/Secret"], writes=[dl.Permission("v1/Secret", verbs=("create",))]
     )
@@ -163,7 +163,7 @@ async def test_a_missing_right_to_watch() -> None:
         assert ("v1/Secret is needed by controller 'maps': grant the role of `deltaloop generate rbac MODULE`") in text
 
 
-async def test_a_missing_right_to_write(caplog: pytest.LogCaptureFixture) -> None:
+async def test_missing_write_permission_is_logged_with_remedy(caplog: pytest.LogCaptureFixture) -> None:
     @dl.controller("v1/ConfigMap", name="maps", writes=["v1/Secret"])
     async def reconcile(request: Request, ctx: Context) -> None:
         async with asyncio.TaskGroup() as group:
@@ -178,7 +178,7 @@ async def test_a_missing_right_to_write(caplog: pytest.LogCaptureFixture) -> Non
     assert "grant the role of `deltaloop generate rbac MODULE`" in line["raised"]
 
 
-def test_an_error_that_is_raised_again_is_noted_once() -> None:
+def test_error_raised_again_has_one_note() -> None:
     message = 'pods is forbidden: User "x" cannot list resource "pods" in API group "" in the namespace "default"'
     forbidden = dl.ForbiddenError(Status(code=403, reason="Forbidden", message=message))
     for _ in range(2):
@@ -186,7 +186,7 @@ def test_an_error_that_is_raised_again_is_noted_once() -> None:
     assert len(notes_of(forbidden)) == 1
 
 
-def test_refusal_by_admission_has_no_note_about_rights() -> None:
+def test_rejection_by_admission_has_no_note_about_permissions() -> None:
     for message in ('pods "a" is forbidden: exceeded quota: q', 'admission webhook "a.b" denied the request: no'):
         refused = dl.ForbiddenError(Status(code=403, reason="Forbidden", message=message))
         note_missing_right(refused, "maps")
@@ -197,7 +197,7 @@ def test_refusal_by_admission_has_no_note_about_rights() -> None:
 
 
 @pytest.mark.real_time
-async def test_a_blocking_function(caplog: pytest.LogCaptureFixture) -> None:
+async def test_blocking_reconciler_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     seen: list[str] = []
 
     @dl.controller("v1/ConfigMap", name="maps")
@@ -240,7 +240,9 @@ def delete_item(obj: Any) -> None:
 
 
 @pytest.mark.parametrize("change", [set_item, set_metadata, set_attribute, set_default, delete_item])
-async def test_writing_to_a_cached_object(change: Any, caplog: pytest.LogCaptureFixture) -> None:
+async def test_change_of_cached_object_raises_error_with_location(
+    change: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     @dl.controller("v1/ConfigMap", name="maps")
     async def reconcile(request: Request, ctx: Context) -> None:
         change(await ctx.client.find(CM, request.name, namespace=request.namespace))
@@ -256,7 +258,7 @@ async def test_writing_to_a_cached_object(change: Any, caplog: pytest.LogCapture
 
 
 @pytest.mark.parametrize("keeps", [False, True])
-async def test_a_forgotten_await(keeps: bool, caplog: pytest.LogCaptureFixture) -> None:
+async def test_missing_await_raises_error_with_location(keeps: bool, caplog: pytest.LogCaptureFixture) -> None:
     @dl.controller("v1/ConfigMap", name="maps")
     async def reconcile(request: Request, ctx: Context) -> None:
         call: Any = ctx.client.patch(CM, request.name, {"data": {"colour": "blue"}}, namespace=request.namespace)
@@ -272,7 +274,7 @@ async def test_a_forgotten_await(keeps: bool, caplog: pytest.LogCaptureFixture) 
     assert "`await ctx.client.patch(...)`" in line["raised"]
 
 
-async def test_a_forgotten_await_whose_result_is_used(caplog: pytest.LogCaptureFixture) -> None:
+async def test_missing_await_with_used_result_has_note(caplog: pytest.LogCaptureFixture) -> None:
     @dl.controller("v1/ConfigMap", name="maps")
     async def reconcile(request: Request, ctx: Context) -> None:
         found: Any = ctx.client.find(CM, request.name, namespace=request.namespace)
@@ -284,7 +286,7 @@ async def test_a_forgotten_await_whose_result_is_used(caplog: pytest.LogCaptureF
     assert "`await ctx.client.find(...)`" in line["raised"]
 
 
-async def test_a_forgotten_await_of_children(caplog: pytest.LogCaptureFixture) -> None:
+async def test_missing_await_of_children_apply_raises_error(caplog: pytest.LogCaptureFixture) -> None:
     @dl.controller("v1/ConfigMap", name="maps", children=["v1/Secret"])
     async def reconcile(request: Request, ctx: Context) -> None:
         call: Any = ctx.children.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": request.name}})
@@ -295,7 +297,7 @@ async def test_a_forgotten_await_of_children(caplog: pytest.LogCaptureFixture) -
 
 
 @pytest.mark.filterwarnings("default:coroutine .* was never awaited")
-async def test_a_forgotten_await_of_a_function_of_ones_own() -> None:
+async def test_missing_await_of_own_function_is_warning() -> None:
     async def mend(name: str) -> None: ...
 
     @dl.controller("v1/ConfigMap", name="maps")
@@ -314,7 +316,7 @@ async def test_a_forgotten_await_of_a_function_of_ones_own() -> None:
 
 
 @pytest.mark.real_time
-async def test_a_forgotten_wait_of_a_plain_function(caplog: pytest.LogCaptureFixture) -> None:
+async def test_missing_wait_in_plain_function_raises_error(caplog: pytest.LogCaptureFixture) -> None:
     @dl.controller("v1/ConfigMap", name="maps")
     def reconcile(request: Request, ctx: Context) -> None:
         call: Any = ctx.client.patch(CM, request.name, {"data": {}}, namespace=request.namespace)
@@ -325,7 +327,7 @@ async def test_a_forgotten_wait_of_a_plain_function(caplog: pytest.LogCaptureFix
     assert "or `ctx.wait(ctx.client.patch(...))` in a plain function" in line["raised"]
 
 
-async def test_what_is_awaited_in_any_way_is_no_mistake(caplog: pytest.LogCaptureFixture) -> None:
+async def test_calls_awaited_in_any_way_are_valid(caplog: pytest.LogCaptureFixture) -> None:
     ran: list[str] = []
     kept: list[asyncio.Task[object]] = []
 
@@ -357,7 +359,9 @@ async def test_what_is_awaited_in_any_way_is_no_mistake(caplog: pytest.LogCaptur
 @pytest.mark.parametrize(
     ("returned", "name"), [(30, "int"), (dl.Result, "type"), ({"requeue_after": 5}, "dict"), (True, "bool")]
 )
-async def test_a_wrong_return(returned: Any, name: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_invalid_result_raises_error_with_type(
+    returned: Any, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
     @dl.controller("v1/ConfigMap", name="maps")
     async def reconcile(request: Request, ctx: Context) -> Any:
         return returned
@@ -368,7 +372,7 @@ async def test_a_wrong_return(returned: Any, name: str, caplog: pytest.LogCaptur
 
 
 @pytest.mark.real_time
-async def test_a_plain_function_that_returns_a_coroutine(caplog: pytest.LogCaptureFixture) -> None:
+async def test_plain_function_that_returns_coroutine_raises_error(caplog: pytest.LogCaptureFixture) -> None:
     async def later(request: Request) -> None: ...
 
     @dl.controller("v1/ConfigMap", name="maps")
@@ -383,7 +387,7 @@ async def test_a_plain_function_that_returns_a_coroutine(caplog: pytest.LogCaptu
 # -- two controllers fighting
 
 
-async def test_two_controllers_fighting(caplog: pytest.LogCaptureFixture) -> None:
+async def test_fight_of_two_controllers_is_logged_with_remedy(caplog: pytest.LogCaptureFixture) -> None:
     def declared(name: str, colour: str) -> Controller:
         @dl.controller("v1/ConfigMap", name=name, writes=["v1/ConfigMap"])
         async def reconcile(request: Request, ctx: Context) -> None:

@@ -74,7 +74,7 @@ async def having_written(number: int) -> Context:
 # -- one that has ended
 
 
-async def test_a_reconcile_that_has_ended_is_told_everywhere(caplog: pytest.LogCaptureFixture) -> None:
+async def test_end_of_reconcile_reaches_metrics_history_and_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     watched = Watched()
     of = context()
@@ -102,7 +102,7 @@ async def test_a_reconcile_that_has_ended_is_told_everywhere(caplog: pytest.LogC
     assert (told["triggers"], told["triggers_dropped"]) == ([str(of.triggers[0])], 2)
 
 
-async def test_a_failure_is_told_by_its_type_and_never_by_its_text(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failure_is_recorded_by_type_without_text(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     watched = Watched()
     run = watched.ended(context(), decide(Raised(ValueError("planted"))))
@@ -112,7 +112,7 @@ async def test_a_failure_is_told_by_its_type_and_never_by_its_text(caplog: pytes
     assert "planted" not in repr([run, [vars(record) for record in caplog.records]])
 
 
-async def test_an_interruption_is_not_counted_and_is_told_by_its_name() -> None:
+async def test_interruption_is_recorded_but_not_counted() -> None:
     watched = Watched()
     run = watched.ended(context(), decide(Stopped()))
     assert watched.hooks.told == []
@@ -120,7 +120,7 @@ async def test_an_interruption_is_not_counted_and_is_told_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(("number", "kept", "dropped"), [(20, 20, 0), (25, 20, 5), (103, 20, 83)])
-async def test_twenty_writes_are_kept_and_the_others_counted(number: int, kept: int, dropped: int) -> None:
+async def test_twenty_writes_are_recorded_and_others_counted(number: int, kept: int, dropped: int) -> None:
     run = Watched().ended(await having_written(number), decide(Returned(None)))
     assert (len(run.writes), run.writes_dropped) == (kept, dropped)
     first = run.writes[0]
@@ -128,7 +128,7 @@ async def test_twenty_writes_are_kept_and_the_others_counted(number: int, kept: 
     assert [write.version for write in run.writes[:3]] == ["0", "1", "2"]
 
 
-async def test_a_write_is_kept_with_the_first_fields_that_it_changed() -> None:
+async def test_recorded_write_has_first_changed_fields() -> None:
     async with held() as h:
         data = {f"k{number}": "x" for number in range(7)}
         await h.w.put("a", **data)
@@ -185,7 +185,7 @@ def hot(cause: Cause, other: str = "") -> HotLoop:
         (hot(Cause.FIGHT), "two writers of one object", "unknown"),
     ],
 )
-async def test_a_hot_key_is_told_with_all_that_is_known(
+async def test_hot_key_is_logged_with_all_fields(
     fact: HotLoop, words: str, other: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     facts = Facts(fact)
@@ -211,7 +211,7 @@ async def test_a_hot_key_is_told_with_all_that_is_known(
     assert vars(record).get("other") == other
 
 
-async def test_a_key_that_has_cooled_down_is_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_cooled_down_key_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     watched = Watched(hot=Facts(Cooled(key="default/a", cause=Cause.SELF, seconds=30.0)))
     watched.ended(context(), decide(Returned(None)))
@@ -223,7 +223,7 @@ async def test_a_key_that_has_cooled_down_is_told(caplog: pytest.LogCaptureFixtu
 
 
 @pytest.mark.parametrize("case", list(Case))
-async def test_only_what_succeeded_may_be_a_loop(case: Case) -> None:
+async def test_only_successful_reconciles_count_for_hot_loops(case: Case) -> None:
     from deltaloop.runtime.core.outcomes import ROWS
 
     facts = Facts()
@@ -232,7 +232,7 @@ async def test_only_what_succeeded_may_be_a_loop(case: Case) -> None:
     assert facts.asked[0]["succeeded"] is (case in (Case.NOTHING, Case.AFTER))
 
 
-async def test_hot_keys_wait_and_are_counted_whether_they_fail_or_not() -> None:
+async def test_delayed_hot_keys_are_counted() -> None:
     watched = Watched(hot=Facts(wait=0.5))
     assert watched.observer.wait("default/a", now=0.0) == 0.5
     assert watched.hooks.told == [("slowed_down", "maps")]
@@ -254,7 +254,7 @@ def asking(*answers: Any) -> tuple[Client, FakeTransport]:
         (("v1/Namespace", "a"), "/api/v1/namespaces/a"),
     ],
 )
-async def test_an_object_that_is_fought_over_is_looked_at(subject: tuple[str, str], path: str) -> None:
+async def test_contested_object_is_read(subject: tuple[str, str], path: str) -> None:
     facts = Facts()
     watched = Watched(hot=facts)
     client, transport = asking(json_answer({"metadata": {"name": "a"}}))
@@ -267,7 +267,7 @@ async def test_an_object_that_is_fought_over_is_looked_at(subject: tuple[str, st
     await Watched(hot_loops=None).observer.look("default/a", triggers=[], client=client)
 
 
-async def test_that_look_takes_two_seconds_at_most(caplog: pytest.LogCaptureFixture) -> None:
+async def test_read_of_contested_object_times_out_after_two_seconds(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "deltaloop.runtime")
     facts = Facts()
     watched = Watched(hot=facts)
@@ -331,7 +331,7 @@ def traced(monkeypatch: pytest.MonkeyPatch, tracer: Tracer) -> Tracing:
     return Tracing()
 
 
-async def test_nothing_is_made_while_nobody_collects_spans(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_spans_are_created_without_tracer_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     tracer = Tracer()
     monkeypatch.setattr(trace, "get_tracer", tracer.of)
     watched = Watched()
@@ -346,7 +346,7 @@ def why(source: str, verb: str, origin: str = "") -> Trigger:
     return Trigger(source=source, verb=verb, origin=origin)
 
 
-async def test_a_span_says_whose_reconcile_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_span_has_attributes_of_reconcile(monkeypatch: pytest.MonkeyPatch) -> None:
     tracer = Tracer()
     tracing = traced(monkeypatch, tracer)
     triggers = (why("informer", "update"), why("informer", "update", "self, reconcile 9"), why("informer", "update"))
@@ -367,7 +367,7 @@ async def test_a_span_says_whose_reconcile_it_is(monkeypatch: pytest.MonkeyPatch
     assert reasons((why("z", "tick"), why("a", "tick"))) == ("a tick", "z tick")
 
 
-async def test_a_span_is_linked_once_to_each_that_caused_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_span_has_one_link_per_cause(monkeypatch: pytest.MonkeyPatch) -> None:
     tracer = Tracer()
     tracing = traced(monkeypatch, tracer)
     tracing.start(context(number=1), name="maps")
@@ -378,7 +378,7 @@ async def test_a_span_is_linked_once_to_each_that_caused_it(monkeypatch: pytest.
     assert linked == [span.get_span_context() for span in tracer.spans[:2]]
 
 
-async def test_the_latest_thousand_spans_can_be_linked_to(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_latest_thousand_spans_can_be_linked(monkeypatch: pytest.MonkeyPatch) -> None:
     tracer = Tracer()
     tracing = traced(monkeypatch, tracer)
     of = context()
@@ -389,7 +389,7 @@ async def test_the_latest_thousand_spans_can_be_linked_to(monkeypatch: pytest.Mo
     assert [link.context for link in tracer.spans[-1].asked["links"]] == [tracer.spans[1].get_span_context()]
 
 
-async def test_spans_that_nobody_collects_are_not_linked_to(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_invalid_spans_are_not_linked(monkeypatch: pytest.MonkeyPatch) -> None:
     tracer = Tracer(valid=False)
     tracing = traced(monkeypatch, tracer)
     tracing.start(context(number=1), name="maps")
@@ -397,7 +397,7 @@ async def test_spans_that_nobody_collects_are_not_linked_to(monkeypatch: pytest.
     assert tracer.spans[1].asked["links"] == []
 
 
-async def test_a_span_is_the_current_one_and_ends_by_its_result_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_span_is_current_and_ends_with_result(monkeypatch: pytest.MonkeyPatch) -> None:
     tracer = Tracer()
     tracing = traced(monkeypatch, tracer)
 

@@ -118,7 +118,7 @@ KINDS = pytest.mark.parametrize("kind", [CONFIG_MAP, POD, SECRET], ids=str)
 
 
 @KINDS
-async def test_a_program_starts_in_its_own_namespace_whatever_its_webhooks_are_about(kind: Any) -> None:
+async def test_program_starts_in_own_namespace_despite_own_webhooks(kind: Any) -> None:
     async with started(webhook_of(kind), left_out=OWN) as client:
         assert await answers(client, kind, "right") == "allowed"
         assert "not this one" in await answers(client, kind, "wrong")
@@ -127,7 +127,7 @@ async def test_a_program_starts_in_its_own_namespace_whatever_its_webhooks_are_a
 
 
 @KINDS
-async def test_without_that_it_never_starts(kind: Any) -> None:
+async def test_program_does_not_start_without_namespace_selector(kind: Any) -> None:
     """Seeded: the documents without the namespace selector."""
     async with started(webhook_of(kind), left_out="") as client:
         assert "no endpoints available" in await answers(client, kind, "right")

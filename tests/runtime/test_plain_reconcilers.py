@@ -22,7 +22,7 @@ def quick_limiter() -> ItemExponentialFailureRateLimiter:
     return ItemExponentialFailureRateLimiter(base_delay=0.01, max_delay=0.01)
 
 
-async def test_a_plain_function_reads_writes_and_asks_for_another_run() -> None:
+async def test_plain_function_can_read_write_and_requeue() -> None:
     threads: set[str] = set()
     ends: list[str] = []
 
@@ -52,7 +52,7 @@ async def test_a_plain_function_reads_writes_and_asks_for_another_run() -> None:
     assert len(threads) <= 2
 
 
-async def test_a_plain_function_that_returns_a_coroutine_is_parked_and_told_what_to_do(
+async def test_plain_function_that_returns_coroutine_is_parked(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def later(request: Request, ctx: Context) -> None:
@@ -70,7 +70,7 @@ async def test_a_plain_function_that_returns_a_coroutine_is_parked_and_told_what
     assert raised[0].startswith("InvalidResultError: ")
 
 
-async def test_a_plain_function_over_its_limit_keeps_key_and_slot_is_told_and_may_not_write() -> None:
+async def test_plain_function_over_timeout_keeps_key_and_worker_and_must_not_write() -> None:
     told = threading.Event()
     may_end = threading.Event()
     refused: list[str] = []
@@ -103,7 +103,7 @@ async def test_a_plain_function_over_its_limit_keeps_key_and_slot_is_told_and_ma
         await w.client.get(CM, "other", namespace="default")
 
 
-async def test_a_plain_function_holds_up_the_end_and_the_end_waits_for_it() -> None:
+async def test_shutdown_waits_for_plain_function() -> None:
     running = threading.Event()
 
     @controller("v1/ConfigMap")
@@ -121,7 +121,7 @@ async def test_a_plain_function_holds_up_the_end_and_the_end_waits_for_it() -> N
         assert time.monotonic() - began < 30.0, "it was told, and did not wait to the end"
 
 
-async def test_waiting_on_the_loop_is_refused_instead_of_hanging() -> None:
+async def test_wait_on_event_loop_raises_error() -> None:
     errors: list[str] = []
 
     @controller("v1/ConfigMap")

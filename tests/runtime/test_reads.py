@@ -69,7 +69,7 @@ def answered_list(*items: dict[str, Any]) -> Any:
     )
 
 
-async def test_reads_without_a_cache_ask_for_what_was_named() -> None:
+async def test_uncached_reads_are_requests_for_specified_objects() -> None:
     nowhere = json_answer({"kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound"}, status=404)
     client, transport = without_caches(
         json_answer(answer()), nowhere, json_answer(answer()), answered_list(answer()), answered_list()
@@ -89,7 +89,7 @@ async def test_reads_without_a_cache_ask_for_what_was_named() -> None:
     ]
 
 
-async def test_what_is_not_there_is_told_as_the_server_tells_it() -> None:
+async def test_not_found_error_of_cache_equals_error_of_server() -> None:
     async with held() as h:
         with pytest.raises(NotFoundError) as caught:
             await h.client.get(CM, "none")
@@ -103,7 +103,7 @@ async def test_what_is_not_there_is_told_as_the_server_tells_it() -> None:
         assert (details.name, details.group, details.kind) == ("none", "apps", "deployments")
 
 
-async def test_a_kind_may_be_named_as_discovery_knows_it() -> None:
+async def test_kind_can_be_short_name() -> None:
     async with asking() as (h, asked):
         await h.w.put("a")
         await h.catch_up()
@@ -111,7 +111,7 @@ async def test_a_kind_may_be_named_as_discovery_knows_it() -> None:
         assert "/namespaces/default/configmaps/a" not in asked, "it is the kind of the cache"
 
 
-async def test_a_cache_that_has_not_filled_is_not_read() -> None:
+async def test_unsynced_cache_is_not_read() -> None:
     async with asking() as (h, asked):
         await h.w.put("a")
         empty = Informer(ListWatch(h.w.client, CM), CM)
@@ -126,7 +126,7 @@ async def test_a_cache_that_has_not_filled_is_not_read() -> None:
 # -- the cache, and what is uncertain in it
 
 
-async def test_the_cache_answers_and_the_server_is_not_asked() -> None:
+async def test_synced_cache_serves_reads() -> None:
     async with asking() as (h, asked):
         await h.w.put("a", team="red")
         await h.catch_up()
@@ -137,7 +137,7 @@ async def test_the_cache_answers_and_the_server_is_not_asked() -> None:
         assert asked == []
 
 
-async def test_what_is_uncertain_is_read_once_if_that_settles_it() -> None:
+async def test_uncertain_object_is_read_once() -> None:
     async with asking() as (h, asked):
         await h.w.put("a")
         lose_sight(h.view, "default/a")
@@ -147,7 +147,7 @@ async def test_what_is_uncertain_is_read_once_if_that_settles_it() -> None:
         assert not h.view.is_uncertain("default/a")
 
 
-async def test_a_list_reads_what_is_uncertain_and_shows_it() -> None:
+async def test_list_reads_uncertain_objects() -> None:
     async with asking() as (h, asked):
         await h.freeze()
         await h.w.put("a", team="red")
@@ -168,7 +168,7 @@ async def test_a_list_reads_what_is_uncertain_and_shows_it() -> None:
         assert asked[3:] == [paths[2]]  # a create that may still be carried out
 
 
-async def test_of_several_caches_the_one_with_the_index_is_asked() -> None:
+async def test_cache_with_index_is_used() -> None:
     async with asking(namespaces=(None, "default")) as (h, _):
         await h.w.put("a", team="red")
         await h.catch_up()
@@ -179,7 +179,7 @@ async def test_of_several_caches_the_one_with_the_index_is_asked() -> None:
             await h.client.by_index(CM, "nothing", "red")
 
 
-async def test_an_uncertain_object_without_a_namespace_is_read_in_a_list() -> None:
+async def test_list_reads_uncertain_cluster_scoped_object() -> None:
     async with asking(kind=kinds.NAMESPACE) as (h, asked):
         await h.freeze()
         await h.w.client.create(kinds.NAMESPACE, {"metadata": {"name": "fresh"}})
@@ -188,7 +188,7 @@ async def test_an_uncertain_object_without_a_namespace_is_read_in_a_list() -> No
         assert asked == ["/namespaces/fresh"]
 
 
-async def test_a_read_that_settles_nothing_is_shown_all_the_same() -> None:
+async def test_read_of_still_uncertain_object_is_visible() -> None:
     async with asking() as (h, asked):
         await h.freeze()
         await h.w.put("a")
@@ -199,7 +199,7 @@ async def test_a_read_that_settles_nothing_is_shown_all_the_same() -> None:
 
 
 @pytest.mark.parametrize(("uncertain", "at_once"), [(19, False), (20, True)])
-async def test_of_many_uncertain_objects_one_list_is_asked(uncertain: int, at_once: bool) -> None:
+async def test_many_uncertain_objects_are_read_with_one_list(uncertain: int, at_once: bool) -> None:
     async with asking() as (h, asked):
         for number in range(uncertain):
             lose_sight(h.view, f"default/n{number}")
@@ -208,7 +208,7 @@ async def test_of_many_uncertain_objects_one_list_is_asked(uncertain: int, at_on
         assert asked == (["/namespaces/default/configmaps"] if at_once else paths)
 
 
-async def test_a_stale_cache_is_not_listed_and_an_unconfirmed_one_is_asked_for_nothing_more() -> None:
+async def test_stale_cache_is_not_read_with_max_staleness() -> None:
     async with asking() as (h, asked):
         await h.freeze()
         await h.w.put("a", team="red")
@@ -224,7 +224,7 @@ async def test_a_stale_cache_is_not_listed_and_an_unconfirmed_one_is_asked_for_n
         assert asked == ["/configmaps"] * 4 + ["/namespaces/default/configmaps/a"]
 
 
-async def test_a_confirmation_is_fresh_for_exactly_so_long() -> None:
+async def test_confirmation_is_fresh_for_exact_duration() -> None:
     async with held() as h:
         await h.catch_up()
         await h.w.put("a")
@@ -244,7 +244,7 @@ async def test_a_confirmation_is_fresh_for_exactly_so_long() -> None:
 
 
 @pytest.mark.parametrize("seen", [False, True], ids=["overlay", "cache"])
-async def test_lists_have_what_the_selector_selects_own_writes_included(seen: bool) -> None:
+async def test_selectors_apply_to_own_writes(seen: bool) -> None:
     def labelled(name: str, namespace: str, app: str) -> dict[str, Any]:
         return {"metadata": {"name": name, "namespace": namespace, "labels": {"app": app}}}
 
@@ -280,7 +280,7 @@ async def test_lists_have_what_the_selector_selects_own_writes_included(seen: bo
         assert asked == []
 
 
-async def test_each_namespace_is_read_from_its_own_cache_and_the_others_from_the_server() -> None:
+async def test_uncached_namespaces_are_read_from_server() -> None:
     async with asking(namespaces=("default", "kube-system")) as (h, asked):
         await h.w.put("a", team="red")
         await h.w.client.create(CM, {"metadata": {"name": "b", "namespace": "kube-system"}, "data": {"team": "red"}})
@@ -295,7 +295,7 @@ async def test_each_namespace_is_read_from_its_own_cache_and_the_others_from_the
         assert asked == ["/namespaces/kube-public/configmaps/a", "/configmaps"]
 
 
-async def test_a_stale_cache_of_one_namespace_is_asked_of_that_namespace_only() -> None:
+async def test_stale_namespaced_cache_is_replaced_by_namespaced_list() -> None:
     async with asking(namespaces=("kube-system",)) as (h, asked):
         await h.freeze()
         await h.w.put("a", team="red")
@@ -318,7 +318,7 @@ async def test_an_informer_has_one_view() -> None:
         assert views.of(kinds.SECRET).find(None) is None
 
 
-async def test_what_the_cache_has_caught_up_with_is_forgotten_although_nobody_reads_it() -> None:
+async def test_own_writes_are_pruned_without_reads() -> None:
     async with held() as h:
         next_version = str(int(h.informer.resource_version) + 1)
 
@@ -335,7 +335,7 @@ async def test_what_the_cache_has_caught_up_with_is_forgotten_although_nobody_re
         assert len(h.view.overlay) == 1
 
 
-async def test_what_was_read_of_something_uncertain_has_the_form_of_the_cache() -> None:
+async def test_read_of_uncertain_object_is_transformed() -> None:
     def marked(obj: Resource) -> Resource:
         return Resource.from_dict({**obj.to_dict(), "data": {"seen": "yes"}}, CM)
 

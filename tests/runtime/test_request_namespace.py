@@ -141,7 +141,7 @@ async def test_every_verb_needs_a_namespace_if_the_request_has_none() -> None:
                     await call(each)
 
 
-async def test_namespace_that_is_specified_wins() -> None:
+async def test_specified_namespace_takes_precedence() -> None:
     async with reconciling("team", cached=True) as (w, client):
         await w.put("b")
         await asyncio.sleep(1.0)
@@ -153,7 +153,7 @@ async def test_namespace_that_is_specified_wins() -> None:
         assert marked.namespace == "default"
 
 
-async def test_lists_are_of_all_namespaces() -> None:
+async def test_list_includes_all_namespaces() -> None:
     async with reconciling("team", cached=True) as (w, client):
         await w.put("b")
         await asyncio.sleep(1.0)
@@ -166,7 +166,7 @@ async def test_lists_are_of_all_namespaces() -> None:
 
 
 @pytest.mark.parametrize("cached", [True, False], ids=["cached", "uncached"])
-async def test_kind_without_namespaces_takes_none(cached: bool) -> None:
+async def test_cluster_scoped_kind_accepts_no_namespace(cached: bool) -> None:
     async with reconciling("team", cached=cached) as (w, client):
         await w.client.create(NODE, {"metadata": {"name": "n"}})
         await asyncio.sleep(1.0)
@@ -239,7 +239,7 @@ async def test_plain_function_and_tracked_object_use_the_namespace_of_the_reques
     assert "team/p" in seen[-1]
 
 
-async def test_status_of_an_object_without_its_namespace_is_that_of_the_request() -> None:
+async def test_status_of_object_without_namespace_uses_namespace_of_request() -> None:
     def make(seen: list[str]) -> dl.Controller:
         @controller(CM)
         async def reconcile(request: Request, ctx: Context) -> None:

@@ -42,7 +42,7 @@ def bodies(transport: FakeTransport) -> list[dict[str, Any]]:
 # -- what this account may do
 
 
-async def test_each_rule_is_asked_once_the_first_alone_and_then_four_at_a_time() -> None:
+async def test_rules_are_reviewed_once_with_four_concurrent_requests() -> None:
     rules = [AccessRule("", f"r{number}", "get") for number in range(25)]
     client, transport = over(*[After(1.0, review(allowed=True))] * 25)
     await check_access(client, [*rules, *rules])
@@ -54,7 +54,7 @@ async def test_each_rule_is_asked_once_the_first_alone_and_then_four_at_a_time()
     }
 
 
-async def test_what_is_refused_is_named_and_the_rest_is_not() -> None:
+async def test_preflight_error_contains_rejected_rules_only() -> None:
     rules = rules_for(kinds.SECRET, ("get", "list", "watch"), namespace=None)
     client, _ = over(review(allowed=True), review(allowed=False), review())
     with pytest.raises(PreflightError) as caught:
@@ -63,7 +63,7 @@ async def test_what_is_refused_is_named_and_the_rest_is_not() -> None:
 
 
 @pytest.mark.parametrize(("code", "reason"), [(404, "NotFound"), (403, "Forbidden"), (405, "MethodNotAllowed")])
-async def test_a_server_that_answers_no_question_is_asked_no_more_of_them(
+async def test_server_without_review_api_gets_one_request(
     code: int, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     rules = [AccessRule("", f"r{number}", "get") for number in range(25)]
@@ -75,13 +75,13 @@ async def test_a_server_that_answers_no_question_is_asked_no_more_of_them(
     assert (vars(record)["code"], vars(record)["reason"]) == (code, reason)
 
 
-async def test_a_refusal_that_was_heard_before_the_server_fell_silent_counts() -> None:
+async def test_rejection_counts_despite_later_failure() -> None:
     client, _ = over(review(allowed=False), refusal(404, "NotFound"))
     with pytest.raises(PreflightError):
         await check_access(client, [AccessRule("", "one", "get"), AccessRule("", "two", "get")])
 
 
-async def test_a_server_that_cannot_be_reached_is_no_permission() -> None:
+async def test_unreachable_server_raises_error() -> None:
     error = RequestTimeoutError("no answer", method="POST", path="/")
     client, _ = over(error)
     with pytest.raises(RequestTimeoutError):
@@ -89,7 +89,7 @@ async def test_a_server_that_cannot_be_reached_is_no_permission() -> None:
     await check_access(client, [])
 
 
-async def test_a_question_without_an_answer_leaves_no_other_behind() -> None:
+async def test_failed_review_waits_for_concurrent_reviews() -> None:
     error = RequestTimeoutError("no answer", method="POST", path="/")
     client, _ = over(review(allowed=True), error, After(5.0, review(allowed=True)))
     with pytest.raises(RequestTimeoutError):
@@ -102,7 +102,7 @@ async def test_a_question_without_an_answer_leaves_no_other_behind() -> None:
 USER: dict[str, Any] = {"username": "bob", "uid": "u", "groups": ["a", "b"], "extra": {"scope": ["x"]}}
 
 
-async def test_a_token_is_reviewed_and_then_its_bearer() -> None:
+async def test_token_review_is_followed_by_access_review_of_user() -> None:
     client, transport = over(review(authenticated=True, user=USER), review(allowed=True))
     assert await review_tokens(client)("planted", "/metrics") is True
     token, access = bodies(transport)
@@ -130,7 +130,7 @@ async def test_a_token_is_reviewed_and_then_its_bearer() -> None:
     }
 
 
-async def test_a_bearer_of_whom_little_is_said_is_asked_about_all_the_same() -> None:
+async def test_user_with_missing_fields_is_reviewed() -> None:
     client, transport = over(
         review(authenticated=True), review(allowed=True), review(authenticated=True, user={"username": "bob"}), review()
     )
@@ -147,13 +147,13 @@ async def test_a_bearer_of_whom_little_is_said_is_asked_about_all_the_same() -> 
 
 
 @pytest.mark.parametrize("status", [{}, {"authenticated": False, "user": USER}, {"user": USER}])
-async def test_a_token_that_nobody_knows_may_nothing(status: dict[str, Any]) -> None:
+async def test_unknown_token_is_rejected(status: dict[str, Any]) -> None:
     client, transport = over(review(**status))
     assert await review_tokens(client)("planted", "/metrics") is False
     assert len(transport.requests) == 1
 
 
-async def test_what_was_said_is_kept_for_ten_seconds_for_that_token_and_path() -> None:
+async def test_review_result_is_cached_ten_seconds_per_token_and_path() -> None:
     yes, no = [review(authenticated=True), review(allowed=True)], [review()]
     client, transport = over(*yes, *no, *no, *no)
     may_get = review_tokens(client)
@@ -171,7 +171,7 @@ async def test_what_was_said_is_kept_for_ten_seconds_for_that_token_and_path() -
     assert now() == pytest.approx(10.1)
 
 
-async def test_a_review_that_fails_is_not_kept() -> None:
+async def test_failed_review_is_not_cached() -> None:
     client, _ = over(refusal(403, "Forbidden"), review(authenticated=True), review(allowed=True))
     may_get = review_tokens(client)
     with pytest.raises(ForbiddenError):

@@ -19,7 +19,7 @@ from tests.runtime.worlds import CM, cm, held
 FAILED = json_answer({"kind": "Status", "status": "Failure", "code": 500, "reason": "InternalError"}, status=500)
 
 
-async def test_every_verb_that_lists_reads_the_cache_and_asks_the_server_for_what_a_cache_does_not_tell() -> None:
+async def test_list_verbs_read_cache_or_server_as_needed() -> None:
     async with asking() as (h, asked):
         for name in ("a", "b", "c"):
             await h.w.put(name, team="red")
@@ -49,7 +49,7 @@ async def test_every_verb_that_lists_reads_the_cache_and_asks_the_server_for_wha
         assert asked[3:] == ["/namespaces/default/configmaps/a/status"]
 
 
-async def test_a_limit_of_staleness_is_of_the_client_that_was_made_with_it() -> None:
+async def test_max_staleness_applies_to_derived_client_only() -> None:
     async with asking() as (h, asked):
         await h.w.put("a")
         await h.catch_up()
@@ -65,7 +65,7 @@ async def test_a_limit_of_staleness_is_of_the_client_that_was_made_with_it() -> 
         assert [write.key for write in h.client.writes] == ["default/a"]
 
 
-async def test_a_deletion_says_what_the_server_answers() -> None:
+async def test_delete_returns_response_of_server() -> None:
     async with held() as h:
         made = await h.client.create(CM, cm("a"))
         held_back = await h.client.add_finalizer(CM, await h.client.create(CM, cm("b")), "x.dev/y")
@@ -76,7 +76,7 @@ async def test_a_deletion_says_what_the_server_answers() -> None:
         assert (still_there.uid, still_there.deletion_timestamp is None) == (held_back.uid, False)
 
 
-async def test_what_a_deletion_of_many_took_is_gone_at_once() -> None:
+async def test_objects_of_delete_collection_are_hidden_immediately() -> None:
     async with asking() as (h, asked):
         for name in ("a", "b"):
             await h.w.put(name, team="red")
@@ -96,7 +96,7 @@ async def test_what_a_deletion_of_many_took_is_gone_at_once() -> None:
         assert len(asked) == before, "it was not asked for: nothing happened to it"
 
 
-async def test_after_a_deletion_of_many_without_an_answer_every_object_is_read_from_the_server() -> None:
+async def test_objects_are_uncertain_after_failed_delete_collection() -> None:
     async with scripted() as (h, transport):
         await h.w.put("a")
         await h.catch_up()
@@ -107,7 +107,7 @@ async def test_after_a_deletion_of_many_without_an_answer_every_object_is_read_f
         assert h.client.writes == ()
 
 
-async def test_a_scaled_object_is_read_from_the_server_until_it_has_changed() -> None:
+async def test_scaled_object_is_read_from_server_until_it_changes() -> None:
     async with scripted() as (h, transport):
         (seen,) = [await h.w.put("a")]
         await h.catch_up()
@@ -124,7 +124,7 @@ async def test_a_scaled_object_is_read_from_the_server_until_it_has_changed() ->
         assert not h.view.is_uncertain("default/a")
 
 
-async def test_an_evicted_pod_is_read_from_the_server() -> None:
+async def test_evicted_pod_is_read_from_server() -> None:
     pod: dict[str, Any] = {
         "metadata": {"name": "p", "namespace": "default"},
         "spec": {"containers": [{"name": "c", "image": "i"}]},
@@ -137,7 +137,7 @@ async def test_an_evicted_pod_is_read_from_the_server() -> None:
         assert await h.client.find(kinds.POD, "p") is None
 
 
-async def test_a_conflict_about_a_finalizer_is_mended_by_what_the_server_has() -> None:
+async def test_finalizer_conflict_is_resolved_with_current_object() -> None:
     async with held() as h:
         await h.w.put("a")
         await h.catch_up()
@@ -147,7 +147,7 @@ async def test_a_conflict_about_a_finalizer_is_mended_by_what_the_server_has() -
         assert (marked["data"], marked.finalizers) == ({"by": "another"}, ("x.dev/y",))
 
 
-async def test_objects_of_a_class_of_ones_own_go_in_and_out_as_such() -> None:
+async def test_create_or_update_accepts_and_returns_model() -> None:
     typed = ResourceType[dict[str, Any]](CM.group, CM.version, CM.kind, CM.plural, model=dict)
     async with held() as h:
         for client in (h.client, h.w.client):

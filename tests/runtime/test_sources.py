@@ -56,7 +56,7 @@ class Running:
             await self._task
 
 
-async def test_what_was_sent_before_is_passed_on_once_and_counted() -> None:
+async def test_keys_sent_before_start_are_delivered_once() -> None:
     channel = Channel()
     assert channel.name == "channel"
     assert channel.send("default/a", verb="ping")
@@ -74,7 +74,7 @@ async def test_what_was_sent_before_is_passed_on_once_and_counted() -> None:
             assert second.texts == told.texts[3:] == ["default/c: channel event"]
 
 
-async def test_what_is_sent_between_two_runs_waits_for_the_next() -> None:
+async def test_keys_sent_between_runs_are_delivered_to_next_run() -> None:
     channel = Channel("hook")
     channel.send("default/a")
     async with Running(channel, Told()) as first:
@@ -85,14 +85,14 @@ async def test_what_is_sent_between_two_runs_waits_for_the_next() -> None:
         assert second.texts == ["default/a: hook event"]
 
 
-def test_ten_thousand_keys_wait_and_no_more() -> None:
+def test_channel_buffers_ten_thousand_keys() -> None:
     channel = Channel()
     assert all(channel.send(f"default/{number}") for number in range(10_000))
     assert not channel.send("default/more")
     assert channel.send("default/0")
 
 
-async def test_a_channel_changes_nothing_without_its_lock() -> None:
+async def test_channel_changes_state_under_lock() -> None:
     channel = Channel()
     owned: list[bool] = []
 
@@ -120,7 +120,7 @@ async def test_a_channel_changes_nothing_without_its_lock() -> None:
 
 
 @pytest.mark.parametrize("held", [False, True])
-def test_a_forked_child_keeps_what_waits_and_has_no_queues(held: bool) -> None:
+def test_forked_channel_keeps_pending_keys_without_queues(held: bool) -> None:
     channel, told = Channel(), Told()
     channel.send("default/a")
     if held:  # at the fork, between the two
@@ -132,7 +132,7 @@ def test_a_forked_child_keeps_what_waits_and_has_no_queues(held: bool) -> None:
     assert [key for key, _ in channel._pending] == ["default/a", "default/b"]
 
 
-async def test_a_timer_ticks_for_each_of_its_keys_by_the_loops_time() -> None:
+async def test_timer_triggers_each_key_in_loop_time() -> None:
     async with Running(Periodic(10.0, ["default/a", Request("", "all")], name="ticks"), Told()) as told:
         await asyncio.sleep(5.0)
         assert told.keys == []
@@ -146,7 +146,7 @@ async def test_a_timer_ticks_for_each_of_its_keys_by_the_loops_time() -> None:
         assert told.counted == [("ticks", "tick")] * 4
 
 
-async def test_a_timer_that_does_not_know_whom_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_timer_function_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     def whom() -> Iterable[str]:
         raise ValueError("nobody knows")
 
@@ -158,7 +158,7 @@ async def test_a_timer_that_does_not_know_whom_is_told_of(caplog: pytest.LogCapt
     assert "nobody knows" in vars(record)["raised"]
 
 
-async def test_a_timer_asks_a_function_each_time_whether_or_not_it_waits() -> None:
+async def test_timer_calls_plain_or_async_function_each_period() -> None:
     asked: list[float] = []
 
     async def waits() -> list[Request]:
@@ -175,13 +175,13 @@ async def test_a_timer_asks_a_function_each_time_whether_or_not_it_waits() -> No
         assert first.texts == second.texts == ["default/a: timer tick"] * 2
 
 
-async def test_what_can_be_gone_through_once_is_asked_for_each_time() -> None:
+async def test_iterator_of_timer_is_consumed_once() -> None:
     async with Running(Periodic(10.0, (key for key in ["default/a"])), Told()) as told:
         await asyncio.sleep(25.0)
         assert told.texts == ["default/a: timer tick"] * 2
 
 
-async def test_a_polling_function_names_what_is_new_changed_or_gone() -> None:
+async def test_poll_triggers_new_changed_and_gone_keys() -> None:
     found = {"default/a": 1, "default/b": 1}
 
     async def poll() -> dict[str, int]:
@@ -201,7 +201,7 @@ async def test_a_polling_function_names_what_is_new_changed_or_gone() -> None:
         assert [trigger.at for _, trigger in told.keys] == [3.0, 3.0, 23.0, 23.0]
 
 
-async def test_a_slow_poll_is_waited_for_and_delays_the_next() -> None:
+async def test_slow_poll_delays_next_poll() -> None:
     begun: list[float] = []
     running: list[int] = []
 
@@ -219,9 +219,7 @@ async def test_a_slow_poll_is_waited_for_and_delays_the_next() -> None:
 
 
 @pytest.mark.parametrize("failure", ["raises", "answers", "is cancelled"])
-async def test_a_poll_that_fails_is_told_of_once_a_minute_and_asked_again(
-    failure: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_failing_poll_is_logged_once_a_minute_and_retried(failure: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "deltaloop.runtime")
     value, fails = 1, False
 
@@ -249,7 +247,7 @@ async def test_a_poll_that_fails_is_told_of_once_a_minute_and_asked_again(
     assert all(vars(record)["source"] == "buckets" for record in said)
 
 
-async def test_one_that_is_cancelled_while_it_polls_ends() -> None:
+async def test_canceled_poll_ends() -> None:
     async def poll() -> dict[str, int]:
         await asyncio.sleep(60.0)
         return {}
@@ -262,7 +260,7 @@ async def test_one_that_is_cancelled_while_it_polls_ends() -> None:
 
 
 @pytest.mark.real_time
-async def test_a_plain_polling_function_runs_in_a_thread_and_nobody_waits_for_its_end() -> None:
+async def test_plain_poll_runs_in_thread_that_is_not_awaited() -> None:
     go, polled_in, ended = threading.Event(), list[str](), list[bool]()
 
     def poll() -> dict[str, int]:
@@ -291,18 +289,18 @@ async def test_a_plain_polling_function_runs_in_a_thread_and_nobody_waits_for_it
         ({"default/a": 1}, True),
     ],
 )
-def test_what_does_not_say_whom_is_refused_at_once(requests: Any, changed_only: bool) -> None:
+def test_invalid_requests_of_timer_are_rejected(requests: Any, changed_only: bool) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="Periodic.requests")):
         Periodic(10.0, requests, changed_only=changed_only)
 
 
 @pytest.mark.parametrize("period", [0.0, -1.0, float("nan")])
-def test_a_period_is_positive(period: float) -> None:
+def test_period_must_be_positive(period: float) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="Periodic.period")):
         Periodic(period, [])
 
 
-def test_a_watch_is_of_a_kind_and_the_rest_has_names() -> None:
+def test_watch_options_are_keyword_only() -> None:
     positional: Any = Watch
     with pytest.raises(TypeError, match="positional"):
         positional("v1/Pod", None)

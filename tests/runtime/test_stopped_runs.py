@@ -27,7 +27,7 @@ async def fails_when_cancelled(_: Request, ctx: Context) -> None:
         raise ValueError("while it cleaned up") from None
 
 
-async def test_what_is_raised_after_the_time_limit_is_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_error_after_timeout_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     slow = controller("v1/ConfigMap", timeout=5.0, rate_limiter=slow_limiter)(fails_when_cancelled)
     async with world() as w, w.running(slow):
         await w.put("a")
@@ -35,7 +35,7 @@ async def test_what_is_raised_after_the_time_limit_is_told(caplog: pytest.LogCap
         assert told(caplog) == ["default/a, its timeout expired: ValueError: while it cleaned up"]
 
 
-async def test_what_is_raised_after_an_interruption_is_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_error_after_interruption_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     slow = controller("v1/ConfigMap")(fails_when_cancelled)
     async with world() as w, w.running(slow, drain_timeout=1.0):
         await w.put("a")
@@ -43,7 +43,7 @@ async def test_what_is_raised_after_an_interruption_is_told(caplog: pytest.LogCa
     assert told(caplog) == ["default/a, leadership was lost, or the program is ending: ValueError: while it cleaned up"]
 
 
-async def test_what_one_that_was_left_behind_raises_is_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_error_of_abandoned_reconcile_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     free = asyncio.Event()
 
     @controller("v1/ConfigMap")
@@ -70,7 +70,9 @@ async def test_what_one_that_was_left_behind_raises_is_told(caplog: pytest.LogCa
 
 
 @pytest.mark.parametrize("in_a_group", [False, True])
-async def test_a_write_that_is_refused_to_it_is_no_news(caplog: pytest.LogCaptureFixture, in_a_group: bool) -> None:
+async def test_rejected_write_of_stopped_reconcile_is_not_logged(
+    caplog: pytest.LogCaptureFixture, in_a_group: bool
+) -> None:
     caplog.set_level(logging.DEBUG, logger="deltaloop.runtime")
 
     @controller("v1/ConfigMap", timeout=5.0, rate_limiter=slow_limiter)

@@ -49,7 +49,7 @@ async def running(made: dl.Manager) -> AsyncGenerator[None]:
         await task
 
 
-async def test_ready_means_that_webhooks_answer_and_their_caches_are_full(deltaloop_client: dl.Client) -> None:
+async def test_readiness_includes_webhooks_and_their_caches(deltaloop_client: dl.Client) -> None:
     made = manager(deltaloop_client, check, reads_secrets)
     assert {each.name: each.ok for each in made.readiness()}["webhooks"] is False
     async with running(made):
@@ -60,9 +60,7 @@ async def test_ready_means_that_webhooks_answer_and_their_caches_are_full(deltal
         assert made.webhook_server.url.startswith("https://127.0.0.1:")
 
 
-async def test_webhooks_answer_before_the_caches_are_filled(
-    deltaloop_client: dl.Client, deltaloop_server: ApiServer
-) -> None:
+async def test_webhooks_respond_before_cache_sync(deltaloop_client: dl.Client, deltaloop_server: ApiServer) -> None:
     number = deltaloop_server.faults.add(Fault(do="delay", verbs=("list", "watch"), seconds=60.0))
     made = manager(deltaloop_client, check, reads_secrets)
     async with running(made):
@@ -72,7 +70,7 @@ async def test_webhooks_answer_before_the_caches_are_filled(
         deltaloop_server.faults.remove(number)
 
 
-async def test_webhooks_alone_are_a_program_and_without_any_there_is_no_check(deltaloop_client: dl.Client) -> None:
+async def test_program_can_have_webhooks_only(deltaloop_client: dl.Client) -> None:
     certificate = StaticCertificate(credentials()[1])
     alone = dl.Manager(deltaloop_client, [], webhooks=[check], certificates=certificate, options=SERVED)
     async with running(alone):
@@ -85,7 +83,7 @@ async def test_webhooks_alone_are_a_program_and_without_any_there_is_no_check(de
         assert all(each.ok for each in not_served.readiness())
 
 
-async def test_what_cannot_be_served_is_refused(deltaloop_client: dl.Client) -> None:
+async def test_invalid_webhook_options_are_rejected(deltaloop_client: dl.Client) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="Manager(certificates=...)")):
         dl.Manager(deltaloop_client, [nothing], webhooks=[check], options=SERVED)
     with pytest.raises(InvalidWebhookError, check=having(argument="name")):
@@ -118,7 +116,7 @@ def graceful(client: dl.Client, **more: Any) -> dl.Manager:
     return dl.Manager(client, [nothing], webhooks=[check], certificates=certificate, options=options, **more)
 
 
-async def test_reviews_are_answered_for_some_seconds_after_a_stop(
+async def test_webhooks_respond_during_grace_period_after_stop(
     deltaloop_client: dl.Client,
 ) -> None:
     lock = LeaseLock(deltaloop_client, namespace="default", name="shop", identity="a")
@@ -144,7 +142,7 @@ async def test_reviews_are_answered_for_some_seconds_after_a_stop(
             await ask()
 
 
-async def test_a_second_stop_ends_the_grace_of_webhooks(deltaloop_client: dl.Client) -> None:
+async def test_second_stop_ends_grace_period_of_webhooks(deltaloop_client: dl.Client) -> None:
     made = graceful(deltaloop_client)
     task = asyncio.create_task(made.run())
     await asyncio.sleep(3)
@@ -157,7 +155,7 @@ async def test_a_second_stop_ends_the_grace_of_webhooks(deltaloop_client: dl.Cli
     assert asyncio.get_running_loop().time() - began == pytest.approx(1.0, abs=0.5)
 
 
-async def test_a_cancelled_program_has_the_grace_too_and_one_that_was_never_ready_has_none(
+async def test_grace_period_applies_to_cancellation_but_not_to_unready_program(
     deltaloop_client: dl.Client, deltaloop_server: ApiServer
 ) -> None:
     made = graceful(deltaloop_client)

@@ -23,12 +23,12 @@ from deltaloop.api.status import (
 )
 from deltaloop.client import Client, ClientConfig, DeleteOptions, PatchType, WriteOptions
 from deltaloop.client.verbs.request_keywords import WriteKeywords
+from deltaloop.client.verbs.server import may_have_been_carried_out
 from deltaloop.errors import RequestTimeoutError
 from deltaloop.runtime import ReconcileClient
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.own_writes import OwnWrite
 from deltaloop.runtime.objects.cached_views import Views
-from deltaloop.runtime.reconcile.client import may_have_been_carried_out
 from tests.client.fake_transport import FakeTransport, json_answer
 from tests.runtime.worlds import CM, Held, cm, held, writer
 
@@ -98,7 +98,7 @@ def patch(client: ReconcileClient, obj: Any, **keywords: Any) -> Awaitable[objec
         (patch, "PATCH", "/a"),
     ],
 )
-async def test_what_a_write_is_told_reaches_the_server(verb: Verb, method: str, path: str) -> None:
+async def test_write_arguments_reach_server(verb: Verb, method: str, path: str) -> None:
     client, transport = without_caches(*[json_answer(stored())] * 4)
     await verb(client, NAMELESS, options=DRY, timeout=7.0)
     await verb(client, NAMELESS, namespace="n")
@@ -114,7 +114,7 @@ async def test_what_a_write_is_told_reaches_the_server(verb: Verb, method: str, 
     assert own.path == f"/api/v1/namespaces/{'mine' if verb is patch else 'elsewhere'}/configmaps{path}"
 
 
-async def test_patches_and_applies_say_of_what_and_how() -> None:
+async def test_patch_and_apply_send_type_subresource_and_force() -> None:
     client, transport = without_caches(*[json_answer(stored())] * 4)
     await client.patch(CM, "a", [{"op": "test", "path": "/x", "value": 1}], type=PatchType.JSON, subresource="status")
     await client.patch(CM, "a", {})
@@ -129,7 +129,7 @@ async def test_patches_and_applies_say_of_what_and_how() -> None:
     assert (forced.query.get("force"), plain.query.get("force")) == ("true", None)
 
 
-async def test_what_a_deletion_is_told_reaches_the_server() -> None:
+async def test_delete_arguments_reach_server() -> None:
     client, transport = without_caches(SUCCESS, SUCCESS)
     await client.delete(CM, "a", namespace="n", options=DeleteOptions(grace_period_seconds=3), timeout=7.0)
     await client.delete(CM, "a")
@@ -142,7 +142,7 @@ async def test_what_a_deletion_is_told_reaches_the_server() -> None:
     assert "preconditions" not in json.loads(default.body or b"{}")  # nothing is known of it
 
 
-async def test_kinds_without_namespaces_are_written_without_one() -> None:
+async def test_cluster_scoped_kinds_are_written_without_namespace() -> None:
     answer = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n", "uid": "u1", "resourceVersion": "9"}}
     client, transport = without_caches(json_answer(answer), json_answer(answer), SUCCESS)
     await client.create(kinds.NAMESPACE, {"metadata": {"name": "n"}})
@@ -159,7 +159,7 @@ async def test_kinds_without_namespaces_are_written_without_one() -> None:
 # -- what is remembered
 
 
-async def test_each_write_is_remembered_with_what_it_changed() -> None:
+async def test_writes_are_recorded_with_changed_objects() -> None:
     answers = [json_answer(stored(version=str(version))) for version in range(90_000, 90_006)]
     async with scripted() as (h, transport):
         before = await h.w.put("a")
@@ -190,7 +190,7 @@ async def test_each_write_is_remembered_with_what_it_changed() -> None:
         assert writer(h.attribution, "u1", "90004") == ("maps", 41)
 
 
-async def test_an_answer_of_another_kind_is_no_write_of_the_object() -> None:
+async def test_response_of_other_kind_is_not_recorded() -> None:
     async with scripted() as (h, transport):
         transport.answers.append(json_answer({**stored(), "kind": "Scale"}))
         assert (await h.client.patch(CM, "a", {}, subresource="scale")).name == "a"
@@ -198,7 +198,7 @@ async def test_an_answer_of_another_kind_is_no_write_of_the_object() -> None:
         assert len(h.attribution) == len(h.view.overlay) == 0
 
 
-async def test_an_option_that_is_no_dry_run_hides_no_write() -> None:
+async def test_write_with_other_options_is_recorded() -> None:
     async with scripted() as (h, transport):
         transport.answers.extend([json_answer(stored()), json_answer(stored(version="90001"))])
         await h.client.create(CM, cm("a"), options=WriteOptions(field_manager="me"))
@@ -207,7 +207,7 @@ async def test_an_option_that_is_no_dry_run_hides_no_write() -> None:
         assert (await h.client.get(CM, "a")).resource_version == "90000"
 
 
-async def test_the_first_hundred_writes_are_kept_and_the_others_counted() -> None:
+async def test_first_hundred_writes_are_recorded_and_others_counted() -> None:
     client, transport = without_caches(*[json_answer(stored(version=str(number))) for number in range(103)])
     for _ in range(100):
         await client.patch(CM, "a", {})
@@ -219,7 +219,7 @@ async def test_the_first_hundred_writes_are_kept_and_the_others_counted() -> Non
     assert not transport.answers
 
 
-async def test_only_the_caches_that_hold_its_namespace_see_a_write() -> None:
+async def test_write_reaches_overlays_of_its_namespace_only() -> None:
     async with scripted(namespaces=("default", "kube-system")) as (h, transport):
         transport.answers.extend([json_answer(stored()), SUCCESS])
         await h.client.create(CM, cm("a"))
@@ -233,7 +233,7 @@ async def test_only_the_caches_that_hold_its_namespace_see_a_write() -> None:
         assert [view.is_uncertain("default/b") for view in h.caches] == [True, False]
 
 
-async def test_writes_to_a_kind_without_namespaces_are_seen_at_once() -> None:
+async def test_writes_to_cluster_scoped_kind_are_visible_immediately() -> None:
     async with held(kind=kinds.NAMESPACE) as h:
         made = await h.client.create(kinds.NAMESPACE, {"metadata": {"name": "fresh"}})
         assert h.informer.indexer.get_by_key("fresh") is None
@@ -249,7 +249,7 @@ def noted(client: ReconcileClient) -> tuple[str, str, str, str]:
     return write.verb, write.key, write.uid, write.version
 
 
-async def test_a_deletion_names_the_object_that_was_seen_and_keeps_the_other_options() -> None:
+async def test_delete_adds_uid_precondition_to_options() -> None:
     async with scripted() as (h, transport):
         seen = await h.w.put("a")
         await h.catch_up()
@@ -264,7 +264,7 @@ async def test_a_deletion_names_the_object_that_was_seen_and_keeps_the_other_opt
         assert not h.view.is_uncertain("default/a")
 
 
-async def test_an_object_whose_writes_are_uncertain_is_deleted_whatever_its_uid() -> None:
+async def test_uncertain_object_is_deleted_without_uid_precondition() -> None:
     async with scripted() as (h, transport):
         await h.w.put("a")
         await h.catch_up()
@@ -277,7 +277,7 @@ async def test_an_object_whose_writes_are_uncertain_is_deleted_whatever_its_uid(
         assert h.view.is_uncertain("default/a")
 
 
-async def test_after_the_deletion_of_what_was_never_seen_it_is_read_from_the_server() -> None:
+async def test_deleted_uncached_object_is_uncertain() -> None:
     async with scripted() as (h, transport):
         transport.answers.append(SUCCESS)
         await h.client.delete(CM, "a")
@@ -286,7 +286,7 @@ async def test_after_the_deletion_of_what_was_never_seen_it_is_read_from_the_ser
         assert len(h.attribution) == len(h.view.overlay) == 0
 
 
-async def test_the_deletion_of_a_successor_says_nothing_of_the_object_that_was_seen() -> None:
+async def test_delete_of_successor_does_not_hide_cached_object() -> None:
     async with scripted() as (h, transport):
         await h.w.put("a")
         await h.catch_up()
@@ -297,7 +297,7 @@ async def test_the_deletion_of_a_successor_says_nothing_of_the_object_that_was_s
         assert len(h.attribution) == len(h.view.overlay) == 0
 
 
-async def test_the_deletion_of_a_successor_that_answers_with_it_is_of_the_successor() -> None:
+async def test_delete_response_with_successor_is_attributed_to_successor() -> None:
     async with scripted() as (h, transport):
         await h.w.put("a")
         await h.catch_up()
@@ -307,7 +307,7 @@ async def test_the_deletion_of_a_successor_that_answers_with_it_is_of_the_succes
         assert writer(h.attribution, "successor", "") == ("maps", 41)
 
 
-async def test_an_object_that_the_deletion_answers_with_is_the_one_that_is_gone() -> None:
+async def test_object_in_delete_response_is_gone() -> None:
     async with scripted() as (h, transport):
         transport.answers.append(json_answer(stored()))
         await h.client.delete(CM, "a")
@@ -333,7 +333,7 @@ MARKED: dict[str, Any] = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
         ({**MARKED, "finalizers": ["x.dev/y"], "deletionGracePeriodSeconds": 0}, True),
     ],
 )
-async def test_what_finalizers_or_time_hold_is_still_there(metadata: dict[str, Any], there: bool) -> None:
+async def test_object_with_finalizers_or_grace_period_is_still_visible(metadata: dict[str, Any], there: bool) -> None:
     async with scripted() as (h, transport):
         seen = await h.w.put("a")
         await h.catch_up()
@@ -348,7 +348,7 @@ async def test_what_finalizers_or_time_hold_is_still_there(metadata: dict[str, A
         assert writer(h.attribution, seen.uid, "" if there else "90000") is None
 
 
-async def test_a_dry_run_of_a_deletion_deletes_nothing() -> None:
+async def test_dry_run_delete_keeps_object() -> None:
     async with scripted() as (h, transport):
         seen = await h.w.put("a")
         await h.catch_up()
@@ -385,7 +385,7 @@ def status(code: int, reason: str) -> Status:
         (ValueError(), False),
     ],
 )
-def test_only_some_failures_leave_it_open_whether_a_write_was_carried_out(error: BaseException, may: bool) -> None:
+def test_some_errors_leave_write_uncertain(error: BaseException, may: bool) -> None:
     assert may_have_been_carried_out(error) is may
 
 
@@ -423,7 +423,7 @@ def applying(client: ReconcileClient, keywords: WriteKeywords) -> Awaitable[obje
         (applying, False, False, False),
     ],
 )
-async def test_what_the_server_has_proves_that_a_write_without_an_answer_is_over(
+async def test_current_object_settles_write_without_response(
     write: Write, over_when_there: bool, over_when_changed: bool, over_when_gone: bool
 ) -> None:
     for live, is_over in (
@@ -442,7 +442,7 @@ async def test_what_the_server_has_proves_that_a_write_without_an_answer_is_over
 
 
 @pytest.mark.parametrize("write", [creation, conditional, unconditional, patching, applying])
-async def test_a_dry_run_without_an_answer_leaves_nothing_uncertain(write: Write) -> None:
+async def test_dry_run_without_response_leaves_no_uncertainty(write: Write) -> None:
     async with scripted() as (h, transport):
         transport.answers.append(LOST)
         with pytest.raises(RequestTimeoutError):
@@ -450,7 +450,7 @@ async def test_a_dry_run_without_an_answer_leaves_nothing_uncertain(write: Write
         assert not h.view.is_uncertain("default/a")
 
 
-async def test_other_options_leave_a_write_without_an_answer_uncertain() -> None:
+async def test_write_with_options_without_response_is_uncertain() -> None:
     async with scripted() as (h, transport):
         transport.answers.append(LOST)
         with pytest.raises(RequestTimeoutError):
@@ -458,7 +458,7 @@ async def test_other_options_leave_a_write_without_an_answer_uncertain() -> None
         assert h.view.is_uncertain("default/a")
 
 
-async def test_a_deletion_without_an_answer_is_over_when_its_object_is_gone() -> None:
+async def test_delete_without_response_is_settled_by_missing_object() -> None:
     async with scripted() as (h, transport):
         seen = await h.w.put("a")
         await h.catch_up()
@@ -471,7 +471,7 @@ async def test_a_deletion_without_an_answer_is_over_when_its_object_is_gone() ->
         assert not h.view.is_uncertain("default/a")
 
 
-async def test_what_is_deleted_once_more_is_never_another_one_of_its_name() -> None:
+async def test_repeated_delete_keeps_uid_precondition() -> None:
     """The answer to the first deletion is lost, and the cache has not brought the successor that somebody has made."""
     async with scripted() as (h, transport):
         seen = await h.w.put("a")
@@ -486,7 +486,7 @@ async def test_what_is_deleted_once_more_is_never_another_one_of_its_name() -> N
         assert [body["preconditions"]["uid"] for body in bodies] == [seen.uid, seen.uid]
 
 
-async def test_an_update_without_an_answer_is_over_when_its_object_was_deleted() -> None:
+async def test_update_without_response_is_settled_by_delete() -> None:
     async with scripted() as (h, transport):
         seen = await h.w.put("a")
         await h.catch_up()
@@ -498,7 +498,7 @@ async def test_an_update_without_an_answer_is_over_when_its_object_was_deleted()
         assert not h.view.is_uncertain("default/a")
 
 
-async def test_a_deletion_by_a_uid_of_ones_own_is_uncertain_while_that_object_is_there() -> None:
+async def test_lost_delete_with_explicit_uid_is_uncertain_while_object_exists() -> None:
     async with scripted() as (h, transport):
         await h.w.put("a")
         await h.catch_up()
@@ -511,7 +511,7 @@ async def test_a_deletion_by_a_uid_of_ones_own_is_uncertain_while_that_object_is
         assert not h.view.is_uncertain("default/a")
 
 
-async def test_a_write_of_an_object_without_a_name_makes_no_name_uncertain() -> None:
+async def test_lost_write_without_name_makes_no_name_uncertain() -> None:
     async with scripted() as (h, transport):
         transport.answers.append(LOST)
         with pytest.raises(RequestTimeoutError):
@@ -520,7 +520,7 @@ async def test_a_write_of_an_object_without_a_name_makes_no_name_uncertain() -> 
         assert not h.view.has_unknown_names(None)
 
 
-async def test_a_generated_name_without_an_answer_is_unknown_in_every_cache_and_no_name_is_read() -> None:
+async def test_lost_create_of_generated_name_affects_all_caches() -> None:
     async with scripted(namespaces=("default", None)) as (h, transport):
         transport.answers.append(LOST)
         with pytest.raises(RequestTimeoutError):
@@ -529,7 +529,7 @@ async def test_a_generated_name_without_an_answer_is_unknown_in_every_cache_and_
         assert [view.uncertain(None) for view in h.caches] == [[], []]
 
 
-async def test_a_name_given_with_a_generated_one_is_the_name() -> None:
+async def test_explicit_name_precedes_generate_name() -> None:
     async with scripted() as (h, transport):
         transport.answers.append(LOST)
         with pytest.raises(RequestTimeoutError):
@@ -538,6 +538,6 @@ async def test_a_name_given_with_a_generated_one_is_the_name() -> None:
         assert not h.view.has_unknown_names(None)
 
 
-def test_a_write_that_is_remembered_says_no_more_than_it_was_given() -> None:
+def test_own_write_has_empty_defaults() -> None:
     write = OwnWrite(verb="delete", kind="v1/ConfigMap", key="default/a", uid="u1")
     assert (write.subresource, write.version, write.before, write.after) == ("", "", None, None)

@@ -2,8 +2,8 @@
 
 A release is built from a tag, twice, and both times the same bytes must come out. The wheel and the source distribution
 are then each installed into an environment of their own, where ``trial`` tries them, and the pages that show how to
-begin are run. ``--short`` takes any checkout, builds once, and tries the wheel by ``trial`` alone. Nothing is
-published.
+begin are run. Last, ``provenance`` writes statements and checksums, which ``--key`` signs. ``--short`` takes any
+checkout, builds once, and tries the wheel by ``trial`` alone. Nothing is published.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from tools.install import LOCK, install
+from tools.release import provenance
 from tools.release.checkout import ROOT, checkout, git, version
 from tools.release.checks import refusals
 
@@ -27,6 +29,7 @@ DIST: Final = ROOT / "dist"
 ENVIRONMENTS: Final = ROOT / "build" / "release"
 # They install deltaloop, run its commands, and test a small project with the plugin.
 PAGES: Final = ("README.md", "docs/index.md", "docs/how-to/test.md")
+EXTRAS: Final = ("cli", "server", "metrics")
 LIMIT: Final = 900.0
 
 
@@ -51,7 +54,7 @@ def build(into: Path) -> dict[str, str]:
     except (OSError, subprocess.CalledProcessError):  # the source distribution itself is no checkout
         time = "315532800"  # the first day that a wheel can name
     print(f"building deltaloop {version()} ...", flush=True)
-    command = [sys.executable, "-m", "build", "--outdir", str(into), str(ROOT)]
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(into), str(ROOT)]
     with tempfile.TemporaryFile() as printed:
         environment = {**os.environ, "SOURCE_DATE_EPOCH": time}
         done = subprocess.run(
@@ -96,18 +99,18 @@ def try_file(file: Path, *, pages: bool) -> None:
     kind = "wheel" if file.suffix == ".whl" else "sdist"
     print(f"trying the {kind} ...", flush=True)
     python = fresh(kind)
-    constraints: list[str | Path] = ["--constraint", ROOT / "constraints.txt"]
-    run([*pip(python), "install", *constraints, f"{file}[cli,server,metrics]"])
+    install(python, EXTRAS, checkout=False)
+    run([*pip(python), "install", f"{file}[{','.join(EXTRAS)}]"])
     run([python, ROOT / "tools" / "release" / "trial.py"], cwd=python.parents[1])
     if pages:
-        run([*pip(python), "install", *constraints, "--group", "test"])
-        chosen = [f"tests/docs/test_snippets.py::test_every_snippet_runs[{page}]" for page in PAGES]
+        install(python, EXTRAS, ["test"], checkout=False)
+        chosen = [f"tests/docs/test_snippets.py::test_each_snippet_runs[{page}]" for page in PAGES]
         run([python, "-m", "pytest", "--quiet", "--no-header", *chosen])
 
 
 def try_readme(text: str) -> None:
     """Do what the README says under "Installing", in an environment of its own."""
-    found = re.search(r"^## Installing\n.*?```sh\n(.*?)```", text, re.DOTALL | re.MULTILINE)
+    found = re.search(r"^## Install it\n.*?```sh\n(.*?)```", text, re.DOTALL | re.MULTILINE)
     if found is None:
         sys.exit("README.md does not say how to install")
     print("trying what the README says ...", flush=True)
@@ -126,8 +129,10 @@ def main() -> None:
     parser.add_argument(
         "--untagged", action="store_true", help="everything, of any checkout: to see whether it would do"
     )
+    parser.add_argument("--key", type=Path, help="SSH key that signs the checksums; the public half of one in an agent")
+    parser.add_argument("--unsigned", action="store_true", help="without a signature: the owner signs the same bytes")
     asked = parser.parse_args()
-    if not asked.short and (reasons := refusals(checkout())):
+    if not asked.short and (reasons := refusals(checkout(signs=bool(asked.key) or asked.unsigned))):
         print("\n".join(f"not ready: {reason}" for reason in reasons), file=sys.stderr)
         if not asked.untagged:
             sys.exit(1)
@@ -137,6 +142,19 @@ def main() -> None:
             try_file(file, pages=not asked.short)
     if not asked.short:
         try_readme((ROOT / "README.md").read_text())
+        finish(files, asked.key)
+
+
+def finish(files: Sequence[Path], key: Path | None) -> None:
+    """Write statements, checksums and the signature, and print a table."""
+    [commit] = git("rev-parse", "HEAD")
+    listed = provenance.write(DIST, files, commit=commit, tag=f"v{version()}", lock=LOCK)
+    if key is not None:
+        provenance.sign(DIST, key)
+    print(f"{'bytes':>10}  {'SHA-256':16}  file in dist/")
+    for each in listed:
+        print(f"{each.stat().st_size:>10}  {provenance.digest(each)[:16]}  {each.name}")
+    print(f"commit {commit}; {provenance.CHECKSUMS} is {'signed' if key else 'not signed'}")
 
 
 if __name__ == "__main__":

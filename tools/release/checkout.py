@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from tools.release.checks import Checkout
+from tools.release.provenance import SIGNERS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -24,11 +25,14 @@ def version() -> str:
     return found
 
 
-def checkout() -> Checkout:
+def checkout(*, signs: bool) -> Checkout:
     """Return what is checked out."""
     return Checkout(
         version=version(),
         tags=git("tag", "--points-at", "HEAD"),
         changed=[line[3:] for line in git("status", "--porcelain")],
         changelog=(ROOT / "CHANGELOG.md").read_text(),
+        security=(ROOT / "SECURITY.md").read_text(),
+        signers=SIGNERS.read_text(),
+        signs=signs,
     )

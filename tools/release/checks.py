@@ -9,6 +9,7 @@ from dataclasses import dataclass
 _SECTION = re.compile(
     r"^## (?P<title>\S+)(?: \((?P<note>[^)]*)\))?\n(?P<text>.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE
 )
+PLACEHOLDER = "(address to be filled in by the owner of the project)"
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -41,12 +42,18 @@ class Checkout:
         tags: Of the commit that is checked out.
         changed: Files that differ from the commit, and those that it does not have.
         changelog: The text of ``CHANGELOG.md``.
+        security: The text of ``SECURITY.md``.
+        signers: The keys that users accept.
+        signs: True if a key or ``--unsigned`` was passed.
     """
 
     version: str
     tags: Sequence[str]
     changed: Sequence[str]
     changelog: str
+    security: str = ""
+    signers: str = ""
+    signs: bool = False
 
 
 def sections(changelog: str) -> list[Section]:
@@ -78,4 +85,10 @@ def refusals(checkout: Checkout) -> list[str]:
         found.append(f"CHANGELOG.md has no day for {version}; write `## {version} (YYYY-MM-DD)`")
     if unreleased(checkout.changelog):
         found.append(f"CHANGELOG.md has changes below Unreleased; they are part of {version}: move them there")
+    if PLACEHOLDER in checkout.security:
+        found.append("SECURITY.md has no address; replace the placeholder with the owner's")
+    if not re.search(r"^deltaloop .*ssh-", checkout.signers, re.MULTILINE):
+        found.append("tools/release/allowed_signers has no key; add the owner's public key")
+    if not checkout.signs:
+        found.append("nothing signs the checksums; pass --key FILE, or --unsigned where the owner signs elsewhere")
     return found

@@ -35,6 +35,13 @@ def the_package_is_the_installed_one() -> None:
     assert not missing, f"exported, but not there: {missing}"
 
 
+def a_bill_of_materials_is_installed() -> None:
+    """The folder is that of PEP 770."""
+    [file] = [each for each in metadata.files("deltaloop") or () if each.parent.name == "sboms"]
+    listed = json.loads(file.read_text())["metadata"]["component"]
+    assert (listed["name"], listed["version"]) == ("deltaloop", metadata.version("deltaloop"))
+
+
 def no_test_tool_is_needed() -> None:
     """The environment has none; importing the testing room must not need one either."""
     import deltaloop.testing
@@ -91,6 +98,7 @@ def the_demo_brings_its_controller_along() -> None:
 
 CHECKS: tuple[Callable[[], None], ...] = (
     the_package_is_the_installed_one,
+    a_bill_of_materials_is_installed,
     no_test_tool_is_needed,
     the_command_explains_itself,
     a_client_lists_from_the_embedded_server,

@@ -119,7 +119,37 @@ def thread_frames(thread_id: int) -> list[str]:
     stack = list(_stack(sys._current_frames().get(thread_id)))  # noqa: SLF001 - documented API
     callback = next((depth for depth, frame in enumerate(stack) if frame.f_code is _RUNS_CALLBACKS), 0)
     shown = stack[: callback or len(stack)][:_STACK_FRAMES]
-    places = [(frame.f_code, frame.f_lineno or 0) for frame in reversed(shown)]
+    return _with_source([(frame.f_code, frame.f_lineno or 0) for frame in reversed(shown)])
+
+
+def task_frames(task: asyncio.Task[Any]) -> list[str]:
+    """Return the program's own frames of a suspended task with their source lines, innermost last."""
+    frames: list[tuple[CodeType, int]] = []
+    awaited: Any = task.get_coro()
+    while awaited is not None:
+        for kind in ("cr", "gi", "ag"):
+            frame: FrameType | None = getattr(awaited, f"{kind}_frame", None)
+            if frame is not None:
+                frames.append((frame.f_code, frame.f_lineno or 0))
+                awaited = getattr(awaited, "gi_yieldfrom" if kind == "gi" else f"{kind}_await")
+                break
+        else:
+            break
+    return _with_source(_own(frames))
+
+
+def call_frames(code: CodeType, variable: str, value: object) -> list[str]:
+    """Return the program's own frames of the thread in which ``code`` runs with a value, like ``task_frames``."""
+    for innermost in sys._current_frames().values():  # noqa: SLF001 - documented API
+        frames: list[tuple[CodeType, int]] = []
+        for frame in _stack(innermost):
+            if frame.f_code is code and frame.f_locals.get(variable) is value:
+                return _with_source(_own(frames[::-1]))
+            frames.append((frame.f_code, frame.f_lineno or 0))
+    return []
+
+
+def _with_source(places: Sequence[tuple[CodeType, int]]) -> list[str]:
     return [f"{place_in(code, line)}: {linecache.getline(code.co_filename, line).strip()}" for code, line in places]
 
 

@@ -26,7 +26,7 @@ class RunController(Protocol):
 
 
 class Step(Protocol):
-    """Function that does a part of the pending work, and returns whether it wrote an object."""
+    """Function that does a part of the pending work, and returns whether it wrote an object or has more work."""
 
     def __call__(self, state: ServerState, *, moments: Moments) -> bool: ...
 

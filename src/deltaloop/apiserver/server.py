@@ -33,6 +33,7 @@ from deltaloop.apiserver.conversions import Conversions
 from deltaloop.apiserver.core.access.rbac import AlwaysAllow, Authorizer, RbacAuthorizer
 from deltaloop.apiserver.core.access.service_tokens import LAST_USED, day_of_use
 from deltaloop.apiserver.core.admission.plugins import chain_of
+from deltaloop.apiserver.core.controllers.custom_resources import InstanceDeletion
 from deltaloop.apiserver.core.controllers.first_objects import make_first_objects, make_observed, make_own_service
 from deltaloop.apiserver.core.controllers.manifests import Manifest, in_order, load_manifest
 from deltaloop.apiserver.core.registry import Registry
@@ -41,6 +42,7 @@ from deltaloop.apiserver.core.storage.store import RevisionStore, StoreState
 from deltaloop.apiserver.core.strategy import Strategy
 from deltaloop.apiserver.core.wire.incoming import Incoming, Outgoing
 from deltaloop.apiserver.core.write_context import Moment
+from deltaloop.apiserver.core.writes.crd_lifecycle import CRDS
 from deltaloop.apiserver.core.writes.patch import patch
 from deltaloop.apiserver.core.writes.server_state import ServerState
 from deltaloop.apiserver.credentials import ServerCredentials, credentials_of, new_token
@@ -490,6 +492,7 @@ def _registry(options: ServerOptions) -> Registry:
 def _controllers(options: ServerOptions) -> Iterator[tuple[str, RunController]]:
     from deltaloop.apiserver.controllers import collect_garbage, elect_holders, repeat
 
+    yield "custom-resources", partial(repeat, InstanceDeletion(), CRDS)
     if "gc" in options.controllers:
         yield "gc", collect_garbage
     if "namespace" in options.controllers:

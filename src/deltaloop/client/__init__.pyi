@@ -22,6 +22,7 @@ from deltaloop.client.credentials.sources import TokenFile as TokenFile
 from deltaloop.client.kubeconfig.in_cluster import load_in_cluster as load_in_cluster
 from deltaloop.client.kubeconfig.loading import load_kubeconfig as load_kubeconfig
 from deltaloop.client.metrics import ClientMetrics as ClientMetrics
+from deltaloop.client.metrics import ClientStatistics as ClientStatistics
 from deltaloop.client.options import AccessCheck as AccessCheck
 from deltaloop.client.options import ClientOptions as ClientOptions
 from deltaloop.client.options import DeleteOptions as DeleteOptions

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from deltaloop.client.config import ClientConfig
 from deltaloop.client.discovery import Discovery
+from deltaloop.client.metrics import ClientStatistics
 from deltaloop.client.options import AccessCheck, ClientOptions, WarningHandler, WriteCheck
 from deltaloop.client.transport.http_transport import HttpTransport
 from deltaloop.client.transport.protocol import Pool, Transport
@@ -82,6 +83,18 @@ class Client(Verbs):
     def options(self) -> ClientOptions:
         """Options of the client."""
         return self._server.options
+
+    def statistics(self) -> ClientStatistics:
+        """Return the statistics of all clients that share these connections.
+
+        Call it on the event loop.
+        """
+        ages = self._server.sender.throttled_ages()
+        return ClientStatistics(
+            throttled=len(ages),
+            throttled_ago=min(ages, default=None),
+            failed_groups=self._server.discovery.failed_groups,
+        )
 
     def with_pool(self, pool: Pool) -> Self:
         """Return this client with a different connection pool for ordinary calls.

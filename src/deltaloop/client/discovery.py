@@ -77,6 +77,10 @@ class Discovery:
         self._moved: dict[ResourceType[Any], ResourceType[Any]] = {}
         self._refreshes = TokenBucket(rate=1 / _REFRESH_INTERVAL, burst=_REFRESHES)
 
+    @property
+    def failed_groups(self) -> tuple[str, ...]:
+        return () if self._index is None else self._index.failed_groups
+
     async def bind(self, given: TypedKind[Any] | str, *, timeout: float | None = None) -> BoundKind:
         """Resolve a kind. Classes and built-in kinds need no request."""
         kind = as_kind(given)

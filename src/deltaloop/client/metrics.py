@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from typing import Final, Protocol, final
 
+import msgspec
+
 
 class ClientMetrics(Protocol):
     """Hooks for request metrics.
@@ -49,18 +51,33 @@ class ClientMetrics(Protocol):
 
 
 @final
+class ClientStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """Statistics of a client.
+
+    Attributes:
+        throttled: Number of requests within the last minute that the server rejected with 429, at most 100.
+        throttled_ago: Time in seconds since the last rejection, or None.
+        failed_groups: Names such as ``group/version`` that the last discovery could not read.
+    """
+
+    throttled: int
+    throttled_ago: float | None
+    failed_groups: tuple[str, ...]
+
+
+@final
 class NoMetrics:
     def request_done(self, *, code: str, method: str, host: str) -> None:
-        """Do nothing."""
+        """Ignore the values."""
 
     def request_duration(self, seconds: float, *, verb: str, host: str) -> None:
-        """Do nothing."""
+        """Ignore the values."""
 
     def rate_limiter_duration(self, seconds: float, *, verb: str, host: str) -> None:
-        """Do nothing."""
+        """Ignore the values."""
 
     def request_retried(self, *, code: str, verb: str, host: str) -> None:
-        """Do nothing."""
+        """Ignore the values."""
 
 
 NO_METRICS: Final = NoMetrics()

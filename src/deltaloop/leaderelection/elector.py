@@ -106,6 +106,11 @@ class LeaderElector:
         return self._election.is_leading(self._clock())
 
     @property
+    def renewed_ago(self) -> float | None:
+        """Time in seconds since the last successful renewal was sent, or None if this candidate does not lead."""
+        return self._clock() - self._election.renewed_at if self.is_leader else None
+
+    @property
     def leader(self) -> str:
         """Last observed leader, or an empty string without a leader or before the first read."""
         return self._election.leader

@@ -2,6 +2,8 @@ from deltaloop.runtime.controller import Controller as Controller
 from deltaloop.runtime.controller import controller as controller
 from deltaloop.runtime.core.access import Permission as Permission
 from deltaloop.runtime.core.declared_access import UndeclaredAccess as UndeclaredAccess
+from deltaloop.runtime.core.diagnosis import Diagnosis as Diagnosis
+from deltaloop.runtime.core.diagnosis import DiagnosisKind as DiagnosisKind
 from deltaloop.runtime.core.hot_loop import HotLoopOptions as HotLoopOptions
 from deltaloop.runtime.core.outcomes import Result as Result
 from deltaloop.runtime.core.requests import Request as Request
@@ -14,6 +16,7 @@ from deltaloop.runtime.objects.children import Children as Children
 from deltaloop.runtime.objects.ownership import set_controller_reference as set_controller_reference
 from deltaloop.runtime.objects.ownership import set_owner_reference as set_owner_reference
 from deltaloop.runtime.objects.status import StatusWriter as StatusWriter
+from deltaloop.runtime.program.doctor import diagnose as diagnose
 from deltaloop.runtime.program.lifespans import Lifespan as Lifespan
 from deltaloop.runtime.program.lifespans import lifespan as lifespan
 from deltaloop.runtime.program.manager import Manager as Manager

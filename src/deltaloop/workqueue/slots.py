@@ -22,13 +22,20 @@ class Slots(Generic[K]):
 
     Attributes:
         asleep: Number of free slots; 0 after ``close``.
-        closed: Whether no further tasks are started.
+        closed: True if ``close`` was called, so that no task starts.
+        paused: True until ``resume``, and tasks do not start before.
     """
 
-    __slots__ = ("_number", "_on_end", "_queue", "_start", "_woken", "asleep", "closed")
+    __slots__ = ("_on_end", "_queue", "_start", "_woken", "asleep", "closed", "paused")
 
     def __init__(
-        self, queue: WorkQueue[K], number: int, *, start: Callable[[], object], on_end: Callable[[], object]
+        self,
+        queue: WorkQueue[K],
+        number: int,
+        *,
+        start: Callable[[], object],
+        on_end: Callable[[], object],
+        paused: bool = False,
     ) -> None:
         """Create free slots, and start tasks for the queued items.
 
@@ -37,21 +44,18 @@ class Slots(Generic[K]):
             number: Number of slots.
             start: Function that starts a task. The task calls ``take``, and ``end`` if it got a run.
             on_end: Function called when the queue is shut down and empty.
+            paused: Initial value of ``paused``.
         """
-        self._queue, self._number, self._start, self._on_end = queue, number, start, on_end
+        self._queue, self._start, self._on_end = queue, start, on_end
         self.closed: bool = False
+        self.paused = paused
         self._woken = 0  # started tasks that have not called `take`
         self.asleep: int = number
         queue._serve_slots(self)  # noqa: SLF001 - of the same package
 
-    @property
-    def has_backlog(self) -> bool:
-        """Whether tasks need more than two iterations of the event loop to take all queued items."""
-        return len(self._queue._core.line) > 2 * self._number  # noqa: SLF001 - same
-
     def wake(self, claims: int) -> None:
         """Start tasks until ``claims`` items are claimed."""
-        while self._woken < claims and self.asleep:
+        while self._woken < claims and self.asleep and not self.paused:
             self.asleep -= 1
             self._woken += 1
             self._start()
@@ -73,7 +77,7 @@ class Slots(Generic[K]):
         try:
             self._queue._finish(run, ending)  # noqa: SLF001 - same
         finally:
-            if not self.closed and self._woken < len(self._queue._core.line):  # noqa: SLF001 - same
+            if not self.closed and not self.paused and self._woken < len(self._queue._core.line):  # noqa: SLF001 - same
                 self._woken += 1
                 self._start()
             elif not self.closed:
@@ -82,6 +86,11 @@ class Slots(Generic[K]):
     def give_back(self, run: Run[K], ending: Ending) -> None:
         """End the run of a task that keeps its slot, if it has not ended before."""
         self._queue._finish(run, ending)  # noqa: SLF001 - same
+
+    def resume(self) -> None:
+        """End a pause, and start tasks for the queued items."""
+        self.paused = False
+        self._queue._serve()  # noqa: SLF001 - same
 
     def close(self) -> None:
         """Start no further tasks."""

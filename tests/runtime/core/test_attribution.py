@@ -56,7 +56,7 @@ def test_event_is_an_echo_if_runs_of_the_key_made_all_of_its_versions(trigger: T
     assert not attribution().is_echo(trigger, controller="others", key="ns/a", since=9)
 
 
-def test_writes_that_give_each_other_as_base_end() -> None:
+def test_cycle_of_base_versions_ends() -> None:
     known = Attribution()
     known.wrote("u", "1", controller="maps", number=1, key="ns/a", base="2")
     known.wrote("u", "2", controller="maps", number=1, key="ns/a", base="1")

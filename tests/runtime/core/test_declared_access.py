@@ -54,11 +54,11 @@ def differences(declared: type[DeclaredAccess]) -> list[str]:
     return found
 
 
-def test_what_is_declared_is_what_the_role_allows() -> None:
+def test_declared_access_equals_access_of_role() -> None:
     assert differences(DeclaredAccess) == []
 
 
-def test_a_kind_that_comes_later_is_declared_by_its_name() -> None:
+def test_unknown_kind_can_be_declared_by_name() -> None:
     declared = DeclaredAccess([], [(Permission("example.com/v1/Widget", verbs=("create",)), "a")])
     assert declared.undeclared("create", WIDGET, "a", "") is None
     assert str(declared.undeclared("create", WIDGET, "b", "")) == "create example.com/v1/Widget in namespace b"
@@ -70,7 +70,7 @@ def test_a_kind_that_comes_later_is_declared_by_its_name() -> None:
     assert exact.undeclared("patch", WIDGET, "a", "") is not None
 
 
-def test_everybody_may_ask_what_he_may_do() -> None:
+def test_self_subject_access_review_needs_no_declaration() -> None:
     review = ResourceType[Resource](
         "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
     )
@@ -94,7 +94,7 @@ def test_everybody_may_ask_what_he_may_do() -> None:
         ("deletecollection", "", "add dl.Permission('v1/Secret', verbs=('deletecollection',)) to writes=[...]"),
     ],
 )
-def test_the_remedy_is_what_to_write(verb: str, part: str, remedy: str) -> None:
+def test_remedy_of_undeclared_access_is_valid_code(verb: str, part: str, remedy: str) -> None:
     needed = DeclaredAccess([]).undeclared(verb, kinds.SECRET, "a", part)
     assert needed is not None
     assert needed.remedy() == remedy
@@ -112,11 +112,11 @@ def test_the_remedy_is_what_to_write(verb: str, part: str, remedy: str) -> None:
         ("create", "'create'"),
     ],
 )
-def test_a_verb_that_is_none_is_refused_where_it_is_declared(verbs: Any, named: str) -> None:
+def test_unknown_verb_is_rejected_in_declaration(verbs: Any, named: str) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="verbs of Permission('v1/Secret')"), match=named):
         Permission("v1/Secret", verbs=verbs)
 
 
 @pytest.mark.parametrize("verb", ["*", "approve", "bind", "escalate", "impersonate", "use", "watch"])
-def test_verbs_that_kubernetes_asks_about_are_fine(verb: str) -> None:
+def test_special_verbs_of_kubernetes_are_valid(verb: str) -> None:
     assert Permission("v1/Secret", verbs=(verb,)).verbs == (verb,)

@@ -62,7 +62,7 @@ def limits(**amounts: Any) -> dict[str, Any]:
         (pod(env=[]), pod(env=[{"name": "THEIRS"}])),
     ],
 )
-def test_these_are_as_they_were_applied(sent: dict[str, Any], live: dict[str, Any]) -> None:
+def test_equivalent_object_has_no_drift(sent: dict[str, Any], live: dict[str, Any]) -> None:
     assert found(kinds.DEPLOYMENT, sent, live) == []
 
 
@@ -89,20 +89,20 @@ CONTAINER = ("spec", "template", "spec", "containers", 0)
         ),
     ],
 )
-def test_these_are_not(sent: dict[str, Any], live: dict[str, Any], path: tuple[str | int, ...]) -> None:
+def test_changed_field_is_drift(sent: dict[str, Any], live: dict[str, Any], path: tuple[str | int, ...]) -> None:
     assert found(kinds.DEPLOYMENT, sent, live) == [path]
 
 
-def test_text_that_looks_like_a_quantity_is_none_where_the_type_says_so() -> None:
+def test_string_field_is_not_compared_as_quantity() -> None:
     assert found(kinds.CONFIG_MAP, {"data": {"cpu": "1000m"}}, {"data": {"cpu": "1"}}) == [("data", "cpu")]
 
 
-def test_values_of_secrets_are_compared_and_never_shown() -> None:
+def test_secret_values_are_compared_but_never_shown() -> None:
     [difference] = differences(type_of(kinds.SECRET), {"data": {"k": "aGk="}}, {"data": {"k": "c2VjcmV0"}})
     assert repr(difference) == "Difference(('data', 'k'))"
 
 
-def test_a_custom_kind_is_compared_field_by_field_and_its_lists_as_a_whole() -> None:
+def test_custom_kind_is_compared_by_field_and_its_lists_as_units() -> None:
     assert found(FOO, {"spec": {"a": {"b": 1}}}, {"spec": {"a": {"b": 1, "c": 2}, "d": 3}}) == []
     assert found(FOO, {"spec": {"a": [{"b": 1}]}}, {"spec": {"a": [{"b": 1, "c": 2}]}}) == [("spec", "a")]
     assert found(FOO, {"spec": {"a": {}}}, {"spec": {}}) == [("spec", "a")]
@@ -111,12 +111,12 @@ def test_a_custom_kind_is_compared_field_by_field_and_its_lists_as_a_whole() -> 
     assert found(FOO, {"spec": {"cpu": "1000m"}}, {"spec": {"cpu": "1"}}) == [("spec", "cpu")]
 
 
-def test_what_no_server_would_read_is_compared_as_it_is() -> None:
+def test_value_of_invalid_type_is_compared_literally() -> None:
     sent = {"spec": {"replicas": "three", "paused": False}}
     assert found(kinds.DEPLOYMENT, sent, {"spec": {"replicas": "three"}}) == [("spec", "paused")]
 
 
-def test_what_is_known_goes_with_what_was_applied_and_is_bounded() -> None:
+def test_known_children_are_bounded_and_belong_to_one_applied_hash() -> None:
     known = KnownChildren(limit=2)
     one, two, three = (Known("hash", str(number), ()) for number in range(3))
     known.remember("a", one)
@@ -256,9 +256,7 @@ def renamed(item: object) -> object:
 
 
 @pytest.mark.parametrize(("kind", "sent"), samples(), ids=[kind.kind for kind, _ in samples()])
-def test_each_change_by_others_is_found_if_and_only_if_an_apply_would_undo_it(
-    kind: ResourceType[Any], sent: dict[str, Any]
-) -> None:
+def test_foreign_change_is_drift_exactly_if_apply_would_undo_it(kind: ResourceType[Any], sent: dict[str, Any]) -> None:
     child = Child(kind, sent)
     stored = child.apply()
     assert child.known == ()  # another process would know from the types alone what the server makes of it
@@ -276,7 +274,7 @@ def parts(draw: st.DrawFn, value: object) -> object:
 
 @settings(max_examples=examples(60))
 @given(st.data())
-def test_whatever_was_applied_and_whatever_others_do(data: st.DataObject) -> None:
+def test_drift_matches_apply_for_random_children_and_patches(data: st.DataObject) -> None:
     kind, whole = data.draw(st.sampled_from(samples()))
     child = Child(kind, whole)
     child.apply()  # as somebody else's, of whom some fields stay
@@ -294,5 +292,5 @@ def test_whatever_was_applied_and_whatever_others_do(data: st.DataObject) -> Non
         stored = decode_object(child.served, child.cores.state.read(child.served, NAMESPACE, "x"))
 
 
-def test_a_difference_says_where_it_is() -> None:
+def test_difference_contains_path_of_field() -> None:
     assert differences(type_of(FOO), {"spec": {"a": 1}}, {"spec": {}}) == (Difference(("spec", "a"), MISSING),)

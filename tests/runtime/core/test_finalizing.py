@@ -195,7 +195,7 @@ def explore(make: type[FinalizerRun]) -> int:
     return ways
 
 
-def test_every_way_through_a_run() -> None:
+def test_finalizer_run_satisfies_invariants_in_all_paths() -> None:
     assert explore(FinalizerRun) > 1000
 
 
@@ -215,7 +215,7 @@ def test_every_way_through_a_run() -> None:
         ("", False),
     ],
 )
-def test_a_finalizer_has_a_domain(name: str, fits: bool) -> None:
+def test_finalizer_name_needs_domain(name: str, fits: bool) -> None:
     assert is_finalizer(name) is fits
 
 
@@ -232,7 +232,7 @@ PREDICATES = [
 
 
 @pytest.mark.parametrize("predicate", PREDICATES, ids=repr)
-def test_a_deletion_that_begins_passes_every_predicate_of_a_controller_with_a_finalizer(predicate: Predicate) -> None:
+def test_start_of_deletion_passes_all_predicates_if_controller_has_finalizer(predicate: Predicate) -> None:
     lives, dies = Obj("1", ours=True, deleting=False), Obj("1", ours=True, deleting=True, version=2)
     [passes] = with_deletions((predicate,), OURS)
     for old in (lives, None, replace(lives, ours=False), replace(dies, uid="0")):
@@ -250,7 +250,7 @@ def test_a_deletion_that_begins_passes_every_predicate_of_a_controller_with_a_fi
         assert passes.allows(change) == predicate.allows(change)
 
 
-def test_predicates_stand_as_they_are_without_a_finalizer_and_without_predicates() -> None:
+def test_predicates_are_unchanged_without_finalizer() -> None:
     predicates = (GenerationChanged(),)
     assert with_deletions(predicates, "") is predicates
     assert with_deletions((), OURS) == ()

@@ -56,7 +56,7 @@ def numbers(history: History, kind: str, *keys: str) -> list[int]:
     return [found.number for found in history.about(kind, frozenset(keys))]
 
 
-def test_an_object_is_found_by_its_own_reconciles_and_by_those_it_caused_or_that_wrote_it() -> None:
+def test_history_finds_reconciles_of_object_caused_by_it_and_writing_it() -> None:
     history = History()
     history.add(run("default/a", 1, at=1.0))
     history.add(run("default/b", 2, at=2.0))
@@ -97,7 +97,7 @@ def test_an_object_is_found_by_its_own_reconciles_and_by_those_it_caused_or_that
     }
 
 
-def test_what_changed_is_compared_when_it_is_asked_for_and_the_oldest_objects_make_room() -> None:
+def test_changed_paths_are_computed_on_demand_and_old_objects_are_dropped() -> None:
     history, large = History(), "x" * (MOST_BYTES // 20)
     writes: list[OwnWrite] = []
     for number in range(12):
@@ -114,7 +114,7 @@ def test_what_changed_is_compared_when_it_is_asked_for_and_the_oldest_objects_ma
     assert large not in repr(history.about("", frozenset({"default/11"})))
 
 
-def test_it_is_bounded_in_keys_in_reconciles_and_in_answers() -> None:
+def test_history_bounds_keys_reconciles_and_results() -> None:
     history, keys = History(), LIMIT + 2
     for number in range(2 * keys):
         history.add(run(f"default/{number % keys}", number, at=number))
@@ -136,7 +136,7 @@ def test_it_is_bounded_in_keys_in_reconciles_and_in_answers() -> None:
     assert (EACH, LIMIT, MOST_ANSWERS) == (8, 1000, 50)
 
 
-def test_answers_about_tokens_are_kept_for_a_short_time_and_bounded() -> None:
+def test_token_review_results_expire_and_are_bounded() -> None:
     answers = ReviewAnswers()
     answers.keep((b"a", "/metrics"), True, 0.0)
     assert answers.get((b"a", "/metrics"), 9.9) is True
@@ -151,7 +151,7 @@ def test_answers_about_tokens_are_kept_for_a_short_time_and_bounded() -> None:
     assert answers.get((b"%d" % review_answers.LIMIT, "/metrics"), 3.0) is False
 
 
-def test_what_is_remembered_of_a_key_takes_no_more_than_its_reconciles() -> None:
+def test_history_of_key_needs_less_than_500_bytes() -> None:
     """A deque for each key takes half a KiB however empty, which Python's own allocator does not carry."""
     runs = [run(str(number), number) for number in range(LIMIT)]
     history = History()

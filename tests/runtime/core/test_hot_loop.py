@@ -78,7 +78,7 @@ def drive_fight(loops: HotLoops, *, times: int, origin: str = "", step: float = 
     return facts
 
 
-def test_a_key_that_re_triggers_itself_is_told_of_once_with_what_it_changes() -> None:
+def test_self_triggering_key_is_reported_once_with_changed_fields() -> None:
     loops = HotLoops(OPTIONS)
     [found] = drive_self_loop(loops, times=10, step=0.125)
     assert found == HotLoop(
@@ -95,7 +95,7 @@ def test_a_key_that_re_triggers_itself_is_told_of_once_with_what_it_changes() ->
     assert loops.is_hot("default/a")
 
 
-def test_a_hot_key_runs_ever_more_seldom_up_to_a_limit_and_others_are_not_touched() -> None:
+def test_delay_of_hot_key_doubles_up_to_maximum_and_other_keys_have_none() -> None:
     loops = HotLoops(OPTIONS)
     drive_self_loop(loops, times=4)
     assert loops.delay("default/a", 0.3) == pytest.approx(1.0)
@@ -111,7 +111,7 @@ def test_a_hot_key_runs_ever_more_seldom_up_to_a_limit_and_others_are_not_touche
     assert loops.delay("default/a", now) == 0.0
 
 
-def test_an_echo_without_a_write_ends_it_and_a_later_one_is_told_of_again() -> None:
+def test_echo_without_write_ends_hot_loop_and_next_loop_is_reported() -> None:
     loops = HotLoops(OPTIONS)
     drive_self_loop(loops, times=4, step=0.125)
     failed = loops.observe("default/a", triggers=[echo(deployment(9))], writes=[], succeeded=False, now=1.0)
@@ -122,7 +122,7 @@ def test_an_echo_without_a_write_ends_it_and_a_later_one_is_told_of_again() -> N
     assert len(drive_self_loop(loops, times=10, at=3.0)) == 1
 
 
-def test_two_writers_of_one_field_are_told_of_with_the_other_ones_name() -> None:
+def test_fight_over_field_is_reported_with_name_of_other_writer() -> None:
     loops = HotLoops(OPTIONS)
     [found] = drive_fight(loops, times=8)
     assert isinstance(found, HotLoop)
@@ -143,9 +143,7 @@ def owns(manager: str, second: int, *fields: str) -> dict[str, Any]:
     [(("paused",), "hpa"), ((), "")],  # what was taken over as a whole has no entry any more
     ids=["the other one keeps a field", "it has none left"],
 )
-def test_the_other_one_is_found_in_our_answers_where_the_cache_has_no_managed_fields(
-    left: tuple[str, ...], named: str
-) -> None:
+def test_other_writer_is_found_in_responses_without_cached_managed_fields(left: tuple[str, ...], named: str) -> None:
     loops = HotLoops(OPTIONS)
     facts: list[Fact] = []
     for turn in range(8):
@@ -216,7 +214,7 @@ def drive_fight_with_looks(
     ],
     ids=["it has the field", "it took the field away", "nothing is known", "no answer"],
 )
-def test_the_server_is_asked_once_before_a_fight_is_told_of_and_names_the_other_one(
+def test_object_is_read_once_before_fight_is_reported_to_find_other_writer(
     seen: list[dict[str, Any]] | None, named: str
 ) -> None:
     facts, looks = drive_fight_with_looks(HotLoops(OPTIONS), seen=seen)
@@ -226,7 +224,7 @@ def test_the_server_is_asked_once_before_a_fight_is_told_of_and_names_the_other_
     assert looks == [4]  # the fourth strike's reconcile, by the other one's write and not by the echo of ours
 
 
-def test_the_server_is_not_asked_about_what_the_cache_knows_or_nobody_fights_over() -> None:
+def test_object_is_not_read_if_cache_names_writer_or_no_fight() -> None:
     loops = HotLoops(OPTIONS)
     version = 1
     for turn in range(8):
@@ -242,7 +240,7 @@ def test_the_server_is_not_asked_about_what_the_cache_knows_or_nobody_fights_ove
     assert loops.wants_to_see("default/b", triggers=[foreign(99)]) is None
 
 
-def test_an_answer_about_another_object_of_the_name_is_not_taken() -> None:
+def test_response_with_other_uid_does_not_name_writer() -> None:
     class AnswersAnother(HotLoops):  # type: ignore[misc]  # of a final class
         def saw(self, key: str, subject: tuple[str, str], obj: Resource) -> None:
             fields = obj.to_dict()
@@ -254,7 +252,7 @@ def test_an_answer_about_another_object_of_the_name_is_not_taken() -> None:
     assert found.other == ""
 
 
-def test_a_fight_is_over_after_a_quiet_time_not_by_its_own_echo() -> None:
+def test_fight_ends_after_quiet_period_not_after_own_echo() -> None:
     loops = HotLoops(OPTIONS)
     drive_fight(loops, times=6)
     assert loops.is_hot("default/a")
@@ -264,7 +262,7 @@ def test_a_fight_is_over_after_a_quiet_time_not_by_its_own_echo() -> None:
     assert not loops.is_hot("default/a")
 
 
-def test_what_is_no_loop_stays_calm() -> None:
+def test_foreign_triggers_and_rare_runs_are_not_hot() -> None:
     loops = HotLoops(OPTIONS)
     status = deployment(1, ready=0)
     for turn in range(100):
@@ -290,7 +288,7 @@ def test_what_is_no_loop_stays_calm() -> None:
     assert drive_self_loop(HotLoops(OPTIONS), times=50, step=30.0) == []  # too seldom to matter
 
 
-def test_many_objects_with_generated_names_count_as_one_with_a_higher_threshold() -> None:
+def test_objects_with_generated_names_share_higher_threshold() -> None:
     loops = HotLoops(OPTIONS)
     told: list[int] = []
     for turn in range(30):
@@ -302,7 +300,7 @@ def test_many_objects_with_generated_names_count_as_one_with_a_higher_threshold(
     assert told == [19]  # 5 * 4 strikes
 
 
-def test_what_is_watched_is_bounded() -> None:
+def test_number_of_observed_keys_is_bounded() -> None:
     loops = HotLoops(OPTIONS)
     for number in range(50):
         after = deployment(2)
@@ -319,12 +317,12 @@ def test_what_is_watched_is_bounded() -> None:
         {"reset_after": 30.0, "max_interval": 30.0},
     ],
 )
-def test_options_that_cannot_work_are_refused(wrong: dict[str, Any]) -> None:
+def test_invalid_hot_loop_options_are_rejected(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentError):
         HotLoopOptions(**wrong)
 
 
-def test_changes_are_named_by_path_and_values_redacted() -> None:
+def test_changes_have_paths_and_redacted_values() -> None:
     before = Resource.from_dict(
         {
             "metadata": {"name": "a", "labels": {"app.x/y": "1"}},
@@ -436,11 +434,11 @@ def check(kind: type[HotLoops], examples: int) -> None:
     run()
 
 
-def test_any_sequence_of_reconciles_against_the_model() -> None:
+def test_hot_loops_match_model_for_random_reconciles() -> None:
     check(HotLoops, 60)
 
 
-def test_a_change_of_what_no_cache_holds_says_nothing_about_a_loop() -> None:
+def test_write_to_uncached_object_is_no_strike() -> None:
     loops = HotLoops(OPTIONS)
     for turn in range(3 * OPTIONS.threshold):
         written = wrote(None, deployment(1), verb="patch")  # whether it changed anything, nobody knows
@@ -452,7 +450,7 @@ def test_a_change_of_what_no_cache_holds_says_nothing_about_a_loop() -> None:
     assert not wrote(deployment(1), deployment(1)).is_known_change
 
 
-def test_the_numbers_unless_others_are_given() -> None:
+def test_default_hot_loop_options() -> None:
     assert HotLoopOptions() == HotLoopOptions(
         threshold=20, window=60.0, min_interval=1.0, max_interval=30.0, reset_after=120.0, limit=1000
     )
@@ -460,7 +458,7 @@ def test_the_numbers_unless_others_are_given() -> None:
     assert HotLoopOptions(min_interval=8.0, max_interval=8.0).min_interval == pytest.approx(8.0)
 
 
-def test_what_was_before_a_key_cooled_down_counts_no_more() -> None:
+def test_strikes_before_cooling_down_do_not_count() -> None:
     loops = HotLoops(OPTIONS)
     drive_self_loop(loops, times=4)
     assert loops.observe("default/a", triggers=[echo(deployment(9))], writes=[], succeeded=True, now=1.0) != ()
@@ -470,13 +468,13 @@ def test_what_was_before_a_key_cooled_down_counts_no_more() -> None:
 
 @pytest.mark.parametrize("name", ["window", "min_interval", "max_interval", "reset_after"])
 @pytest.mark.parametrize("seconds", [0.0, -1.0, float("inf")])
-def test_times_that_are_none_are_refused(name: str, seconds: float) -> None:
+def test_invalid_hot_loop_durations_are_rejected(name: str, seconds: float) -> None:
     given: dict[str, Any] = {name: seconds}
     with pytest.raises(ValueError, check=having(argument=f"HotLoopOptions.{name}")):
         HotLoopOptions(**given)
 
 
-def test_what_nobody_knows_is_calm() -> None:
+def test_unknown_key_is_not_hot() -> None:
     loops = HotLoops(OPTIONS)
     assert not loops.is_hot("default/a")
     drive_self_loop(loops, times=3)
@@ -485,7 +483,7 @@ def test_what_nobody_knows_is_calm() -> None:
     loops.saw("default/a", ("apps/v1/Deployment", "default/none"), deployment(1))
 
 
-def test_writes_without_a_reason_are_nobodys_echo() -> None:
+def test_writes_without_triggers_are_no_loop() -> None:
     loops = HotLoops(OPTIONS)
     for turn in range(8):
         write = wrote(deployment(turn + 1, replicas=turn), deployment(turn + 2, replicas=turn + 1))
@@ -499,7 +497,7 @@ def made_beside(loops: HotLoops, number: int, *, key: str) -> None:
 
 
 @pytest.mark.parametrize(("others", "told"), [(19, 1), (20, 0)])
-def test_twenty_objects_of_a_key_are_watched(others: int, told: int) -> None:
+def test_twenty_objects_per_key_are_observed(others: int, told: int) -> None:
     loops = HotLoops(OPTIONS)
     drive_self_loop(loops, times=3)
     for number in range(others):
@@ -507,7 +505,7 @@ def test_twenty_objects_of_a_key_are_watched(others: int, told: int) -> None:
     assert len(drive_self_loop(loops, times=1, at=1.0)) == told
 
 
-def test_an_object_that_is_written_again_is_watched_on() -> None:
+def test_object_written_again_stays_observed() -> None:
     loops = HotLoops(OPTIONS)
     for turn in range(3):
         for number in range(12):
@@ -516,7 +514,7 @@ def test_an_object_that_is_written_again_is_watched_on() -> None:
     assert len(drive_self_loop(loops, times=1, at=3.0)) == 1
 
 
-def test_of_a_fight_the_fields_that_are_fought_over_are_told() -> None:
+def test_report_of_fight_contains_contested_fields_only() -> None:
     loops = HotLoops(OPTIONS)
     facts: list[Fact] = []
     for turn in range(8):
@@ -530,7 +528,7 @@ def test_of_a_fight_the_fields_that_are_fought_over_are_told() -> None:
 
 
 @pytest.mark.parametrize(("others", "told"), [(4, 1), (5, 0)])
-def test_the_keys_that_ran_last_are_watched(others: int, told: int) -> None:
+def test_most_recent_keys_are_observed(others: int, told: int) -> None:
     loops = HotLoops(OPTIONS)  # five of them
     drive_self_loop(loops, times=3)
     for number in range(others):
@@ -539,7 +537,7 @@ def test_the_keys_that_ran_last_are_watched(others: int, told: int) -> None:
     assert len(drive_self_loop(loops, times=1, at=1.0)) == told
 
 
-def test_only_another_write_to_the_object_shows_its_other_writer() -> None:
+def test_object_is_read_only_after_foreign_write_to_it() -> None:
     loops = HotLoops(OPTIONS)
     assert drive_fight_with_looks(loops, seen=None, turns=4) == ([], [])
     elsewhere = Resource.from_dict({"metadata": {"name": "web", "namespace": "default", "uid": "x"}}, kinds.DEPLOYMENT)
@@ -558,13 +556,13 @@ def test_only_another_write_to_the_object_shows_its_other_writer() -> None:
     assert loops.wants_to_see("default/a", triggers=[of_another, foreign(99)]) == ("apps/v1/Deployment", "default/web")
 
 
-def test_a_strike_counts_for_the_whole_window() -> None:
+def test_strike_counts_until_end_of_window() -> None:
     options = HotLoopOptions(threshold=2, window=10.0, reset_after=60.0)
     assert len(drive_self_loop(HotLoops(options), times=2, step=10.0)) == 1
     assert drive_self_loop(HotLoops(options), times=2, step=10.5) == []
 
 
-def test_one_reconcile_doubles_the_wait_once_however_much_it_writes() -> None:
+def test_reconcile_with_many_writes_doubles_delay_once() -> None:
     loops = HotLoops(OPTIONS)
     drive_self_loop(loops, times=4)
     assert loops.delay("default/a", 0.3) == pytest.approx(1.0)
@@ -573,7 +571,7 @@ def test_one_reconcile_doubles_the_wait_once_however_much_it_writes() -> None:
     assert loops.delay("default/a", 2.0) == pytest.approx(2.0)
 
 
-def test_what_is_made_again_and_again_is_compared_with_what_was_made_before() -> None:
+def test_recreated_object_is_compared_with_previous_creation() -> None:
     loops = HotLoops(OPTIONS)
     facts: list[Fact] = []
     for turn in range(4):
@@ -586,21 +584,21 @@ def test_what_is_made_again_and_again_is_compared_with_what_was_made_before() ->
     assert found.changes == ("spec.replicas: 2 -> 3",)
 
 
-def test_of_several_owners_of_a_field_the_one_who_wrote_last_is_named() -> None:
+def test_last_of_several_field_owners_is_reported() -> None:
     seen = [owns("zoe", 5, "replicas"), owns("hpa", 9, "replicas"), owns("abe", 7, "replicas")]
     [found] = drive_fight_with_looks(HotLoops(OPTIONS), seen=seen)[0]
     assert isinstance(found, HotLoop)
     assert found.other == "hpa"
 
 
-def test_the_echo_of_our_last_write_shows_nobody_although_its_origin_is_forgotten() -> None:
+def test_echo_of_own_last_write_needs_no_read() -> None:
     loops = HotLoops(OPTIONS)
     assert drive_fight_with_looks(loops, seen=None, turns=4) == ([], [])
     assert loops.wants_to_see("default/a", triggers=[foreign(8)]) is None, "the version that we wrote"
     assert loops.wants_to_see("default/a", triggers=[foreign(9)]) == ("apps/v1/Deployment", "default/web")
 
 
-def test_of_many_objects_those_that_were_written_last_are_watched() -> None:
+def test_most_recently_written_objects_are_observed() -> None:
     loops = HotLoops(OPTIONS)
     for number in range(30):
         metadata = {"name": f"other-{number}", "namespace": "default", "uid": f"u{number}", "resourceVersion": "1"}
@@ -650,17 +648,17 @@ def by(origin: str, *, uid: str = "u") -> Trigger:
         ([], "hpa"),
     ],
 )
-def test_the_other_one_is_the_controller_of_this_program_that_wrote_last(triggers: list[Trigger], named: str) -> None:
+def test_other_writer_can_be_controller_of_same_program(triggers: list[Trigger], named: str) -> None:
     assert other(triggers=triggers, before=[fields_of("hpa", "7", "replicas")]) == named
 
 
-def test_what_the_server_said_counts_before_what_the_cache_has() -> None:
+def test_managers_read_from_server_precede_cached_managers() -> None:
     before, seen = [fields_of("cached", "9", "replicas")], [fields_of("asked", "1", "replicas")]
     assert other(before=before, seen=seen) == "asked"
     assert other(before=before) == "cached"
 
 
-def test_who_took_a_field_away_is_new_and_not_one_of_ours() -> None:
+def test_writer_that_removed_field_is_new_foreign_manager() -> None:
     there = fields_of("there", "9", "template")
     assert other(before=[there, fields_of("hpa", "7", "paused")], last=[OURS, there]) == "hpa"
     assert other(before=[there], last=[OURS, there]) == "", "it was there before"
@@ -673,7 +671,7 @@ def test_who_took_a_field_away_is_new_and_not_one_of_ours() -> None:
     assert other(before=[fields_of("hpa", "7", "paused")]) == "hpa"
 
 
-def test_without_owners_the_one_who_wrote_between_our_answers_is_named() -> None:
+def test_writer_between_own_responses_is_reported_without_field_owner() -> None:
     def between(*entries: dict[str, Any]) -> str:
         return other(
             last=[OURS, fields_of("old", "3", "template")], after=[fields_of("deltaloop", "8", "replicas"), *entries]
@@ -699,7 +697,7 @@ def test_without_owners_the_one_who_wrote_between_our_answers_is_named() -> None
     assert other(after=[{"fieldsV1": {}}]) == ""
 
 
-def test_a_field_is_owned_as_far_as_its_path_goes_by_names() -> None:
+def test_field_ownership_follows_named_path_segments() -> None:
     entry: dict[str, Any] = {"fieldsV1": {"f:spec": {"f:containers": {"k:{}": {}}, "f:replicas": {}}}}
     for path, owned in (
         (("spec", "replicas"), True),
@@ -714,7 +712,7 @@ def test_a_field_is_owned_as_far_as_its_path_goes_by_names() -> None:
     assert not _owns_any({"fieldsV1": "text f:spec"}, [("spec",)])
 
 
-def test_a_calm_key_keeps_little() -> None:
+def test_calm_key_needs_less_than_1600_bytes() -> None:
     """A deque takes half a KiB however empty; and of a write only what became of the object is looked at later."""
     loops = HotLoops(HotLoopOptions(limit=200))
     after = deployment(2, replicas=2)
@@ -736,7 +734,7 @@ def created(number: int, *, name: str = "web", generate: str = "") -> OwnWrite:
     return wrote(None, made, verb="create", kind=kinds.JOB)
 
 
-def test_object_that_others_delete_and_a_reconcile_creates_again_is_fought_over() -> None:
+def test_recreating_object_deleted_by_others_is_fight() -> None:
     loops = HotLoops(OPTIONS)
     facts: list[Fact] = []
     for number in range(1, 10):
@@ -750,7 +748,7 @@ def test_object_that_others_delete_and_a_reconcile_creates_again_is_fought_over(
     assert loops.delay("default/a", 9.0) > 0
 
 
-def test_objects_that_a_reconcile_deletes_itself_or_names_anew_are_not_fought_over() -> None:
+def test_own_deletes_and_generated_names_are_no_fight() -> None:
     for generate in ("", "web-"):
         loops = HotLoops(OPTIONS)
         for number in range(1, 100):
@@ -759,3 +757,18 @@ def test_objects_that_a_reconcile_deletes_itself_or_names_anew_are_not_fought_ov
             writes = [made] if generate else [made, gone]
             triggers = [echo(deployment(1), "")]
             assert not loops.observe("default/a", triggers=triggers, writes=writes, succeeded=True, now=number / 10)
+
+
+def test_two_writers_of_one_status_field_are_a_fight() -> None:
+    def with_status(version: int, replicas: int) -> Resource:
+        state = deployment(version).to_dict() | {"status": {"replicas": replicas}}
+        return Resource.from_dict(state, kinds.DEPLOYMENT)
+
+    loops, facts = HotLoops(OPTIONS), list[Fact]()
+    for turn in range(10):
+        theirs, ours = with_status(2 * turn + 1, 5), with_status(2 * turn + 2, 3)
+        write = msgspec.structs.replace(wrote(theirs, ours, verb="patch"), subresource="status")
+        facts += loops.observe("default/a", triggers=[echo(theirs, "")], writes=[write], succeeded=True, now=turn)
+    [hot] = facts
+    assert isinstance(hot, HotLoop)
+    assert hot.cause is Cause.FIGHT

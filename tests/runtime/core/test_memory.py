@@ -32,5 +32,5 @@ def check(memories: Memories) -> None:
             assert len(memories) == len(expected), (steps, number)
 
 
-def test_a_memory_belongs_to_one_object_and_goes_with_it() -> None:
+def test_memory_is_dropped_with_its_object() -> None:
     check(Memories())

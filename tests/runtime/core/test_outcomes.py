@@ -66,7 +66,9 @@ from tests.having import having
         (Stopped(), Case.INTERRUPTED, Action.PUT_BACK, "", 0.0),
     ],
 )
-def test_every_end_has_its_row(ended: Ended, case: Case, action: Action, result: str, delay: float) -> None:
+def test_each_outcome_has_expected_decision(
+    ended: Ended, case: Case, action: Action, result: str, delay: float
+) -> None:
     decision = decide(ended)
     assert (decision.case, decision.action, decision.row.result, decision.delay) == (case, action, result, delay)
     assert decision.row is ROWS[case]
@@ -79,7 +81,7 @@ def test_a_declared_kind_can_be_served_later(name: str) -> None:
     assert decide(Raised(error), declared=["ConfigMap"]).action is Action.PARK
 
 
-def test_errors_say_whose_fault_it_is() -> None:
+def test_errors_of_outcomes_describe_cause() -> None:
     invalid, timeout = decide(Returned(7)).error, decide(TimedOut(2.0)).error
     assert isinstance(invalid, InvalidResultError)
     assert invalid.returned in str(invalid)
@@ -94,7 +96,7 @@ def test_errors_say_whose_fault_it_is() -> None:
     assert decide(Raised(TerminalError())).terminal
 
 
-async def test_a_call_that_was_not_awaited_is_named_as_one() -> None:
+async def test_returned_coroutine_is_reported_as_missing_await() -> None:
     async def reconcile() -> None: ...
 
     call = reconcile()
@@ -105,7 +107,7 @@ async def test_a_call_that_was_not_awaited_is_named_as_one() -> None:
 
 
 @pytest.mark.parametrize("delay", [float("nan"), float("inf")])
-def test_a_time_that_is_none_is_refused_where_it_is_made(delay: Any) -> None:
+def test_invalid_requeue_delay_is_rejected(delay: Any) -> None:
     with pytest.raises(ValueError, check=having(argument="Result.requeue_after")):
         Result(requeue_after=delay)
 

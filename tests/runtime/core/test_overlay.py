@@ -34,7 +34,7 @@ def version_of(shown: Resource | None) -> str | None:
     return None if shown is None else shown.resource_version
 
 
-def test_a_write_is_seen_until_the_cache_has_caught_up() -> None:
+def test_own_write_is_visible_until_cache_catches_up() -> None:
     overlay = Overlay()
     overlay.wrote(obj("default/a", 7), reached="5", now=0.0)
     assert version_of(overlay.show("default/a", obj("default/a", 5), reached="5", now=1.0)) == "7"
@@ -43,19 +43,19 @@ def test_a_write_is_seen_until_the_cache_has_caught_up() -> None:
     assert len(overlay) == 0
 
 
-def test_what_others_did_after_our_write_is_never_hidden() -> None:
+def test_foreign_change_after_own_write_is_visible() -> None:
     overlay = Overlay()
     overlay.wrote(obj("default/a", 7), reached="5", now=0.0)
     assert overlay.show("default/a", None, reached="8", now=1.0) is None  # somebody deleted it at 8
 
 
-def test_an_answer_that_the_stream_has_overtaken_is_not_kept() -> None:
+def test_response_older_than_stream_is_not_kept() -> None:
     overlay = Overlay()
     overlay.wrote(obj("default/a", 7), reached="7", now=0.0)
     assert len(overlay) == 0
 
 
-def test_a_deletion_hides_the_object_of_that_uid_and_no_successor() -> None:
+def test_own_delete_hides_object_but_not_successor() -> None:
     overlay = Overlay()
     overlay.deleted("default/a", uid="old", version="5", reached="5", now=0.0)
     assert overlay.show("default/a", obj("default/a", 5, "old"), reached="5", now=1.0) is None
@@ -64,13 +64,13 @@ def test_a_deletion_hides_the_object_of_that_uid_and_no_successor() -> None:
     assert len(overlay) == 0
 
 
-def test_a_deletion_hides_a_predecessor_that_the_cache_still_has() -> None:
+def test_own_delete_hides_cached_predecessor() -> None:
     overlay = Overlay()
     overlay.deleted("default/a", uid="second", version="8", reached="5", now=0.0)
     assert overlay.show("default/a", obj("default/a", 5, "first"), reached="5", now=1.0) is None
 
 
-def test_a_tombstone_goes_when_the_cache_has_seen_the_end() -> None:
+def test_tombstone_is_dropped_after_cache_passes_deletion() -> None:
     overlay = Overlay()
     overlay.deleted("default/a", uid="u", version="7", reached="5", now=0.0)
     assert overlay.show("default/a", None, reached="5", now=1.0) is None
@@ -79,7 +79,7 @@ def test_a_tombstone_goes_when_the_cache_has_seen_the_end() -> None:
     assert len(overlay) == 0
 
 
-def test_lists_and_indexes_have_own_writes_and_not_own_deletions() -> None:
+def test_lists_and_indexes_contain_own_writes_without_own_deletes() -> None:
     overlay = Overlay()
     cached = {key: obj(key, 3, uid=key, app="web") for key in ("default/a", "default/b", "default/c")}
     overlay.wrote(obj("default/c", 2, uid="default/c", app="api"), reached="1", now=0.0)  # the cache has come as far
@@ -94,7 +94,7 @@ def test_lists_and_indexes_have_own_writes_and_not_own_deletions() -> None:
     assert [shown.key for shown in seen] == ["default/c", "default/d"]
 
 
-def test_what_is_uncertain_is_listed_while_it_is() -> None:
+def test_uncertain_keys_expire_after_a_minute() -> None:
     overlay = Overlay()
     overlay.lost_sight("default/a", WriteKind.PATCH, now=0.0)
     overlay.lost_sight("default/b", WriteKind.PATCH, now=30.0)
@@ -102,7 +102,7 @@ def test_what_is_uncertain_is_listed_while_it_is() -> None:
     assert overlay.uncertain(now=60.0) == ("default/b",)
 
 
-def test_an_object_that_is_marked_for_deletion_was_deleted() -> None:
+def test_deletion_timestamp_settles_uncertain_delete() -> None:
     overlay = Overlay()
     overlay.lost_sight("default/a", WriteKind.DELETE, uid="u", now=0.0)
     fields = obj("default/a", 7).to_dict()
@@ -113,13 +113,13 @@ def test_an_object_that_is_marked_for_deletion_was_deleted() -> None:
     assert not overlay.is_uncertain("default/a", now=1.0)
 
 
-def test_a_version_is_newer_only_where_both_can_be_compared() -> None:
+def test_version_is_newer_only_if_both_are_numbers() -> None:
     assert is_newer("7", "5")
     for left, right in (("5", "7"), ("5", "5"), ("7", "x5"), ("x7", "5"), ("", "5"), ("5", "")):
         assert not is_newer(left, right)
 
 
-def test_the_newest_version_that_is_known_of_a_deleted_object_counts() -> None:
+def test_tombstone_has_newest_known_version() -> None:
     overlay = Overlay()
     overlay.wrote(obj("default/a", 7), reached="5", now=0.0)
     overlay.deleted("default/a", uid="u", version="9", reached="5", now=0.0)
@@ -141,14 +141,14 @@ def test_the_newest_version_that_is_known_of_a_deleted_object_counts() -> None:
         ("another", WriteKind.DELETE, False),
     ],
 )
-def test_a_deletion_ends_the_conditional_writes_to_its_object(uid: str, kind: WriteKind, over: bool) -> None:
+def test_own_delete_settles_conditional_writes_to_same_object(uid: str, kind: WriteKind, over: bool) -> None:
     overlay = Overlay()
     overlay.lost_sight("default/a", kind, uid=uid, version="5", now=0.0)
     overlay.deleted("default/a", uid="u", version="7", reached="5", now=1.0)
     assert overlay.is_uncertain("default/a", now=1.0) is not over
 
 
-def test_what_is_read_although_nothing_of_it_was_uncertain_is_shown() -> None:
+def test_read_of_certain_object_is_visible() -> None:
     overlay = Overlay()
     overlay.settle("default/a", obj("default/a", 7), reached="5", now=0.0)
     assert version_of(overlay.show("default/a", None, reached="5", now=1.0)) == "7"
@@ -156,7 +156,7 @@ def test_what_is_read_although_nothing_of_it_was_uncertain_is_shown() -> None:
     assert overlay.show("default/b", None, reached="5", now=1.0) is None
 
 
-def test_versions_that_cannot_be_compared_only_count_when_they_are_the_same() -> None:
+def test_incomparable_versions_match_only_if_equal() -> None:
     overlay = Overlay()
     overlay.wrote(obj("default/a", "x7"), reached="x5", now=0.0)
     assert version_of(overlay.show("default/a", obj("default/a", "x9"), reached="x9", now=9.9)) == "x7"
@@ -166,20 +166,20 @@ def test_versions_that_cannot_be_compared_only_count_when_they_are_the_same() ->
     assert len(overlay) == 0
 
 
-def test_a_server_that_was_restored_from_a_backup_takes_our_writes_along() -> None:
+def test_restored_server_discards_own_writes() -> None:
     overlay = Overlay()
     overlay.wrote(obj("default/a", 107), reached="105", now=0.0)
     assert version_of(overlay.show("default/a", obj("default/a", 12), reached="12", now=1.0)) == "12"
 
 
-def test_nothing_is_kept_for_ever() -> None:
+def test_own_write_expires_after_300_seconds() -> None:
     overlay = Overlay()
     overlay.wrote(obj("default/a", 7), reached="5", now=0.0)
     assert version_of(overlay.show("default/a", None, reached="5", now=299.0)) == "7"
     assert overlay.show("default/a", None, reached="5", now=300.0) is None
 
 
-def test_much_that_nobody_reads_is_pruned() -> None:
+def test_unread_entries_are_pruned() -> None:
     overlay = Overlay()
     for number in range(100):
         overlay.wrote(obj(f"default/{number}", 10 + number), reached="5", now=0.0)
@@ -202,7 +202,7 @@ def test_much_that_nobody_reads_is_pruned() -> None:
         (WriteKind.PATCH, None, False),
     ],
 )
-def test_an_unknown_outcome_is_settled_by_what_proves_it(kind: WriteKind, live: Resource | None, over: bool) -> None:
+def test_uncertain_write_is_settled_by_proof(kind: WriteKind, live: Resource | None, over: bool) -> None:
     overlay = Overlay()
     overlay.lost_sight("default/a", kind, uid="u", version="5", now=0.0)
     assert overlay.is_uncertain("default/a", now=1.0)
@@ -212,7 +212,7 @@ def test_an_unknown_outcome_is_settled_by_what_proves_it(kind: WriteKind, live: 
 
 
 @pytest.mark.parametrize("kind", [WriteKind.UPDATE, WriteKind.PATCH, WriteKind.DELETE])
-def test_another_one_under_the_name_is_news_that_the_cache_brings(kind: WriteKind) -> None:
+def test_foreign_successor_is_visible_after_cache_delivers_it(kind: WriteKind) -> None:
     """A program that still sees why it deleted the old one would delete the new one, too, if it saw that."""
     overlay, old, new = Overlay(), obj("default/a", 5), obj("default/a", 9, "other")
     overlay.lost_sight("default/a", kind, uid="u", version="5", now=0.0)
@@ -223,7 +223,7 @@ def test_another_one_under_the_name_is_news_that_the_cache_brings(kind: WriteKin
     assert len(overlay) == 0
 
 
-def test_another_one_that_the_program_has_made_itself_is_no_news() -> None:
+def test_own_successor_is_visible_immediately() -> None:
     overlay, new = Overlay(), obj("default/a", 9, "other")
     overlay.lost_sight("default/a", WriteKind.DELETE, uid="u", version="5", now=0.0)
     overlay.wrote(new, reached="5", now=1.0)
@@ -231,14 +231,14 @@ def test_another_one_that_the_program_has_made_itself_is_no_news() -> None:
     assert overlay.show("default/a", obj("default/a", 5), reached="5", now=2.0) is new
 
 
-def test_what_was_deleted_without_an_answer_does_not_come_back_with_a_cache_that_lags() -> None:
+def test_stale_cache_does_not_restore_object_after_delete_without_response() -> None:
     overlay, old = Overlay(), obj("default/a", 5)
     overlay.lost_sight("default/a", WriteKind.DELETE, uid="u", version="5", now=0.0)
     assert not overlay.settle("default/a", None, reached="5", now=1.0)
     assert overlay.show("default/a", old, reached="5", now=30.0) is None
 
 
-def test_what_is_gone_by_a_read_is_what_the_cache_has_and_not_only_what_was_written() -> None:
+def test_read_that_finds_nothing_hides_cached_successor() -> None:
     overlay, successor = Overlay(), obj("default/a", 9, "other")
     overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u", version="5", now=0.0)
     overlay.settle("default/a", None, reached="9", now=1.0, cached=successor)
@@ -248,7 +248,7 @@ def test_what_is_gone_by_a_read_is_what_the_cache_has_and_not_only_what_was_writ
 @pytest.mark.parametrize(
     ("uid", "version", "news"), [("u", "5", True), ("", "5", False), ("u", "", False), ("other", "5", False)]
 )
-def test_only_a_write_to_a_known_object_can_find_another_one(uid: str, version: str, news: bool) -> None:
+def test_successor_is_news_only_after_write_to_known_object(uid: str, version: str, news: bool) -> None:
     overlay, live = Overlay(), obj("default/a", 9, "other")
     overlay.lost_sight("default/a", WriteKind.UPDATE, uid=uid, version=version, now=0.0)
     assert overlay.settle("default/a", live, reached="5", now=1.0) is news
@@ -256,7 +256,7 @@ def test_only_a_write_to_a_known_object_can_find_another_one(uid: str, version: 
 
 
 @pytest.mark.parametrize("entry", ["written", "gone"])
-def test_the_newest_version_of_all_that_is_known_makes_the_tombstone(entry: str) -> None:
+def test_tombstone_has_newest_version_of_all_sources(entry: str) -> None:
     overlay = Overlay()
     if entry == "written":
         overlay.wrote(obj("default/a", 9), reached="4", now=0.0)
@@ -268,7 +268,7 @@ def test_the_newest_version_of_all_that_is_known_makes_the_tombstone(entry: str)
     assert overlay.show("default/a", obj("default/a", 9), reached="9", now=2.0) is None
 
 
-def test_of_two_unknown_writes_only_time_proves_that_both_are_over() -> None:
+def test_two_uncertain_writes_settle_only_by_time() -> None:
     overlay = Overlay()
     overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u", version="5", now=0.0)
     overlay.lost_sight("default/a", WriteKind.DELETE, uid="u", version="5", now=1.0)
@@ -276,7 +276,7 @@ def test_of_two_unknown_writes_only_time_proves_that_both_are_over() -> None:
     assert overlay.uncertain(now=2.0) == ("default/a",)
 
 
-def test_a_deletion_settles_what_was_meant_for_that_object_and_no_create() -> None:
+def test_own_delete_settles_writes_to_same_object_but_not_create() -> None:
     overlay = Overlay()
     overlay.lost_sight("default/a", WriteKind.CREATE, now=0.0)
     overlay.deleted("default/a", uid="u", version="5", reached="5", now=1.0)
@@ -286,7 +286,7 @@ def test_a_deletion_settles_what_was_meant_for_that_object_and_no_create() -> No
     assert not overlay.is_uncertain("default/b", now=1.0)
 
 
-def test_an_absence_without_a_known_version_leaves_no_tombstone() -> None:
+def test_missing_object_without_known_version_leaves_no_tombstone() -> None:
     overlay = Overlay()
     overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u", version="5", now=0.0)
     overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u", version="5", now=0.0)
@@ -326,7 +326,7 @@ def test_a_second_write_replaces_the_first() -> None:
     assert ("default/a" in overlay.entries, overlay.uid_of_gone("default/a")) == (True, "")
 
 
-def test_an_unknown_write_that_is_over_by_time_does_not_count_as_a_second_one() -> None:
+def test_expired_uncertain_write_does_not_count() -> None:
     overlay = Overlay()
     overlay.lost_sight("default/a", WriteKind.UPDATE, uid="u", version="5", now=0.0)
     overlay.lost_sight("default/a", WriteKind.CREATE, now=60.0)
@@ -334,7 +334,7 @@ def test_an_unknown_write_that_is_over_by_time_does_not_count_as_a_second_one() 
     assert not overlay.is_uncertain("default/a", now=61.0)
 
 
-def test_nothing_is_unknown_after_a_minute() -> None:
+def test_uncertainty_ends_after_a_minute() -> None:
     overlay = Overlay()
     overlay.lost_sight("default/a", WriteKind.PATCH, now=0.0)
     assert overlay.has_unknown
@@ -348,7 +348,7 @@ def _prune(overlay: Overlay, lookup: Callable[[str], Resource | None], *, reache
         overlay.prune(lookup, reached=reached, now=1.0)
 
 
-def test_little_is_not_pruned() -> None:
+def test_pruning_starts_at_64_entries() -> None:
     overlay = Overlay()
     for number in range(63):
         overlay.wrote(obj(f"default/{number}", 10 + number), reached="5", now=0.0)
@@ -359,7 +359,7 @@ def test_little_is_not_pruned() -> None:
     assert len(overlay) == 0
 
 
-def test_much_that_stays_is_looked_at_rarely() -> None:
+def test_remaining_entries_are_rechecked_only_after_doubling() -> None:
     overlay, looked_up = Overlay(), list[str]()
 
     def lookup(key: str) -> None:
@@ -373,14 +373,14 @@ def test_much_that_stays_is_looked_at_rarely() -> None:
         assert len(looked_up) == looks
 
 
-def test_the_age_of_an_entry_counts_from_its_write() -> None:
+def test_age_of_entry_starts_at_write() -> None:
     overlay = Overlay()
     overlay.wrote(obj("default/a", 7), reached="5", now=1000.0)
     assert version_of(overlay.show("default/a", None, reached="5", now=1299.0)) == "7"
     assert overlay.show("default/a", None, reached="5", now=1300.0) is None
 
 
-def test_a_late_answer_about_a_predecessor_leaves_the_tombstone() -> None:
+def test_late_response_for_predecessor_keeps_tombstone() -> None:
     overlay = Overlay()
     overlay.deleted("default/a", uid="u2", version="9", reached="4", now=0.0)
     overlay.wrote(obj("default/a", 5, "u1"), reached="4", now=0.0)
@@ -388,7 +388,7 @@ def test_a_late_answer_about_a_predecessor_leaves_the_tombstone() -> None:
     assert overlay.show("default/a", obj("default/a", 9, "u2"), reached="9", now=1.0) is None
 
 
-def test_a_deletion_of_an_unknown_uid_stays_uncertain_while_an_object_is_there() -> None:
+def test_delete_without_uid_stays_uncertain_while_object_exists() -> None:
     overlay = Overlay()
     overlay.lost_sight("default/a", WriteKind.DELETE, now=0.0)
     overlay.settle("default/a", obj("default/a", 5), reached="5", now=1.0)
@@ -566,7 +566,7 @@ def _invariants() -> dict[str, Any]:
     return {name: value for name, value in vars(OverlayMachine).items() if "never" in name or "left_over" in name}
 
 
-def test_reads_against_a_model_of_the_server() -> None:
+def test_overlay_matches_model_of_server() -> None:
     run_machine(machine_of(Overlay))
 
 
@@ -644,18 +644,18 @@ IsNeverUncertain = type("IsNeverUncertain", (Overlay,), {"lost_sight": _is_never
         ),
     ],
 )
-def test_the_machine_sees_seeded_bugs(mutant: Any, history: list[Any]) -> None:
+def test_machine_detects_seeded_bugs(mutant: Any, history: list[Any]) -> None:
     show_the_bug(machine_of(Overlay), machine_of(mutant), history)
 
 
-def test_a_cache_that_has_the_object_at_a_later_version_is_believed_whatever_its_stream_says() -> None:
+def test_later_cached_version_precedes_own_write_at_any_stream_version() -> None:
     overlay = Overlay()
     overlay.wrote(obj(KEYS[0], 5), reached="3", now=0.0)
     assert version_of(overlay.show(KEYS[0], obj(KEYS[0], 4), reached="4", now=1.0)) == "5"
     assert version_of(overlay.show(KEYS[0], obj(KEYS[0], 7), reached="4", now=1.0)) == "7"
 
 
-def test_an_answer_of_before_the_deletion_does_not_bring_the_object_back() -> None:
+def test_response_older_than_delete_does_not_restore_object() -> None:
     overlay = Overlay()
     overlay.deleted(KEYS[0], uid="u", version="", reached="1", now=0.0)
     overlay.wrote(obj(KEYS[0], 5, "u"), reached="1", now=0.0)
@@ -664,14 +664,14 @@ def test_an_answer_of_before_the_deletion_does_not_bring_the_object_back() -> No
     assert version_of(overlay.show(KEYS[0], None, reached="1", now=0.0)) == "9"
 
 
-def test_a_deletion_of_a_version_that_was_overtaken_is_a_deletion() -> None:
+def test_delete_at_older_version_hides_object() -> None:
     overlay = Overlay()
     overlay.wrote(obj(KEYS[0], 9, "u"), reached="1", now=0.0)
     overlay.deleted(KEYS[0], uid="u", version="5", reached="1", now=0.0)
     assert overlay.show(KEYS[0], obj(KEYS[0], 8, "u"), reached="8", now=0.0) is None
 
 
-def test_names_that_nobody_knows_are_uncertain_for_a_minute() -> None:
+def test_unknown_generated_names_are_uncertain_for_a_minute() -> None:
     overlay = Overlay()
     overlay.lost_sight_of_generated("default/made-", now=0.0)
     overlay.lost_sight_of_generated("other/too-", now=30.0)
@@ -692,7 +692,7 @@ def test_names_that_nobody_knows_are_uncertain_for_a_minute() -> None:
 
 
 @pytest.mark.parametrize(("version", "reached"), [("abc", "5"), ("5", "abc")])
-def test_what_cannot_be_compared_is_shown_for_ten_seconds(version: str, reached: str) -> None:
+def test_own_write_with_incomparable_version_expires_after_ten_seconds(version: str, reached: str) -> None:
     overlay = Overlay()
     overlay.wrote(obj(KEYS[0], version), reached=reached, now=0.0)
     assert version_of(overlay.show(KEYS[0], None, reached=reached, now=9.9)) == version

@@ -36,11 +36,11 @@ def paths(before: Any, after: Any) -> list[str]:
         (1, 1, []),
     ],
 )
-def test_fields_that_differ_are_named_by_path(before: Any, after: Any, changed: list[str]) -> None:
+def test_changed_fields_are_reported_as_paths(before: Any, after: Any, changed: list[str]) -> None:
     assert paths(before, after) == changed
 
 
-def test_what_every_write_changes_by_itself_is_no_change() -> None:
+def test_fields_changed_by_every_write_are_ignored() -> None:
     def written(version: str, generation: int, **labels: str) -> Resource:
         metadata = {"name": "a", "resourceVersion": version, "generation": generation, "labels": labels}
         return Resource.from_dict({"metadata": {**metadata, "managedFields": [{"time": version}]}})
@@ -51,13 +51,13 @@ def test_what_every_write_changes_by_itself_is_no_change() -> None:
     assert changed_paths(*nested) == (("spec", "metadata", "generation"),)
 
 
-def test_a_long_value_is_cut() -> None:
+def test_long_value_is_truncated() -> None:
     paths = [("spec", "x")]
     short, long = "s" * 60, "l" * 61
     assert show_changes(obj(x=short), obj(x=long), paths) == (f"spec.x: {short} -> {'l' * 57}...",)
 
 
-def test_a_deletion_is_a_change_and_names_its_object() -> None:
+def test_delete_is_known_change_with_subject() -> None:
     gone = OwnWrite(verb="delete", kind="v1/Pod", key="n/a", uid="u")
     assert (gone.is_known_change, gone.subject) == (True, ("v1/Pod", "n/a"))
     made = Resource.from_dict({"metadata": {"name": "a-1", "namespace": "n", "generateName": "a-"}})
@@ -66,7 +66,7 @@ def test_a_deletion_is_a_change_and_names_its_object() -> None:
     assert OwnWrite(verb="create", kind="v1/Pod", key="n/a", uid="u").subject == ("v1/Pod", "n/a")
 
 
-def test_of_secrets_only_the_fields_are_named() -> None:
+def test_changes_of_secrets_show_paths_without_values() -> None:
     def typed(known: ResourceType[Resource] | None, text: str, **more: str) -> Resource:
         fields = {"metadata": {"name": "a"}, "data": {"x": text}, **more}
         return Resource.from_dict(fields) if known is None else Resource.from_dict(fields, known)
@@ -79,20 +79,20 @@ def test_of_secrets_only_the_fields_are_named() -> None:
     assert show_changes(plain, plain, paths) == ("data.x: 1 -> 1",)
 
 
-def test_of_an_object_that_is_missing_nothing_is_said() -> None:
+def test_missing_object_has_no_changed_paths() -> None:
     assert changed_paths(None, obj()) == changed_paths(obj(), None) == changed_paths(None, None) == ()
     some = (("spec", "x"),)
     assert show_changes(None, obj(x=1), some) == show_changes(obj(x=1), None, some) == ("spec.x",)
 
 
-def test_no_more_paths_than_asked_for() -> None:
+def test_number_of_changed_paths_is_limited() -> None:
     before, after = {f"f{n}": 0 for n in range(30)}, {f"f{n}": 1 for n in range(30)}
     assert len(changed_paths(obj(**before), obj(**after))) == MOST_PATHS == 20
     assert len(changed_paths(obj(**before), obj(**after), limit=3)) == 3
 
 
 @pytest.mark.parametrize("of_lists", [False, True])
-def test_what_lies_too_deep_is_one_value(of_lists: bool) -> None:
+def test_paths_end_at_depth_of_50(of_lists: bool) -> None:
     def nested(leaf: int) -> Any:
         value: Any = leaf
         for _ in range(60):
@@ -103,7 +103,7 @@ def test_what_lies_too_deep_is_one_value(of_lists: bool) -> None:
     assert len(path) == 50
 
 
-def test_objects_with_generated_names_count_as_one() -> None:
+def test_objects_with_generated_names_share_subject() -> None:
     def made(**metadata: Any) -> OwnWrite:
         after = Resource.from_dict({"metadata": {"name": "a-x1", "namespace": "n", **metadata}})
         return OwnWrite(verb="create", kind="v1/Pod", key="n/a-x1", uid="u", after=after)

@@ -29,11 +29,11 @@ def check(polled: Polled, answers: list[dict[str, Any]]) -> None:
 
 
 @given(ANSWERS)
-def test_what_is_new_changed_or_gone_is_named_once(answers: list[dict[str, Any]]) -> None:
+def test_new_changed_and_gone_keys_are_reported_once(answers: list[dict[str, Any]]) -> None:
     check(Polled(), answers)
 
 
-def test_what_changes_in_place_is_seen() -> None:
+def test_in_place_change_is_detected() -> None:
     polled, tags, state = Polled(), ["one"], {"a": 1}
     answer = {"state": state, "tags": tags, "both": (tags, 1)}
     assert len(polled.changes(answer)) == 3
@@ -46,13 +46,13 @@ def test_what_changes_in_place_is_seen() -> None:
     assert polled.changes(answer) == [("more", "new")]
 
 
-def test_what_is_itself_is_the_same_although_it_is_not_equal() -> None:
+def test_identical_nan_is_unchanged() -> None:
     polled, nothing = Polled(), float("nan")
     assert polled.changes({"a": nothing}) == [("a", "new")]
     assert polled.changes({"a": nothing}) == []
 
 
-def test_requests_and_keys_are_the_same() -> None:
+def test_request_and_key_are_equivalent() -> None:
     polled = Polled()
     assert polled.changes({Request("default", "a"): 1, Request("", "all"): 1}) == [("default/a", "new"), ("all", "new")]
     assert polled.changes({"default/a": 1, "all": 1}) == []
@@ -79,7 +79,7 @@ class Odd:
         ({"a": Odd()}, ValueError, "which of them"),
     ],
 )
-def test_an_answer_that_cannot_be_read_changes_nothing(answer: object, error: type[Exception], named: str) -> None:
+def test_invalid_poll_result_keeps_state(answer: object, error: type[Exception], named: str) -> None:
     polled = Polled()
     polled.changes({"a": Odd() if error is ValueError else 1})
     with pytest.raises(error, match=named):

@@ -45,7 +45,7 @@ STATUS_ONLY = update(obj(1), obj(2))
     "predicate",
     [GenerationChanged(), LabelsChanged(), AnnotationsChanged(), ResourceVersionChanged(), PathChanged("spec.x")],
 )
-def test_what_is_new_or_gone_passes_and_a_resync_does_not(predicate: Predicate) -> None:
+def test_add_and_delete_pass_but_resync_does_not(predicate: Predicate) -> None:
     assert predicate.allows(ADD)
     assert predicate.allows(DELETE)
     assert not predicate.allows(RESYNC)
@@ -63,12 +63,12 @@ def test_what_is_new_or_gone_passes_and_a_resync_does_not(predicate: Predicate) 
         (PathChanged("spec.a", "spec.b"), obj(1, spec={"b": 1}), obj(2, spec={})),
     ],
 )
-def test_a_change_of_the_aspect_passes(predicate: Predicate, old: Resource, new: Resource) -> None:
+def test_change_of_observed_aspect_passes(predicate: Predicate, old: Resource, new: Resource) -> None:
     assert predicate.allows(update(old, new))
     assert isinstance(predicate, ResourceVersionChanged) or not predicate.allows(STATUS_ONLY)
 
 
-def test_a_path_predicate_decodes_no_more_than_its_fields() -> None:
+def test_path_predicate_decodes_only_its_fields() -> None:
     # A number that no float holds is passed over, and refused where it is decoded.
     one = Resource.from_json(b'{"metadata":{"name":"a"},"spec":{"replicas":1,"junk":1e999}}')
     assert not PathChanged("spec.replicas").allows(update(one, one))
@@ -76,7 +76,7 @@ def test_a_path_predicate_decodes_no_more_than_its_fields() -> None:
         one.to_dict()
 
 
-def test_an_object_that_leaves_a_selection_passes_once_more() -> None:
+def test_object_that_leaves_selection_passes_once_more() -> None:
     web, api = obj(1, labels={"app": "web"}), obj(2, labels={"app": "api"})
     predicate = HasLabels("app=web")
     assert predicate.allows(update(web, api))
@@ -105,7 +105,7 @@ def test_a_path_predicate_needs_a_path() -> None:
         PathChanged()
 
 
-def test_a_function_is_asked_about_objects_that_are_there_only() -> None:
+def test_predicate_function_receives_existing_objects_only() -> None:
     asked: list[str] = []
 
     def elsewhere(found: Resource) -> bool:
@@ -118,7 +118,7 @@ def test_a_function_is_asked_about_objects_that_are_there_only() -> None:
 
 
 @pytest.mark.parametrize("predicate", [Where, When])
-def test_a_function_that_has_to_be_awaited_is_no_predicate(predicate: Any) -> None:
+def test_async_predicate_is_rejected(predicate: Any) -> None:
     async def waits(_: object) -> bool:
         return False
 

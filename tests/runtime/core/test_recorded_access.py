@@ -46,7 +46,7 @@ APPLY = "application/apply-patch+yaml"
         ("GET /api/v1", []),
     ],
 )
-def test_each_request_is_a_verb_on_a_resource(request_: str, expected: list[str]) -> None:
+def test_request_maps_to_verb_and_resource(request_: str, expected: list[str]) -> None:
     method, _, rest = request_.partition(" ")
     path, watch, _ = rest.partition("?watch")
     found = rules_of_request(method, path, {"watch": "1"} if watch else {})
@@ -54,18 +54,18 @@ def test_each_request_is_a_verb_on_a_resource(request_: str, expected: list[str]
 
 
 @pytest.mark.parametrize(("watch", "verbs"), [("1", ["list", "watch"]), ("true", ["list", "watch"]), ("0", ["list"])])
-def test_a_watch_is_asked_for_in_two_ways(watch: str, verbs: list[str]) -> None:
+def test_watch_parameter_has_two_true_values(watch: str, verbs: list[str]) -> None:
     assert [rule.verb for rule in rules_of_request("GET", "/api/v1/pods", {"watch": watch})] == verbs
 
 
-def test_what_was_sent_is_kept_once_with_what_its_body_needs() -> None:
+def test_recorded_request_is_stored_once_with_rules_of_body() -> None:
     recorded = RecordedAccess(namespace="a")
     for _ in range(2):
         recorded.sent("PATCH", "/api/v1/namespaces/a/pods/p", {}, APPLY)
     assert [str(rule) for rule in recorded.rules()] == ["create pods in namespace a", "patch pods in namespace a"]
 
 
-def test_a_kind_is_widened_with_its_parts_and_keeps_whether_it_has_namespaces() -> None:
+def test_subresources_are_widened_with_scope_of_kind() -> None:
     recorded = RecordedAccess()
     for method, path in (
         ("GET", "/api/v1/nodes"),
@@ -83,12 +83,12 @@ def test_a_kind_is_widened_with_its_parts_and_keeps_whether_it_has_namespaces() 
     assert recorded.to_dict()["format"] == 1
 
 
-def test_an_apply_may_create() -> None:
+def test_apply_needs_create_permission() -> None:
     found = rules_of_request("PATCH", "/api/v1/namespaces/a/pods/p", {}, content_type=APPLY)
     assert [rule.verb for rule in found] == ["patch", "create"]
 
 
-def test_what_was_done_in_one_namespace_is_widened_if_all_were_watched_and_the_lease_is_not() -> None:
+def test_namespaced_rules_are_widened_if_all_namespaces_were_watched() -> None:
     recorded = RecordedAccess()
     for method, path in (
         ("GET", "/api/v1/configmaps"),
@@ -122,6 +122,6 @@ NO_RECORDS: list[Any] = [
 
 
 @pytest.mark.parametrize("wrong", NO_RECORDS)
-def test_other_files_are_refused(wrong: Any) -> None:
+def test_file_of_other_format_is_rejected(wrong: Any) -> None:
     with pytest.raises(InvalidArgumentError, match=r"f\.json"):
         RecordedAccess.from_dict(wrong, source="f.json")

@@ -60,7 +60,7 @@ def test_owners_are_compared_by_group_and_kind_not_by_version() -> None:
     assert keys(owner_key(FOO), None, child("1", *owners)) == ["prod/a"]
 
 
-def test_only_the_controlling_owner_counts_unless_told() -> None:
+def test_only_controlling_owner_counts_by_default() -> None:
     owners = (owner("a", controller=False), owner("b"))
     assert keys(owner_key(FOO), None, child("1", *owners)) == ["prod/b"]
     assert keys(owner_key(FOO, controller_only=False), None, child("1", *owners)) == ["prod/a", "prod/b"]
@@ -71,11 +71,11 @@ def test_an_owner_without_namespace_has_a_bare_key() -> None:
     assert keys(owner_key(NODE_POOL), None, child("1", reference)) == ["pool"]
 
 
-def test_a_changed_owner_concerns_the_old_and_the_new_one() -> None:
+def test_change_of_owner_maps_to_both_owners() -> None:
     assert keys(owner_key(FOO), child("1", owner("a")), child("2", owner("b"))) == ["prod/a", "prod/b"]
 
 
-def test_the_trigger_tells_what_happened_to_what_and_when() -> None:
+def test_trigger_contains_verb_object_versions_and_time() -> None:
     _, trigger = requests_for(own_key, "informer", "update", old=child("1"), new=child("2"), now=7.5)
     assert isinstance(trigger, Trigger)
     assert (trigger.source, trigger.verb, trigger.old_resource_version, trigger.new_resource_version, trigger.at) == (
@@ -95,7 +95,7 @@ def test_an_update_without_a_new_version_is_a_resync() -> None:
     assert trigger.verb == "resync"
 
 
-def test_a_deletion_is_told_by_the_last_state() -> None:
+def test_trigger_of_delete_has_last_version() -> None:
     [key], trigger = requests_for(own_key, "informer", "delete", old=child("9"), new=None, now=0.0)
     assert (key, trigger.verb, trigger.old_resource_version, trigger.new_resource_version) == (
         "prod/web",
@@ -129,7 +129,7 @@ REFERENCES: list[tuple[str, dict[str, str], list[str]]] = [
 
 
 @pytest.mark.parametrize(("referred", "filed", "concerned"), REFERENCES)
-def test_an_index_holds_names_with_a_namespace_or_of_the_same_one(
+def test_index_values_can_be_names_or_namespaced_keys(
     referred: str, filed: dict[str, str], concerned: list[str]
 ) -> None:
     def lookup(value: str) -> list[Resource]:
@@ -138,7 +138,7 @@ def test_an_index_holds_names_with_a_namespace_or_of_the_same_one(
     assert keys_by_index(named(referred), lookup) == concerned
 
 
-def test_keys_requests_and_objects_are_mapped_to() -> None:
+def test_mapper_can_return_keys_requests_and_objects() -> None:
     mapped = ["prod/a", Request("prod", "b"), named("prod/c"), Request("", "d")]
     assert [*keys_of(mapped)] == [*keys_of(iter(mapped))] == ["prod/a", "prod/b", "prod/c", "d"]
 
@@ -155,7 +155,7 @@ def test_keys_requests_and_objects_are_mapped_to() -> None:
         ([("prod", "a")], "list with a tuple in it"),
     ],
 )
-def test_nothing_else_is(mapped: object, said: str) -> None:
+def test_other_results_of_mapper_are_rejected(mapped: object, said: str) -> None:
     with pytest.raises(InvalidRequestsError, check=having(returned=said)):
         list(keys_of(mapped))
 
@@ -169,7 +169,7 @@ def drained(unmapped: Unmapped, key: str) -> list[tuple[str, str, str]]:
     return found
 
 
-def test_changes_that_could_not_be_mapped_wait_in_order_and_bounded() -> None:
+def test_unmapped_changes_keep_order_and_are_bounded() -> None:
     unmapped = Unmapped(bound=2)
     assert unmapped.first("a") is None
     unmapped.add("a", change("", "1"))

@@ -15,7 +15,7 @@ KEYS = ("a", "b", "c")
 Due: TypeAlias = tuple[list[Running], list[Running]]
 
 
-def test_a_run_without_a_limit_is_waited_for() -> None:
+def test_reconcile_without_timeout_is_never_due() -> None:
     runs = Runs(Running, slots=1, timeout=None)
     run = runs.begin("a", 5.0)
     assert runs.due(1e9) == ([], [])
@@ -24,7 +24,7 @@ def test_a_run_without_a_limit_is_waited_for() -> None:
     assert len(runs) == 0
 
 
-def test_a_run_over_its_limit_is_told_once_and_then_named_now_and_then() -> None:
+def test_reconcile_over_timeout_is_canceled_once_and_reported_repeatedly() -> None:
     runs = Runs(Running, slots=1, timeout=30.0)
     run = runs.begin("a", 5.0)
     assert (runs.due(5.0), runs.next_at()) == (([], []), 35.0)
@@ -40,7 +40,7 @@ def test_a_run_over_its_limit_is_told_once_and_then_named_now_and_then() -> None
     assert runs.begin("a", 50.0).number == 2
 
 
-def test_slots_are_free_only_when_runs_have_ended() -> None:
+def test_worker_is_free_only_after_reconcile_ended() -> None:
     runs = Runs(Running, slots=1, timeout=1.0)
     run = runs.begin("a", 0.0)
     assert runs.due(1.0) == ([run], [])
@@ -48,7 +48,7 @@ def test_slots_are_free_only_when_runs_have_ended() -> None:
         runs.begin("b", 2.0)
 
 
-def test_an_interruption_is_no_timeout_although_the_limit_has_passed_before() -> None:
+def test_interruption_after_timeout_replaces_reason() -> None:
     runs = Runs(Running, slots=1, timeout=1.0)
     run = runs.begin("a", 0.0)
     runs.due(1.0)
@@ -57,14 +57,14 @@ def test_an_interruption_is_no_timeout_although_the_limit_has_passed_before() ->
     assert (runs.due(1.0), runs.next_at()) == (([], []), 11.0)  # it was told to stop once, that is enough
 
 
-def test_an_interrupted_run_never_times_out() -> None:
+def test_interrupted_reconcile_never_times_out() -> None:
     runs = Runs(Running, slots=1, timeout=1.0)
     run = runs.begin("a", 0.0)
     runs.interrupt()
     assert (runs.due(5.0), run.reason) == (([run], []), StopReason.INTERRUPTED)
 
 
-def test_runs_that_are_left_behind_keep_their_keys() -> None:
+def test_abandoned_reconciles_keep_their_keys() -> None:
     runs = Runs(Running, slots=2, timeout=None)
     run = runs.begin("a", 0.0)
     assert runs.abandon() == (run,)
@@ -145,7 +145,7 @@ def machine_of(runs_class: Any) -> type[RuleBasedStateMachine]:
     return type("Machine", (RunsMachine,), {"runs_class": runs_class, check.__name__: check})
 
 
-def test_runs_against_a_model() -> None:
+def test_running_reconciles_match_model() -> None:
     run_machine(machine_of(Runs))
 
 
@@ -193,5 +193,5 @@ TimeoutWins = type("TimeoutWins", (Runs,), {"due": _timeout_wins})
         ),
     ],
 )
-def test_the_machine_sees_seeded_bugs(mutant: Any, history: list[Any]) -> None:
+def test_machine_detects_seeded_bugs(mutant: Any, history: list[Any]) -> None:
     show_the_bug(machine_of(Runs), machine_of(mutant), history)

@@ -12,13 +12,13 @@ from deltaloop.runtime.core.shutdown import Abandon, Cancel, Continue, Drain, En
 from tests.cache.machines import run_machine, show_the_bug, step
 
 
-def test_a_program_goes_on_until_it_is_stopped() -> None:
+def test_shutdown_does_nothing_before_stop() -> None:
     shutdown = Shutdown(drain_timeout=20.0, timeout=30.0)
     assert shutdown.ask(1e9, running=0) == Continue()
     assert not shutdown.stopping
 
 
-def test_it_drains_then_cancels_then_leaves() -> None:
+def test_shutdown_drains_then_cancels_then_abandons() -> None:
     shutdown = Shutdown(drain_timeout=20.0, timeout=30.0)
     shutdown.stop(100.0)
     assert shutdown.ask(100.0, running=1) == Drain(120.0)
@@ -29,21 +29,21 @@ def test_it_drains_then_cancels_then_leaves() -> None:
     assert shutdown.ask(131.0, running=0) == End()
 
 
-def test_it_ends_as_soon_as_nothing_runs() -> None:
+def test_shutdown_ends_without_running_reconciles() -> None:
     shutdown = Shutdown(drain_timeout=20.0, timeout=30.0)
     shutdown.stop(100.0)
     assert shutdown.ask(100.0, running=0) == End()
     assert shutdown.ask(100.0, running=1) == End(), "it stays at its end"
 
 
-def test_a_second_stop_ends_it_at_once() -> None:
+def test_second_stop_abandons_reconciles_at_once() -> None:
     shutdown = Shutdown(drain_timeout=20.0, timeout=30.0)
     shutdown.stop(100.0)
     shutdown.stop(101.0)
     assert shutdown.ask(101.0, running=1) == Abandon()
 
 
-def test_draining_is_part_of_the_whole() -> None:
+def test_drain_timeout_is_limited_by_total_timeout() -> None:
     shutdown = Shutdown(drain_timeout=60.0, timeout=5.0)
     shutdown.stop(0.0)
     assert shutdown.ask(5.0, running=1) == Abandon()
@@ -59,7 +59,7 @@ def test_draining_is_part_of_the_whole() -> None:
         ("", "", 0.0, Heard.AT_ONCE),  # two calls of stop()
     ],
 )
-def test_the_same_request_twice_within_a_moment_is_one(first: str, second: str, after: float, heard: Heard) -> None:
+def test_duplicate_signals_within_window_count_once(first: str, second: str, after: float, heard: Heard) -> None:
     shutdown = Shutdown(drain_timeout=20.0, timeout=30.0)
     assert shutdown.stop(100.0, source=first) is Heard.BEGINS
     assert shutdown.stop(100.0 + after, source=second) is heard
@@ -67,7 +67,7 @@ def test_the_same_request_twice_within_a_moment_is_one(first: str, second: str, 
     assert shutdown.ask(100.0 + after, running=1) == expected
 
 
-def test_the_moment_does_not_move_and_has_an_option() -> None:
+def test_duplicate_signal_window_is_fixed_and_configurable() -> None:
     shutdown = Shutdown(drain_timeout=20.0, timeout=30.0, duplicate_signal_window=2.0)
     heard = [shutdown.stop(at, source="SIGINT") for at in (0.0, 1.0, 1.9, 2.1, 2.2)]
     assert heard == [Heard.BEGINS, Heard.REPEATED, Heard.REPEATED, Heard.AT_ONCE, Heard.TOO_LATE]
@@ -75,7 +75,7 @@ def test_the_moment_does_not_move_and_has_an_option() -> None:
     assert [each.stop(0.0, source="SIGINT") for _ in range(2)] == [Heard.BEGINS, Heard.AT_ONCE]
 
 
-def test_a_program_with_a_grace_lingers_before_its_end() -> None:
+def test_program_lingers_during_grace_period() -> None:
     shutdown = Shutdown(drain_timeout=20.0, timeout=30.0, grace=5.0)
     shutdown.stop(100.0)
     assert shutdown.ask(100.0, running=1) == Drain(120.0)
@@ -84,14 +84,14 @@ def test_a_program_with_a_grace_lingers_before_its_end() -> None:
     assert shutdown.ask(105.0, running=0) == End()
 
 
-def test_reconciles_and_the_grace_end_at_the_same_time() -> None:
+def test_grace_period_runs_while_reconciles_drain() -> None:
     shutdown = Shutdown(drain_timeout=20.0, timeout=30.0, grace=5.0)
     shutdown.stop(100.0)
     assert shutdown.ask(106.0, running=1) == Drain(120.0)
     assert shutdown.ask(107.0, running=0) == End()
 
 
-def test_a_second_stop_ends_the_grace() -> None:
+def test_second_stop_ends_grace_period() -> None:
     shutdown = Shutdown(drain_timeout=20.0, timeout=30.0, grace=5.0)
     assert shutdown.stop(100.0, source="SIGTERM") is Heard.BEGINS
     assert shutdown.ask(100.0, running=0) == Linger(105.0)
@@ -101,7 +101,7 @@ def test_a_second_stop_ends_the_grace() -> None:
     assert shutdown.ask(101.0, running=0) == End()
 
 
-def test_the_grace_is_part_of_the_whole_and_abandoned_reconciles_end_it() -> None:
+def test_grace_period_is_limited_by_total_timeout_and_ends_with_abandoning() -> None:
     shutdown = Shutdown(drain_timeout=1.0, timeout=2.0, grace=5.0)
     shutdown.stop(0.0)
     assert shutdown.ask(0.0, running=0) == Linger(2.0)
@@ -180,7 +180,7 @@ def machine_of(shutdown_class: Any) -> type[RuleBasedStateMachine]:
     return type("Machine", (ShutdownMachine,), {"shutdown_class": shutdown_class, check.__name__: check})
 
 
-def test_ends_against_a_model() -> None:
+def test_shutdown_matches_model() -> None:
     run_machine(machine_of(Shutdown))
 
 
@@ -240,5 +240,5 @@ _AGAIN = [step("stop", source="SIGTERM"), step("time_passes", by=0.4)]
         (MovesTheWindow, [step("a_reconcile_begins"), *_AGAIN, *_AGAIN, *_AGAIN]),
     ],
 )
-def test_the_machine_sees_seeded_bugs(mutant: Any, history: list[Any]) -> None:
+def test_machine_detects_seeded_bugs(mutant: Any, history: list[Any]) -> None:
     show_the_bug(machine_of(Shutdown), machine_of(mutant), history)

@@ -39,7 +39,7 @@ def test_a_program_is_ready_when_its_caches_are_full_and_fresh() -> None:
     assert all(check.ok for check in checks.values())
 
 
-def test_each_reason_not_to_be_ready_is_named() -> None:
+def test_checks_contain_reasons_for_not_ready() -> None:
     checks = ready(
         CacheState(name="v1/Pod", synced=False, last_confirmed_at=None),
         CacheState(name="v1/Secret", synced=True, last_confirmed_at=900.0),
@@ -60,7 +60,7 @@ def test_a_standby_is_ready_unless_leadership_is_required() -> None:
     assert ready(leadership=Leadership.LEADING, require_leadership=True)["leader"].ok
 
 
-def test_answers_have_upstreams_form() -> None:
+def test_health_responses_have_format_of_kubernetes() -> None:
     checks = [Check(name="a", ok=True), Check(name="b", ok=False, message="why")]
     assert answer(checks[:1], verbose=False) == (True, "ok")
     assert answer(checks, verbose=False) == (False, "[+]a ok\n[-]b failed: why\ncheck failed\n")
@@ -70,13 +70,13 @@ def test_answers_have_upstreams_form() -> None:
     )
 
 
-def test_what_is_written_is_written_in_every_way_unless_said() -> None:
+def test_permission_has_write_verbs_by_default() -> None:
     access = Permission("v1/Secret")
     assert access.verbs == ("get", "create", "update", "patch", "delete")
     assert (access.subresource, access.namespace) == ("", "")
 
 
-def test_roles_of_one_namespace_are_for_kinds_that_have_some() -> None:
+def test_role_of_namespace_contains_namespaced_kinds_only() -> None:
     rules = [*rules_for(kinds.SECRET, ("get",), namespace=None), *rules_for(kinds.NODE, ("get",), namespace=None)]
     rules += rules_for(kinds.POD, ("get",), namespace="other")
     made = {
@@ -91,14 +91,14 @@ def test_roles_of_one_namespace_are_for_kinds_that_have_some() -> None:
     assert [role["kind"] for role in roles(rules[:1], name="r")] == ["ClusterRole"]
 
 
-def test_a_rule_of_all_namespaces_names_none() -> None:
+def test_rule_for_all_namespaces_has_empty_namespace() -> None:
     everywhere = AccessRule(group="", resource="secrets", verb="get", namespace="", namespaced=True)
     assert rules_for(kinds.SECRET, ("get",), namespace=None) == [everywhere]
     there = AccessRule(group="", resource="secrets/status", verb="get", namespace="n", namespaced=True)
     assert rules_for(kinds.SECRET, ("get",), namespace="n", subresource="status") == [there]
 
 
-def test_a_missing_permission_is_named_with_verb_resource_and_place() -> None:
+def test_preflight_error_contains_verbs_resources_and_namespaces() -> None:
     missing = [
         *rules_for(kinds.DEPLOYMENT, ("watch", "list"), namespace=None),
         *rules_for(kinds.SECRET, ("list",), namespace="prod"),
@@ -110,7 +110,7 @@ def test_a_missing_permission_is_named_with_verb_resource_and_place() -> None:
     )
 
 
-def test_reviews_ask_about_one_rule() -> None:
+def test_access_review_contains_one_rule() -> None:
     asked = review(AccessRule("apps", "deployments/status", "update", "prod"))["spec"]["resourceAttributes"]
     assert asked == {
         "group": "apps",
@@ -124,7 +124,7 @@ def test_reviews_ask_about_one_rule() -> None:
     assert not is_allowed({})
 
 
-def test_roles_group_what_needs_the_same() -> None:
+def test_roles_group_resources_with_equal_verbs() -> None:
     rules = [
         *rules_for(kinds.SECRET, ("list", "watch"), namespace=None),
         *rules_for(kinds.CONFIG_MAP, ("watch", "list"), namespace=None),
@@ -139,7 +139,7 @@ def test_roles_group_what_needs_the_same() -> None:
     assert there["kind"] == "Role"
 
 
-def test_rights_on_some_objects_are_roles_by_name() -> None:
+def test_permission_on_named_objects_becomes_resource_names() -> None:
     access = Permission("v1/Secret", verbs=("get", "update"), namespace="n", names=("b", "a"))
     rules = [*rules_of_access(access), *rules_for(kinds.SECRET, ("get",), namespace="m", names=("c",))]
     rules += rules_for(kinds.SECRET, ("get", "list"), namespace="m")
@@ -155,7 +155,7 @@ def test_rights_on_some_objects_are_roles_by_name() -> None:
         Permission("v1/Secret", verbs=("get", "create"), names=("a",))
 
 
-def test_what_is_asked_is_a_review_of_ones_own_access() -> None:
+def test_access_review_is_self_subject_access_review() -> None:
     asked = review(AccessRule("apps", "deployments", "get"))
     assert asked == {
         "apiVersion": "authorization.k8s.io/v1",
@@ -165,7 +165,7 @@ def test_what_is_asked_is_a_review_of_ones_own_access() -> None:
     }
 
 
-def test_the_status_of_a_custom_kind_and_the_finalizers_of_an_owner_need_no_words() -> None:
+def test_status_and_finalizers_permissions_are_implied() -> None:
     own = ResourceType[Resource]("x.io", "v1", "Foo", "foos")
 
     def implied(kind: ResourceType[Any], *writes: ResourceType[Any], **access: Any) -> list[str]:
@@ -188,7 +188,7 @@ def trigger(uid: str, version: str) -> Trigger:
     return Trigger("informer", "update", ObjectReference(kind="Foo", name="a", uid=uid), "1", version)
 
 
-def test_own_writes_are_labelled_and_others_are_not() -> None:
+def test_triggers_of_own_writes_are_labeled() -> None:
     attribution = Attribution()
     attribution.wrote("u", "7", controller="foos", number=41)
     attribution.deleted("v", controller="foos", number=42)
@@ -200,7 +200,7 @@ def test_own_writes_are_labelled_and_others_are_not() -> None:
     assert str(labelled[0]).endswith("(1→7) by self, reconcile 41")
 
 
-def test_the_oldest_writes_are_forgotten_first() -> None:
+def test_oldest_writes_are_dropped_first() -> None:
     attribution = Attribution()
     for number in range(LIMIT + 1):
         attribution.wrote("u", str(number), controller="foos", number=number)
@@ -217,7 +217,7 @@ def test_an_object_without_a_uid_has_no_writer(uid: str) -> None:
     assert len(attribution) == 0
 
 
-def test_an_access_may_name_its_namespace_and_its_kind_by_name() -> None:
+def test_permission_accepts_namespace_and_kind_name() -> None:
     access = Permission("v1/Pod", verbs=("create",), subresource="eviction", namespace="ops")
     assert rules_of_access(access, namespace="prod") == [AccessRule("", "pods/eviction", "create", "ops")]
     everywhere = Permission(kinds.NODE, verbs=("get",))

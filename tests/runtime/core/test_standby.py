@@ -19,14 +19,12 @@ from deltaloop.runtime.core.standby import SPARE, names_gone_object, surplus
         ((), False, False),
     ],
 )
-def test_a_key_is_of_an_object_that_is_gone_if_an_event_named_it(
-    sources: tuple[str, ...], cached: bool, gone: bool
-) -> None:
+def test_key_of_gone_object_is_recognized_by_event(sources: tuple[str, ...], cached: bool, gone: bool) -> None:
     triggers = [Trigger(source=source, verb="update", at=0.0) for source in sources]
     assert names_gone_object("default/a", triggers, lambda key: cached and key == "default/a") is gone
 
 
-def test_a_trigger_of_the_programs_own_is_nobodys_event() -> None:
+def test_text_trigger_does_not_count_as_event() -> None:
     assert not names_gone_object("default/a", ["informer"], lambda _: False)
 
 
@@ -43,7 +41,5 @@ def test_a_trigger_of_the_programs_own_is_nobodys_event() -> None:
         (120_001, 100_000, 10_001),  # a tenth of the cache stays
     ],
 )
-def test_the_latest_stay_and_few_are_not_worth_looking_through_the_queue(
-    queued: int, cached: int, given_up: int
-) -> None:
+def test_standby_drops_surplus_keys_only_above_threshold(queued: int, cached: int, given_up: int) -> None:
     assert surplus(queued, cached) == given_up

@@ -207,7 +207,7 @@ def all_faults(module: Mapping[str, Any], *, first: bool = False) -> list[str]:
     return found
 
 
-def test_whatever_is_said_of_whatever_status_is_written_once_and_right() -> None:
+def test_status_changes_satisfy_invariants() -> None:
     assert all_faults(vars(core))[:5] == []
 
 
@@ -222,7 +222,7 @@ STATUSES = st.dictionaries(NAMES, VALUES, max_size=4)
 
 @settings(max_examples=examples(80))
 @given(STATUSES, STATUSES, st.sets(NAMES, max_size=2))
-def test_two_writes_at_most_teach_what_a_schema_drops(before: Json, said: Json, drops: set[str]) -> None:
+def test_fields_dropped_by_schema_are_learned_in_two_writes(before: Json, said: Json, drops: set[str]) -> None:
     schema = Schema(drops=tuple(drops))
     kept, status = Kept(), schema.stored(before)
     change = StatusChange(0)
@@ -237,7 +237,7 @@ def test_two_writes_at_most_teach_what_a_schema_drops(before: Json, said: Json, 
     assert change.patch(status, kept=kept, now=T1, observing=True) is None
 
 
-def test_each_field_that_is_dropped_is_told_of_once_and_ours_never() -> None:
+def test_dropped_field_is_reported_once() -> None:
     kept = Kept()
     sent = {"typo": 1, "list": [{"x": 1}, {"x": 2, "y": 3}], "observedGeneration": 3, "gone": None}
     stored = {"list": [{}, {"y": 3}]}
@@ -248,7 +248,7 @@ def test_each_field_that_is_dropped_is_told_of_once_and_ours_never() -> None:
     assert kept.difference_of_field(1, {}, ("typo",)) == (1, True)
 
 
-def test_an_error_changes_one_condition_and_nothing_else() -> None:
+def test_error_changes_one_condition_only() -> None:
     change = StatusChange(3)
     change.set_field("a", 2)
     change.set_condition("Synced", True, reason="Yes", message="")
@@ -278,7 +278,7 @@ class _Odd1Error(Exception):
 Foreign = type("Ünsäglich", (Exception,), {})
 
 
-def test_what_a_condition_says_of_an_error() -> None:
+def test_condition_has_reason_and_message_of_error() -> None:
     assert describe_error(ValueError("no\n  such\tthing")) == ("ValueError", "no such thing")
     assert describe_error(_Odd1Error()) == ("Odd1Error", "")
     assert describe_error(Foreign("x")) == ("Error", "x")
@@ -288,7 +288,7 @@ def test_what_a_condition_says_of_an_error() -> None:
     assert describe_error(nested) == ("ExceptionGroup", "KeyError: 'x'; ValueError: y")
 
 
-def test_what_cannot_be_said_is_refused_where_it_is_said() -> None:
+def test_invalid_status_fields_are_rejected() -> None:
     change = StatusChange(3)
     for name in ("conditions", "observedGeneration"):
         with pytest.raises(InvalidArgumentError, check=having(argument=f"status.{name}")):
@@ -304,7 +304,7 @@ def test_what_cannot_be_said_is_refused_where_it_is_said() -> None:
     assert change.patch({}, kept=Kept(), now=T1, observing=True) is None
 
 
-def test_what_was_said_is_a_copy_without_nulls_and_is_shown() -> None:
+def test_status_change_copies_values_without_nulls() -> None:
     change, value = StatusChange(3), {"x": [1, {"y": None}], "z": None}
     change.set_field("a", value)
     change.set_field("gone", None)

@@ -143,11 +143,11 @@ def explore(make: type[Tracking]) -> int:
 
 
 @pytest.mark.nightly
-def test_every_order() -> None:
+def test_tracking_satisfies_invariants_in_all_orders() -> None:
     assert explore(Tracking) > 2000
 
 
-def test_kinds_and_namespaces_share_nothing() -> None:
+def test_kinds_and_namespaces_are_tracked_separately() -> None:
     tracking = Tracking(shared_from=2)
     others = [
         Tracked("v1/Secret", "other", "one"),

@@ -18,7 +18,7 @@ def asked(limit: float = 1.0) -> Watchdog:
     return watchdog
 
 
-def test_a_loop_that_answers_is_asked_again_after_a_quarter_of_the_limit() -> None:
+def test_responsive_loop_is_pinged_again_after_quarter_of_limit() -> None:
     watchdog = asked()
     assert watchdog.ask(0.25, 0.0) == Wait(1.0)
     assert watchdog.answered(0.3) is None
@@ -26,7 +26,7 @@ def test_a_loop_that_answers_is_asked_again_after_a_quarter_of_the_limit() -> No
     assert watchdog.ask(0.55, 0.0) == Ping()
 
 
-def test_a_silence_of_three_quarters_is_said_once_and_then_every_half_minute() -> None:
+def test_blocked_loop_is_reported_at_three_quarters_and_every_half_minute() -> None:
     watchdog = asked()
     assert watchdog.ask(0.999, 0.0) == Wait(1.0)
     assert watchdog.ask(1.0, 0.0) == Blocked(0.75)
@@ -36,7 +36,7 @@ def test_a_silence_of_three_quarters_is_said_once_and_then_every_half_minute() -
     assert watchdog.ask(32.25, 0.0) == Wait(32.5)
 
 
-def test_an_end_of_a_block_is_said_only_if_the_block_was() -> None:
+def test_end_of_block_is_reported_only_after_report_of_block() -> None:
     watchdog = asked()
     assert watchdog.answered(0.9) is None
     assert watchdog.ask(1.15, 0.0) == Ping()
@@ -46,27 +46,25 @@ def test_an_end_of_a_block_is_said_only_if_the_block_was() -> None:
     assert watchdog.answered(2.5) is None
 
 
-def test_an_answer_that_nobody_asked_for_changes_nothing() -> None:
+def test_pong_without_ping_is_ignored() -> None:
     watchdog = Watchdog(0.0, limit=1.0)
     assert watchdog.answered(0.1) is None
     assert watchdog.ask(0.1, 0.0) == Wait(0.25)
 
 
-def test_a_process_that_stood_still_was_not_blocked() -> None:
+def test_suspended_process_is_not_blocked() -> None:
     watchdog = asked()
     assert watchdog.ask(100.0, 0.1) == Wait(100.75)  # the watchdog itself comes 99 s too late, and nothing worked
     assert watchdog.ask(100.75, 0.1) == Blocked(0.75)  # but when it runs again, the loop has to answer
 
 
 @pytest.mark.parametrize(("used", "expected"), [(9.9, Blocked(10.0)), (5.0, Blocked(10.0)), (4.99, Wait(11.0))])
-def test_a_loop_that_keeps_the_global_lock_is_blocked_although_the_watchdog_comes_late(
-    used: float, expected: object
-) -> None:
+def test_loop_that_keeps_global_lock_is_blocked_despite_late_watchdog(used: float, expected: object) -> None:
     assert asked().ask(10.25, used) == expected, "it works for half of the time at least"
 
 
 @pytest.mark.parametrize(("late", "expected"), [(0.75, Blocked(1.5)), (0.76, Wait(2.51))])
-def test_a_watchdog_that_is_a_little_late_is_believed(late: float, expected: object) -> None:
+def test_slightly_late_watchdog_reports_block(late: float, expected: object) -> None:
     effect = asked().ask(1.0 + late, 0.0)
     assert effect == expected or (
         isinstance(effect, Wait) and isinstance(expected, Wait) and effect.until == pytest.approx(expected.until)
@@ -78,7 +76,7 @@ def test_a_watchdog_that_is_a_little_late_is_believed(late: float, expected: obj
     begins=st.floats(0.0, 10.0),
     length=st.floats(0.0, 10.0),
 )
-def test_every_block_above_the_limit_is_found_and_none_below_three_quarters(
+def test_all_blocks_above_limit_and_none_below_three_quarters_are_found(
     limit: float, begins: float, length: float
 ) -> None:
     """Times are in units of the limit; a seeded bug, such as a longer patience, is found at once."""
@@ -102,7 +100,7 @@ def test_every_block_above_the_limit_is_found_and_none_below_three_quarters(
         assert not found
 
 
-def test_what_the_thread_used_before_the_question_says_nothing() -> None:
+def test_cpu_time_before_ping_is_ignored() -> None:
     watchdog = Watchdog(0.0, limit=1.0)
     assert watchdog.ask(0.25, 50.0) == Ping()
     assert watchdog.ask(100.0, 50.0) == Wait(100.75), "the process stood still: no time was used meanwhile"

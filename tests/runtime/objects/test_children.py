@@ -43,7 +43,7 @@ async def names(w: World, kind: Any = CM) -> set[str]:
     return {obj.name for obj in found if OWNER_UID in obj.labels}
 
 
-async def test_each_child_is_one_request_and_then_none() -> None:
+async def test_children_are_applied_with_one_request_each_and_then_none() -> None:
     desired = [cm("a", k="v"), secret("s", password="x"), service("web"), deployment("web")]
     async with world() as w:
         mother = await owner(w)
@@ -71,7 +71,7 @@ async def test_each_child_is_one_request_and_then_none() -> None:
             assert p.writes() == 0
 
 
-async def test_drift_in_an_applied_field_is_mended_and_fields_of_others_stay() -> None:
+async def test_drift_in_applied_field_is_corrected_and_foreign_fields_stay() -> None:
     async with world() as w:
         await owner(w)
         async with process(w) as p:
@@ -98,7 +98,7 @@ async def test_drift_in_an_applied_field_is_mended_and_fields_of_others_stay() -
             assert stored.annotations["theirs"] == "yes"
 
 
-async def test_a_field_that_is_not_desired_any_more_goes() -> None:
+async def test_field_missing_in_desired_state_is_removed() -> None:
     async with world() as w:
         await owner(w)
         async with process(w) as p:
@@ -109,7 +109,7 @@ async def test_a_field_that_is_not_desired_any_more_goes() -> None:
             assert stored["data"] == {"one": base64.b64encode(b"1").decode()}
 
 
-async def test_what_is_not_desired_any_more_is_pruned_and_nothing_else() -> None:
+async def test_only_children_missing_in_desired_state_are_pruned() -> None:
     async with world() as w:
         mother = await owner(w)
         another = await owner(w, "another")
@@ -137,7 +137,7 @@ async def test_what_is_not_desired_any_more_is_pruned_and_nothing_else() -> None
             assert another.uid != mother.uid
 
 
-async def test_no_children_at_all_is_refused_unless_it_is_said() -> None:
+async def test_empty_desired_state_needs_prune_all() -> None:
     async with world() as w:
         await owner(w)
         async with process(w) as p:
@@ -152,7 +152,7 @@ async def test_no_children_at_all_is_refused_unless_it_is_said() -> None:
             assert await names(w) == set()
 
 
-async def test_a_group_is_applied_once_those_before_are_ready() -> None:
+async def test_group_is_applied_after_earlier_groups_are_ready() -> None:
     async with world() as w:
         await owner(w)
         async with process(w) as p:
@@ -193,7 +193,7 @@ async def become_available(w: World, name: str) -> None:
 # -- what is refused
 
 
-async def test_what_cannot_be_children_is_refused_before_anything_is_sent() -> None:
+async def test_invalid_children_are_rejected_before_first_request() -> None:
     async with world() as w:
         await owner(w)
         async with process(w, *KINDS, "v1/Namespace") as p:
@@ -217,7 +217,7 @@ async def test_what_cannot_be_children_is_refused_before_anything_is_sent() -> N
             assert await names(w) == {"a"}
 
 
-async def test_what_is_somebody_elses_is_left_alone() -> None:
+async def test_object_of_another_owner_is_not_changed() -> None:
     async with world() as w:
         await owner(w)
         await owner(w, "another")
@@ -235,7 +235,7 @@ async def test_what_is_somebody_elses_is_left_alone() -> None:
             assert await names(w) == {"found", "hers"}
 
 
-async def test_what_no_cache_shows_yet_is_not_taken_over_by_force() -> None:
+async def test_uncached_object_is_not_overwritten_by_force() -> None:
     async with world() as w:
         await owner(w)
         async with process(w) as p:
@@ -250,7 +250,7 @@ async def test_what_no_cache_shows_yet_is_not_taken_over_by_force() -> None:
             assert await w.data_of("late") == {"k": "theirs"}
 
 
-async def test_what_no_cache_shows_yet_is_left_alone_also_where_the_same_controller_has_made_it() -> None:
+async def test_uncached_child_of_same_controller_is_not_overwritten() -> None:
     async with world() as w:
         await owner(w)
         async with process(w) as behind, process(w) as present:
@@ -263,7 +263,7 @@ async def test_what_no_cache_shows_yet_is_left_alone_also_where_the_same_control
             assert await w.client.get(CM, "a", namespace="default") == before
 
 
-async def test_a_program_whose_caches_are_behind_makes_nothing_for_an_owner_that_is_gone() -> None:
+async def test_stale_cache_creates_no_children_for_gone_owner() -> None:
     async with world() as w:
         mother = await owner(w)
         async with process(w) as p:
@@ -286,7 +286,7 @@ async def test_a_program_whose_caches_are_behind_makes_nothing_for_an_owner_that
             assert p.writes() == 0
 
 
-async def test_the_server_is_asked_for_the_owner_once_and_only_before_something_is_made() -> None:
+async def test_owner_is_read_once_and_only_before_creating_children() -> None:
     place = "/api/v1/namespaces/default/configmaps/owner"
     async with world() as w:
         await owner(w)
@@ -299,7 +299,7 @@ async def test_the_server_is_asked_for_the_owner_once_and_only_before_something_
             assert p.read.count(place) == 1
 
 
-async def test_an_owner_that_is_gone_or_going_gets_no_children() -> None:
+async def test_gone_or_terminating_owner_gets_no_children() -> None:
     async with world() as w:
         mother = await owner(w)
         async with process(w) as p:
@@ -318,7 +318,7 @@ async def test_an_owner_that_is_gone_or_going_gets_no_children() -> None:
             assert len((await p.children().apply(prune_all=True)).pruned) == 1
 
 
-async def test_a_successor_of_the_owner_waits_for_what_its_predecessor_had() -> None:
+async def test_successor_waits_for_children_of_predecessor() -> None:
     async with world() as w:
         await owner(w)
         async with process(w) as p:
@@ -332,7 +332,7 @@ async def test_a_successor_of_the_owner_waits_for_what_its_predecessor_had() -> 
             assert (str(child), "earlier owner" in why) == ("ConfigMap default/a", True)
 
 
-async def test_a_child_that_the_server_refuses_does_not_hold_back_the_others_but_pruning() -> None:
+async def test_rejected_child_delays_pruning_but_not_other_children() -> None:
     async with world() as w:
         await owner(w)
         async with process(w) as p:
@@ -349,7 +349,7 @@ async def test_a_child_that_the_server_refuses_does_not_hold_back_the_others_but
 # -- what the server makes of it
 
 
-async def test_values_of_secrets_are_compared_and_are_in_no_hash() -> None:
+async def test_secret_values_are_compared_but_not_hashed() -> None:
     async with world() as w:
         await owner(w)
         async with process(w) as p:
@@ -362,7 +362,7 @@ async def test_values_of_secrets_are_compared_and_are_in_no_hash() -> None:
             assert (await p.children().apply(secret("s", password="two"))).unchanged
 
 
-async def test_what_the_server_keeps_otherwise_is_no_drift_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_value_changed_by_server_is_no_drift_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -397,7 +397,7 @@ async def test_what_the_server_keeps_otherwise_is_no_drift_and_is_told_once(capl
             assert p.writes() == 1
 
 
-async def test_a_child_is_compared_once_and_forgotten_when_it_is_gone() -> None:
+async def test_child_is_compared_once_and_dropped_after_deletion() -> None:
     async with world() as w:
         mother = await owner(w)
         async with process(w) as p:
@@ -412,7 +412,7 @@ async def test_a_child_is_compared_once_and_forgotten_when_it_is_gone() -> None:
             assert (known.version, len(p.declared.known)) == (stored.resource_version, 1)
 
 
-async def test_the_order_of_fields_says_nothing() -> None:
+async def test_order_of_fields_is_ignored() -> None:
     async with world() as w:
         await owner(w)
         async with process(w) as p:
@@ -422,7 +422,7 @@ async def test_the_order_of_fields_says_nothing() -> None:
             assert p.writes() == 0
 
 
-async def test_fields_belong_to_a_manager_of_the_children_and_what_the_server_has_set_is_no_desire() -> None:
+async def test_children_have_own_field_manager_and_server_fields_are_ignored() -> None:
     async with world() as w:
         await owner(w)
         async with process(w) as p:
@@ -440,7 +440,7 @@ class Made(msgspec.Struct):
     data: dict[str, str]
 
 
-async def test_a_child_may_be_an_object_of_the_kinds_class() -> None:
+async def test_child_can_be_object_of_model_class() -> None:
     made = ResourceType("", "v1", "ConfigMap", "configmaps", model=Made)
     async with world() as w:
         await owner(w)
@@ -453,7 +453,7 @@ async def test_a_child_may_be_an_object_of_the_kinds_class() -> None:
                 await p.children().apply({"metadata": {"name": "b"}})
 
 
-async def test_an_owner_without_a_namespace_has_children_anywhere() -> None:
+async def test_cluster_scoped_owner_can_have_children_in_any_namespace() -> None:
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"}}
     async with world() as w:
         await w.client.create(kinds.NAMESPACE, {"metadata": {"name": "team"}})
@@ -469,7 +469,7 @@ async def test_an_owner_without_a_namespace_has_children_anywhere() -> None:
                 await p.children("team", "").apply({**role, "metadata": {"name": "r", "namespace": "default"}})
 
 
-async def test_a_child_in_another_version_is_the_same_one() -> None:
+async def test_child_in_other_version_is_same_child() -> None:
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     scaler = {"metadata": {"name": "web"}, "kind": "HorizontalPodAutoscaler"}
     old = {**scaler, "apiVersion": "autoscaling/v1", "spec": {"maxReplicas": 3, "scaleTargetRef": target}}
@@ -486,7 +486,7 @@ async def test_a_child_in_another_version_is_the_same_one() -> None:
                 await p.children().apply(old, new)
 
 
-async def test_a_secret_may_have_both_kinds_of_data() -> None:
+async def test_secret_child_can_have_data_and_string_data() -> None:
     async with world() as w:
         await owner(w)
         async with process(w) as p:
@@ -498,7 +498,7 @@ async def test_a_secret_may_have_both_kinds_of_data() -> None:
             }
 
 
-async def test_no_value_of_a_secret_is_shown(caplog: pytest.LogCaptureFixture) -> None:
+async def test_secret_values_of_children_are_never_shown(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
     planted, encoded = "planted-4tR8", base64.b64encode(b"planted-4tR8").decode()
     shown: list[object] = []
@@ -525,14 +525,14 @@ async def test_no_value_of_a_secret_is_shown(caplog: pytest.LogCaptureFixture) -
 # -- what is there already
 
 
-def test_an_object_is_filed_under_who_controls_it_and_under_its_label() -> None:
+def test_index_contains_controller_uid_and_owner_label() -> None:
     references = [{"uid": "1", "controller": True}, {"uid": "2"}]
     metadata = {"name": "a", "ownerReferences": references, "labels": {OWNER_UID: "3"}}
     assert owner_uids(Resource.from_dict({"metadata": metadata})) == ("1", "3")
     assert owner_uids(Resource.from_dict({"metadata": {"name": "a"}})) == ()
 
 
-async def test_a_child_that_lost_its_owner_reference_gets_it_again() -> None:
+async def test_lost_owner_reference_is_restored() -> None:
     async with world() as w:
         mother = await owner(w)
         async with process(w) as p:
@@ -547,7 +547,7 @@ async def test_a_child_that_lost_its_owner_reference_gets_it_again() -> None:
             ]
 
 
-async def test_a_child_that_is_going_is_waited_for_and_not_deleted_twice() -> None:
+async def test_terminating_child_is_awaited_and_not_deleted_again() -> None:
     async with world() as w:
         await owner(w)
         async with process(w) as p:
@@ -564,7 +564,7 @@ async def test_a_child_that_is_going_is_waited_for_and_not_deleted_twice() -> No
             assert p.writes() == 0
 
 
-async def test_only_what_has_all_marks_of_a_child_is_pruned() -> None:
+async def test_only_objects_with_all_child_marks_are_pruned() -> None:
     async with world() as w:
         mother = await owner(w)
         another = await owner(w, "another")
@@ -581,7 +581,7 @@ async def test_only_what_has_all_marks_of_a_child_is_pruned() -> None:
             assert not (await p.children().apply(cm("a"))).pruned
 
 
-async def test_a_job_goes_with_its_pods() -> None:
+async def test_pruned_job_is_deleted_with_pods() -> None:
     pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "c:1"}]}
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": {"spec": pod}}}
     async with world() as w:
@@ -615,7 +615,7 @@ async def held_owner(w: World, name: str = "owner") -> Resource:
     return await w.client.add_finalizer(CM, await owner(w, name), "example.com/hold")
 
 
-async def test_children_may_be_elsewhere_if_the_owner_has_a_clean_up() -> None:
+async def test_children_in_other_namespaces_need_cleanup() -> None:
     async with world() as w:
         mother = await held_owner(w)
         async with process(w, *KINDS, ROLE) as p:
@@ -636,7 +636,7 @@ async def test_children_may_be_elsewhere_if_the_owner_has_a_clean_up() -> None:
             assert await w.client.find(CM, "b", namespace="kube-system") is None
 
 
-async def test_child_that_is_not_garbage_collected_stays_until_the_clean_up_prunes_it() -> None:
+async def test_child_without_garbage_collection_stays_until_cleanup_prunes_it() -> None:
     async with world() as w:
         mother = await held_owner(w)
         async with process(w) as p:
@@ -661,7 +661,7 @@ async def test_child_that_is_not_garbage_collected_stays_until_the_clean_up_prun
             assert await names(w) == set()
 
 
-async def test_refused_deletion_of_a_child_fails_the_run_unless_another_object_has_its_name() -> None:
+async def test_rejected_delete_of_child_fails_reconcile_unless_object_was_replaced() -> None:
     async with world() as w:
         await held_owner(w)
         async with process(w) as p:
@@ -674,7 +674,7 @@ async def test_refused_deletion_of_a_child_fails_the_run_unless_another_object_h
             assert await names(w) == set()
 
 
-async def test_child_that_is_not_garbage_collected_needs_a_finalizer_of_its_owner() -> None:
+async def test_child_without_garbage_collection_needs_finalizer_on_owner() -> None:
     async with world() as w:
         await owner(w)
         async with process(w) as p:
@@ -682,7 +682,7 @@ async def test_child_that_is_not_garbage_collected_needs_a_finalizer_of_its_owne
                 await p.children().apply(cm("a"), garbage_collected=False)
 
 
-def test_an_owner_is_named_by_its_reference_or_by_all_marks() -> None:
+def test_owner_is_found_by_reference_or_by_all_marks() -> None:
     marks: dict[str, Any] = {"labels": {OWNER_UID: "1"}, "annotations": {APPLIED_BY: "ConfigMap", OWNER: "ns/owner"}}
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "mother", "uid": "1", "controller": True}
 
@@ -698,7 +698,7 @@ def test_an_owner_is_named_by_its_reference_or_by_all_marks() -> None:
     assert owners(**{**marks, "annotations": {APPLIED_BY: "ConfigMap"}}) == []
 
 
-async def test_a_child_elsewhere_has_one_owner() -> None:
+async def test_child_in_other_namespace_has_one_owner() -> None:
     async with world() as w:
         await held_owner(w)
         await held_owner(w, "another")
@@ -718,7 +718,7 @@ async def test_a_child_elsewhere_has_one_owner() -> None:
             assert stored.labels[OWNER_UID] == successor.uid
 
 
-async def test_where_no_cache_is_there_are_no_children() -> None:
+async def test_children_outside_cached_namespaces_are_rejected() -> None:
     async with world() as w:
         await held_owner(w)
         async with process(w, namespace="default") as p:
@@ -730,7 +730,7 @@ async def test_where_no_cache_is_there_are_no_children() -> None:
 # -- while it runs
 
 
-async def test_a_cache_that_is_behind_does_no_harm() -> None:
+async def test_stale_cache_does_not_overwrite_replaced_children() -> None:
     async with world() as w:
         await owner(w)
         async with process(w) as p:
@@ -758,7 +758,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("before", [1, 2])
 @pytest.mark.parametrize("problem", ["it is gone", *CHANGES])
-async def test_an_owner_that_goes_meanwhile_ends_it(before: int, problem: str) -> None:
+async def test_apply_stops_if_owner_is_deleted_meanwhile(before: int, problem: str) -> None:
     async with world() as w:
         mother = await owner(w)
         async with process(w) as p:
@@ -780,7 +780,7 @@ async def test_an_owner_that_goes_meanwhile_ends_it(before: int, problem: str) -
             assert p.writes() == before
 
 
-async def test_an_owner_that_is_going_gets_no_children_whatever_is_said() -> None:
+async def test_terminating_owner_gets_no_children_with_prune_all() -> None:
     async with world() as w:
         mother = await owner(w)
         async with process(w) as p:
@@ -846,7 +846,7 @@ async def run(crash_after: int | None) -> tuple[int, list[dict[str, Any]]]:
         return writes, await state(w, mother)
 
 
-async def test_a_crash_between_any_two_writes_changes_nothing_in_the_end() -> None:
+async def test_children_converge_after_crash_at_any_write() -> None:
     writes, end = await run(None)
     assert writes == 6
     assert [(each["kind"], each["metadata"]["name"]) for each in end] == [
@@ -856,7 +856,7 @@ async def test_a_crash_between_any_two_writes_changes_nothing_in_the_end() -> No
         assert await run(crash_after) == (crash_after, end)
 
 
-async def test_an_answer_that_is_lost_changes_nothing_in_the_end() -> None:
+async def test_children_converge_after_any_lost_response() -> None:
     _, end = await run(None)
     for lost in range(6):
         async with world() as w:
@@ -876,7 +876,7 @@ async def test_an_answer_that_is_lost_changes_nothing_in_the_end() -> None:
 # -- in a manager
 
 
-async def test_what_becomes_of_a_child_reconciles_its_owner() -> None:
+async def test_change_of_child_reconciles_owner() -> None:
     done: list[AppliedChildren] = []
 
     @controller(CM, name="maps", children=["v1/Secret", "apps/v1/Deployment"])
@@ -911,7 +911,7 @@ async def test_what_becomes_of_a_child_reconciles_its_owner() -> None:
         assert len(done) == runs
 
 
-async def test_each_child_is_written_once_whatever_answers_are_lost_and_after_a_restart() -> None:
+async def test_each_child_is_written_once_despite_lost_responses_and_restart() -> None:
     owners = 12
     sent: list[str] = []
 

@@ -36,7 +36,7 @@ def references(obj: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_controller_blocks_its_deletion_and_an_owner_does_not() -> None:
+def test_only_controller_reference_blocks_owner_deletion() -> None:
     obj = owned()
     set_controller_reference(obj, owner())
     assert references(obj) == [reference(**CONTROLS)]
@@ -45,7 +45,7 @@ def test_a_controller_blocks_its_deletion_and_an_owner_does_not() -> None:
     assert references(obj) == [reference()]
 
 
-def test_a_reference_to_the_same_owner_is_replaced_where_it_stands() -> None:
+def test_reference_to_same_owner_is_replaced_in_place() -> None:
     others = reference(name="first", uid="u0"), reference(name="last", uid="u2")
     for known in (reference(), reference(apiVersion="apps/v1beta1"), reference(**CONTROLS)):
         obj = owned(others[0], known, others[1])
@@ -65,7 +65,7 @@ def test_a_reference_to_the_same_owner_is_replaced_where_it_stands() -> None:
         reference(apiVersion="v1"),
     ],
 )
-def test_another_owner_is_kept_and_another_controller_is_in_the_way(other: dict[str, Any]) -> None:
+def test_other_owner_is_kept_and_other_controller_is_error(other: dict[str, Any]) -> None:
     obj = owned(other)
     set_controller_reference(obj, owner())
     assert references(obj) == [other, reference(**CONTROLS)]
@@ -84,7 +84,7 @@ def test_another_owner_is_kept_and_another_controller_is_in_the_way(other: dict[
     assert references(obj) == [{**other, "controller": True}], "nothing was changed"
 
 
-def test_an_object_that_is_to_be_created_may_have_no_name_yet() -> None:
+def test_error_for_unnamed_object_has_empty_name() -> None:
     obj: dict[str, Any] = {
         "metadata": {"generateName": "a-", "ownerReferences": [reference(uid="u2", controller=True)]}
     }
@@ -93,7 +93,7 @@ def test_an_object_that_is_to_be_created_may_have_no_name_yet() -> None:
     assert caught.value.object == ""
 
 
-def test_an_owner_with_a_namespace_owns_there_and_one_without_everywhere() -> None:
+def test_namespaced_owner_needs_same_namespace() -> None:
     for obj in (owned(namespace="other"), owned(namespace=""), {}):
         with pytest.raises(InvalidArgumentError, check=having(argument="metadata.namespace")):
             set_owner_reference(obj, owner())
@@ -105,7 +105,7 @@ def test_an_owner_with_a_namespace_owns_there_and_one_without_everywhere() -> No
     ("name", "version", "kind"),
     [("v1/Pod", "v1", "Pod"), ("apps/v1/Deployment", "apps/v1", "Deployment"), ("x.io/v1/Foo", "x.io/v1", "Foo")],
 )
-def test_an_owner_is_of_the_kind_that_is_named(name: str, version: str, kind: str) -> None:
+def test_reference_has_specified_kind(name: str, version: str, kind: str) -> None:
     obj = owned()
     set_controller_reference(obj, owner(), name)
     assert references(obj) == [reference(apiVersion=version, kind=kind, **CONTROLS)]
@@ -115,19 +115,19 @@ def test_an_owner_is_of_the_kind_that_is_named(name: str, version: str, kind: st
 
 
 @pytest.mark.parametrize("name", ["Foo", "/Foo", "apps/v1/", "", "/"])
-def test_what_names_no_kind_is_refused(name: str) -> None:
+def test_unknown_owner_kind_is_rejected(name: str) -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="resource_type")):
         set_controller_reference(owned(), owner(), name)
 
 
-def test_metadata_that_cannot_be_changed_is_named() -> None:
+def test_object_with_invalid_metadata_is_rejected() -> None:
     frozen: Any = {"metadata": "text"}
     with pytest.raises(InvalidArgumentError, check=having(argument="object")):
         set_owner_reference(frozen, owner(namespace=""))
 
 
 @pytest.mark.parametrize("refer", [set_controller_reference, set_owner_reference])
-def test_owner_that_is_being_deleted_in_the_foreground_takes_no_more_objects(refer: Any) -> None:
+def test_owner_in_foreground_deletion_takes_no_more_objects(refer: Any) -> None:
     metadata = {"name": "web", "uid": "u1", "namespace": "default", "deletionTimestamp": "2026-01-01T00:00:00Z"}
     for finalizers in (["foregroundDeletion"], ["example.com/hold", "foregroundDeletion"]):
         going = Resource.from_dict({"metadata": {**metadata, "finalizers": finalizers}}, kinds.DEPLOYMENT)

@@ -161,7 +161,7 @@ def condition(status: Mapping[str, Any], type_name: str = "Ready") -> dict[str, 
     return next(dict(each) for each in status["conditions"] if each["type"] == type_name)
 
 
-async def test_many_changes_are_one_write_and_none_is_none() -> None:
+async def test_status_changes_are_one_write_and_unchanged_status_none() -> None:
     async with desk() as d:
         db = await d.put()
         for again in range(3):
@@ -192,7 +192,7 @@ async def test_many_changes_are_one_write_and_none_is_none() -> None:
         }
 
 
-async def test_times_and_generations_follow_what_happened() -> None:
+async def test_condition_times_and_generations_follow_changes() -> None:
     async with desk() as d:
         db = await d.put()
         async with d.status(db) as status:
@@ -210,7 +210,7 @@ async def test_times_and_generations_follow_what_happened() -> None:
         assert condition(await d.stored())["lastTransitionTime"] == "2026-01-02T00:00:00Z"
 
 
-async def test_what_is_not_mentioned_stays_and_what_is_removed_goes() -> None:
+async def test_unmentioned_fields_stay_and_removed_fields_are_deleted() -> None:
     theirs = {"type": "Theirs", "status": "True", "reason": "Why", "message": "", "theirs": "x"}
     at = {"lastTransitionTime": "2020-01-01T00:00:00Z"}
     async with desk() as d:
@@ -226,7 +226,7 @@ async def test_what_is_not_mentioned_stays_and_what_is_removed_goes() -> None:
         assert (seen["replicas"], seen["url"]["host"], "phase" in seen) == (2, "h", False)
 
 
-async def test_what_was_said_can_be_read() -> None:
+async def test_changed_status_can_be_read() -> None:
     async with desk() as d:
         db = await d.put(phase="Up", url={"host": "h"})
         async with d.status(db) as status:
@@ -246,7 +246,7 @@ async def test_what_was_said_can_be_read() -> None:
                 status["never"]
 
 
-async def test_nothing_is_lost_without_a_block() -> None:
+async def test_status_change_outside_block_is_error() -> None:
     async with desk() as d:
         status = d.status(await d.put())
         async with status:
@@ -264,7 +264,7 @@ async def test_nothing_is_lost_without_a_block() -> None:
             await d.status(await d.put("b")).write()
 
 
-async def test_an_exception_changes_the_declared_condition_and_nothing_else() -> None:
+async def test_exception_changes_only_on_error_condition() -> None:
     async with desk() as d:
         await d.put(replicas=1, observedGeneration=1)
         db = await d.w.client.patch(DB, "a", {"spec": {"size": 2}})
@@ -281,7 +281,7 @@ async def test_an_exception_changes_the_declared_condition_and_nothing_else() ->
         assert len(seen["conditions"]) == 1
 
 
-async def test_an_exception_without_a_declared_condition_writes_nothing() -> None:
+async def test_exception_without_on_error_writes_nothing() -> None:
     async with desk() as d:
         db = await d.put()
         with pytest.raises(ValueError, match="broken"):
@@ -289,7 +289,7 @@ async def test_an_exception_without_a_declared_condition_writes_nothing() -> Non
         assert d.requests() == []
 
 
-async def test_a_cancellation_writes_nothing() -> None:
+async def test_canceled_block_writes_nothing() -> None:
     async with desk() as d:
         db = await d.put()
 
@@ -306,7 +306,7 @@ async def test_a_cancellation_writes_nothing() -> None:
         assert d.requests() == []
 
 
-async def test_an_error_that_cannot_be_written_hides_no_error(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failed_error_write_keeps_original_exception(caplog: pytest.LogCaptureFixture) -> None:
     async with desk() as d:
         db = await d.put()
         d.client = d.client.with_write_check(refuse)
@@ -319,7 +319,7 @@ def refuse(action: str) -> None:
     raise InvalidArgumentError("no writes today")
 
 
-async def test_what_was_written_in_the_middle_stays() -> None:
+async def test_explicit_write_survives_later_exception() -> None:
     async with desk() as d:
         db = await d.put()
 
@@ -338,7 +338,7 @@ async def test_what_was_written_in_the_middle_stays() -> None:
         assert (seen["phase"], condition(seen)["status"]) == ("Creating", "False")
 
 
-async def test_a_conflict_is_merged_anew_with_what_the_server_has() -> None:
+async def test_conflict_is_resolved_with_current_status() -> None:
     async with desk() as d:
         db = await d.put()
         theirs = {"type": "Theirs", "status": "True", "reason": "Why", "message": ""}
@@ -361,7 +361,7 @@ async def test_a_conflict_is_merged_anew_with_what_the_server_has() -> None:
     ],
 )
 @pytest.mark.parametrize("by_condition", [False, True])
-async def test_what_was_found_out_for_an_older_generation_does_not_replace_what_a_newer_one_says(
+async def test_older_observed_generation_does_not_replace_newer_status(
     observed: int, written: bool, by_condition: bool
 ) -> None:
     at = {"lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": observed}
@@ -377,7 +377,7 @@ async def test_what_was_found_out_for_an_older_generation_does_not_replace_what_
         assert (await d.stored() == newer) is not written
 
 
-async def test_a_conflict_over_what_is_there_already_ends_with_no_write() -> None:
+async def test_conflict_with_equal_status_needs_no_second_write() -> None:
     async with desk() as d:
         db = await d.put()
         async with d.status(db) as status:
@@ -386,7 +386,7 @@ async def test_a_conflict_over_what_is_there_already_ends_with_no_write() -> Non
         assert d.requests() == ["PATCH a/status", "GET a"]
 
 
-async def test_conflicts_without_end_are_an_error() -> None:
+async def test_persistent_conflicts_raise_error() -> None:
     async with desk() as d:
         db = await d.put()
         d.w.server.faults.add(Fault(do="refuse", code=409, verbs=("patch",), resources=("databases.example.com",)))
@@ -396,7 +396,7 @@ async def test_conflicts_without_end_are_an_error() -> None:
         assert d.requests() == ["PATCH a/status", *["GET a", "PATCH a/status"] * 4]
 
 
-async def test_a_write_without_an_answer_is_written_once_all_the_same() -> None:
+async def test_status_write_without_response_is_not_repeated() -> None:
     async with desk() as d:
         db = await d.put()
         lost = Fault(do="lose", verbs=("patch",), resources=("databases.example.com",), count=1)
@@ -410,7 +410,7 @@ async def test_a_write_without_an_answer_is_written_once_all_the_same() -> None:
         assert [each for each in d.requests() if each.startswith("PATCH")] == []
 
 
-async def test_own_writes_to_the_object_are_no_conflict() -> None:
+async def test_own_write_to_object_causes_no_conflict() -> None:
     async with desk() as d:
         db = await d.put()
         status = d.status(db)
@@ -422,7 +422,7 @@ async def test_own_writes_to_the_object_are_no_conflict() -> None:
 
 
 @pytest.mark.parametrize("map_list", [False, True])
-async def test_two_controllers_keep_each_others_conditions(map_list: bool) -> None:
+async def test_two_controllers_preserve_conditions_of_each_other(map_list: bool) -> None:
     async with desk(crd(map_list=map_list)) as d:
 
         def made(name: str) -> Controller:
@@ -447,7 +447,7 @@ async def test_two_controllers_keep_each_others_conditions(map_list: bool) -> No
             assert sent.count("PATCH a/status") == 2 * 3 + sent.count("GET a")  # one each, and one after each conflict
 
 
-async def test_an_object_that_is_gone_or_another_one_is_left_alone() -> None:
+async def test_status_of_gone_or_replaced_object_is_not_written() -> None:
     async with desk() as d:
         db = await d.put()
         async with d.status(db, on_error="Ready") as status:
@@ -469,7 +469,7 @@ async def test_an_object_that_is_gone_or_another_one_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("kind", ["example.com/v1/Database", "v1/ConfigMap"])
-async def test_a_kind_without_the_subresource_is_told_of(kind: str) -> None:
+async def test_kind_without_status_subresource_raises_error(kind: str) -> None:
     async with desk(crd(subresource=False)) as d:
         made = await d.w.client.create(kind, {"metadata": {"name": "a"}})
         await d.caught_up()
@@ -479,7 +479,7 @@ async def test_a_kind_without_the_subresource_is_told_of(kind: str) -> None:
         assert str(caught.value.kind) == kind
 
 
-async def test_what_the_schema_lacks_is_written_and_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_status_field_missing_in_schema_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     async with desk() as d:
         for name in ("a", "b"):
@@ -497,7 +497,7 @@ async def test_what_the_schema_lacks_is_written_and_told_of_once(caplog: pytest.
         assert told == [(message, "status.fase"), (message, "status.url.path")]
 
 
-async def test_what_the_schema_lacks_or_fills_in_causes_no_write_each_time() -> None:
+async def test_dropped_and_defaulted_fields_cause_no_repeated_writes() -> None:
     async with desk(crd(observed={})) as d:
         db = await d.put()
         written: list[int] = []
@@ -515,7 +515,7 @@ async def test_what_the_schema_lacks_or_fills_in_causes_no_write_each_time() -> 
         assert (await d.stored())["url"] == {"host": "h", "port": 5432}
 
 
-async def test_what_the_server_refuses_is_raised() -> None:
+async def test_rejected_status_raises_error() -> None:
     async with desk() as d:
         db = await d.put()
         with pytest.raises(InvalidError):
@@ -550,7 +550,7 @@ class Short(msgspec.Struct):
 
 
 @pytest.mark.parametrize("model", [Typed, Short, dict, bytes])
-async def test_objects_of_any_class_are_taken_and_lose_nothing(model: type[Any]) -> None:
+async def test_status_accepts_objects_of_any_model_without_loss(model: type[Any]) -> None:
     kind = ResourceType[Any]("example.com", "v1", "Database", "databases", model=model)
     async with desk() as d:
         theirs = {"type": "Theirs", "status": "True", "reason": "Why", "message": ""}
@@ -567,7 +567,7 @@ async def test_objects_of_any_class_are_taken_and_lose_nothing(model: type[Any])
         assert (seen["phase"], seen["observedGeneration"]) == ("Up", 1)
 
 
-async def test_what_a_transform_took_away_is_read_from_the_server() -> None:
+async def test_status_removed_by_transform_is_read_from_server() -> None:
     def without_status(obj: Resource) -> Resource:
         fields = obj.edit()
         fields.pop("status", None)
@@ -584,7 +584,7 @@ async def test_what_a_transform_took_away_is_read_from_the_server() -> None:
         assert [each["type"] for each in (await d.stored())["conditions"]] == ["Theirs", "Ready"]
 
 
-async def test_an_object_of_another_kind_says_its_own() -> None:
+async def test_status_of_object_of_other_kind_can_be_written() -> None:
     async with desk() as d:
         service: dict[str, Any] = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
         made = await d.w.client.create(kinds.SERVICE, service)
@@ -597,7 +597,7 @@ async def test_an_object_of_another_kind_says_its_own() -> None:
         assert (await d.w.client.get(kinds.NODE, "n"))["status"]["conditions"][0]["reason"] == "Yes"
 
 
-async def test_what_the_controller_of_another_kind_has_seen_is_not_ours_to_say() -> None:
+async def test_observed_generation_of_foreign_kind_is_not_written() -> None:
     async with desk() as d:
         deployment: dict[str, Any] = {
             "metadata": {"name": "w"},
@@ -617,7 +617,7 @@ async def test_what_the_controller_of_another_kind_has_seen_is_not_ours_to_say()
         assert "observedGeneration" not in stored
 
 
-async def test_what_is_no_object_is_refused_at_once() -> None:
+async def test_invalid_object_for_status_is_rejected() -> None:
     async with desk() as d:
         with pytest.raises(InvalidArgumentError, check=having(argument="ctx.status()")):
             d.status(None)
@@ -635,7 +635,7 @@ def slow_limiter() -> ItemExponentialFailureRateLimiter:
 
 
 @pytest.mark.parametrize("swallows", [False, True])
-async def test_a_time_limit_writes_nothing(swallows: bool) -> None:
+async def test_timeout_writes_no_status(swallows: bool) -> None:
     @controller(DB, timeout=5.0, rate_limiter=slow_limiter)
     async def reconcile(request: Request, ctx: Context) -> None:
         db = await ctx.client.get(DB, request.name, namespace=request.namespace)
@@ -653,7 +653,7 @@ async def test_a_time_limit_writes_nothing(swallows: bool) -> None:
         assert await d.stored() == {}
 
 
-async def test_an_end_of_the_program_writes_nothing() -> None:
+async def test_shutdown_writes_no_status() -> None:
     began = asyncio.Event()
 
     @controller(DB)
@@ -671,7 +671,7 @@ async def test_an_end_of_the_program_writes_nothing() -> None:
         assert await d.stored() == {}
 
 
-async def test_a_lost_term_writes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+async def test_lost_term_writes_no_status(caplog: pytest.LogCaptureFixture) -> None:
     began, ended = asyncio.Event(), asyncio.Event()
 
     @controller(DB)
@@ -703,7 +703,7 @@ async def test_a_lost_term_writes_nothing(caplog: pytest.LogCaptureFixture) -> N
     assert not [record for record in caplog.records if record.name == "deltaloop.runtime.status"]
 
 
-async def test_a_reconcile_that_fails_shows_it_and_one_that_succeeds_shows_that() -> None:
+async def test_condition_follows_failure_and_success_of_reconcile() -> None:
     async with desk() as d:
         tries: list[int] = []
 
@@ -727,7 +727,7 @@ async def test_a_reconcile_that_fails_shows_it_and_one_that_succeeds_shows_that(
 
 
 @pytest.mark.real_time
-async def test_a_plain_function_says_with() -> None:
+async def test_plain_function_uses_synchronous_status_block() -> None:
     done: list[str] = []
 
     @controller(CM, reads=[DB])
@@ -757,7 +757,7 @@ async def test_a_plain_function_says_with() -> None:
         assert (seen["phase"], condition(seen)["reason"]) == ("Up", "ValueError")
 
 
-async def test_the_other_with_is_refused_in_a_coroutine() -> None:
+async def test_synchronous_status_block_in_coroutine_is_rejected() -> None:
     async with desk() as d:
         refused: list[str] = []
 

@@ -73,7 +73,7 @@ class Users:
         self.seen.clear()
 
 
-async def test_creation_change_and_deletion_reconcile_the_keys_that_track() -> None:
+async def test_changes_of_tracked_object_reconcile_tracking_keys() -> None:
     users = Users()
     async with world() as w, w.running(users.controller) as manager:
         await w.put("a", secrets="one")
@@ -96,7 +96,7 @@ async def test_creation_change_and_deletion_reconcile_the_keys_that_track() -> N
         }
 
 
-async def test_an_object_that_is_there_before_asks_for_no_second_run() -> None:
+async def test_existing_tracked_object_causes_no_second_reconcile() -> None:
     users = Users()
     async with world() as w:
         one = await w.client.create(SECRET, secret("one"))
@@ -105,7 +105,7 @@ async def test_an_object_that_is_there_before_asks_for_no_second_run() -> None:
             await users.runs(("a", {"one": one.resource_version}))
 
 
-async def test_a_key_without_an_object_tracks_for_one_run() -> None:
+async def test_key_without_object_tracks_for_one_reconcile() -> None:
     channel, found = Channel(), list[object]()
 
     @controller("v1/ConfigMap", tracks=["v1/Secret"], sources=[channel])
@@ -119,7 +119,7 @@ async def test_a_key_without_an_object_tracks_for_one_run() -> None:
         assert watched(manager) == []
 
 
-async def test_what_a_successful_run_does_not_track_again_is_released() -> None:
+async def test_object_not_tracked_again_is_released_after_success() -> None:
     users = Users()
     async with world() as w, w.running(users.controller) as manager:
         await w.put("a", secrets="one two")
@@ -133,7 +133,7 @@ async def test_what_a_successful_run_does_not_track_again_is_released() -> None:
         await users.runs(("b", {"two": two.resource_version}))
 
 
-async def test_what_is_released_sees_no_writes_and_closing_waits_for_the_end() -> None:
+async def test_released_informer_sees_no_writes_and_close_waits_for_it() -> None:
     async with world() as w:
         views = Views()
         tracker = Tracker(
@@ -165,7 +165,7 @@ async def test_what_is_released_sees_no_writes_and_closing_waits_for_the_end() -
         assert len(tracker) == 0
 
 
-async def test_a_failed_run_releases_nothing() -> None:
+async def test_failed_reconcile_releases_no_tracked_objects() -> None:
     users = Users(rate_limiter=lambda: ItemExponentialFailureRateLimiter(1000.0, 1000.0))
     async with world() as w, w.running(users.controller) as manager:
         await w.put("a", secrets="one")
@@ -181,7 +181,7 @@ async def test_a_failed_run_releases_nothing() -> None:
 
 
 @pytest.mark.parametrize("declared", [{}, {"predicates": [Where(lambda obj: "skip" not in obj.labels)]}])
-async def test_everything_is_released_with_the_object(declared: dict[str, Any]) -> None:
+async def test_all_tracked_objects_are_released_after_deletion(declared: dict[str, Any]) -> None:
     users = Users(**declared)
     async with world() as w, w.running(users.controller) as manager:
         await w.put("a", secrets="one two")
@@ -196,7 +196,7 @@ async def test_everything_is_released_with_the_object(declared: dict[str, Any]) 
         await users.runs()
 
 
-async def test_a_run_that_outlives_its_object_leaves_no_watch() -> None:
+async def test_reconcile_that_outlives_object_leaves_no_watch() -> None:
     go, begun = asyncio.Event(), asyncio.Event()
 
     @controller("v1/ConfigMap", tracks=["v1/Secret"])
@@ -219,7 +219,7 @@ async def test_a_run_that_outlives_its_object_leaves_no_watch() -> None:
         assert watched(manager) == []
 
 
-async def test_many_objects_of_a_namespace_share_a_watch_and_no_change_is_missed() -> None:
+async def test_many_tracked_objects_share_watch_without_missing_changes() -> None:
     users = Users()
     names = [f"s{number:02}" for number in range(25)]
     async with world() as w, w.running(users.controller) as manager:
@@ -240,7 +240,7 @@ async def test_many_objects_of_a_namespace_share_a_watch_and_no_change_is_missed
         assert watched(manager) == []
 
 
-async def test_own_writes_are_seen_before_the_cache_has_them() -> None:
+async def test_own_writes_to_tracked_object_are_visible_before_cache() -> None:
     seen: list[Any] = []
 
     @controller("v1/ConfigMap", tracks=["v1/Secret"], writes=["v1/Secret"])
@@ -266,7 +266,7 @@ async def test_own_writes_are_seen_before_the_cache_has_them() -> None:
 
 
 @pytest.mark.parametrize("write", ["create", "delete"])
-async def test_what_was_written_before_the_watch_began_is_seen_too(write: str) -> None:
+async def test_own_write_before_start_of_watch_is_visible(write: str) -> None:
     found: list[tuple[object, object]] = []
 
     @controller("v1/ConfigMap", tracks=["v1/Secret"], writes=["v1/Secret"])
@@ -291,7 +291,7 @@ async def test_what_was_written_before_the_watch_began_is_seen_too(write: str) -
             assert found[0][0] == found[0][1]
 
 
-async def test_a_watch_that_does_not_begin_names_kind_and_object_and_the_key_is_tried_again() -> None:
+async def test_failed_start_of_watch_raises_error_with_object_and_is_retried() -> None:
     raised: list[Exception] = []
     found: list[object] = []
 
@@ -320,7 +320,7 @@ async def test_a_watch_that_does_not_begin_names_kind_and_object_and_the_key_is_
         (("v1/Secret", "", None), {}, InvalidArgumentError, "name"),
     ],
 )
-async def test_what_cannot_be_tracked_is_refused(
+async def test_invalid_tracking_is_rejected(
     asked: tuple[str, str, str | None], options: dict[str, Any], error: type[Exception], argument: str
 ) -> None:
     raised: list[Exception] = []
@@ -337,7 +337,7 @@ async def test_what_cannot_be_tracked_is_refused(
         await until(lambda: raised)
 
 
-async def test_a_controller_that_tracks_nothing_is_told_the_line_to_add() -> None:
+async def test_undeclared_tracking_error_contains_remedy() -> None:
     raised: list[Exception] = []
 
     @controller("v1/ConfigMap")
@@ -363,7 +363,7 @@ async def test_a_forgotten_await_is_named(caplog: pytest.LogCaptureFixture) -> N
     assert any("ctx.track(...)" in str(vars(record)) for record in caplog.records)
 
 
-async def test_a_name_cannot_widen_the_watch() -> None:
+async def test_tracked_name_is_escaped_in_selector() -> None:
     users = Users()
     async with world() as w, w.running(users.controller) as manager:
         await w.put("a", secrets="one,metadata.name!=two")
@@ -374,7 +374,7 @@ async def test_a_name_cannot_widen_the_watch() -> None:
 
 
 @pytest.mark.real_time
-async def test_a_plain_function_tracks_too() -> None:
+async def test_plain_function_can_track() -> None:
     seen: list[object] = []
 
     @controller("v1/ConfigMap", tracks=["v1/Secret"])
@@ -389,7 +389,7 @@ async def test_a_plain_function_tracks_too() -> None:
         assert seen[1] is not None
 
 
-async def test_watches_end_with_the_term_and_begin_anew_with_the_next() -> None:
+async def test_tracking_watches_end_with_term_and_restart_with_next() -> None:
     users = Users()
     async with world() as w, w.another_client() as client:
         await w.put("a", secrets="one")
@@ -419,7 +419,7 @@ async def test_watches_end_with_the_term_and_begin_anew_with_the_next() -> None:
         assert [task.get_name() for task in asyncio.all_tasks() - before if "informer" in task.get_name()] == []
 
 
-async def test_it_survives_crashes_and_restarts(deltaloop_harness: Harness) -> None:
+async def test_tracking_survives_crashes_and_restarts(deltaloop_harness: Harness) -> None:
     users = Users()
     client = deltaloop_harness.client
     await client.create(CM, cm("a", secrets="one"))
@@ -434,7 +434,7 @@ async def test_it_survives_crashes_and_restarts(deltaloop_harness: Harness) -> N
 
 
 @pytest.mark.parametrize("namespace", [None, "here"])
-def test_the_rights_are_in_the_role_and_in_what_is_declared(namespace: str | None) -> None:
+def test_role_and_declared_access_contain_tracked_kinds(namespace: str | None) -> None:
     plan = wires_of(Users().controller, {"v1/ConfigMap": CM, "v1/Secret": SECRET})
     [role] = roles(plan.rules(namespace), name="x", namespace=namespace)
     assert {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["get", "list", "watch"]} in role[
@@ -445,6 +445,6 @@ def test_the_rights_are_in_the_role_and_in_what_is_declared(namespace: str | Non
     assert declared.undeclared("create", SECRET, "here", "") is not None
 
 
-def test_one_kind_where_a_list_belongs_is_refused() -> None:
+def test_tracks_must_be_list() -> None:
     with pytest.raises(InvalidControllerError, check=having(argument="tracks")):
         Users(tracks="v1/Secret")

@@ -44,7 +44,7 @@ def failing() -> tuple[Check, ...]:
     return (Check(name="ping", ok=True), Check(name="cache", ok=False, message="v1/Pod"))
 
 
-async def test_probes_answer_as_upstream() -> None:
+async def test_probes_respond_like_kubernetes() -> None:
     async with HealthServer(BindAddress(), {"/healthz": probe(ok), "/readyz": probe(failing)}) as server:
         assert await fetch(f"{server.url}/healthz") == (200, "ok")
         assert await fetch(f"{server.url}/healthz?verbose") == (200, "[+]ping ok\ncheck passed\n")
@@ -57,7 +57,7 @@ async def test_probes_answer_as_upstream() -> None:
         assert (await fetch(f"{server.url}/healthz", method="POST", data=b"x" * 10_000))[0] == 405
 
 
-async def test_hostile_requests_are_answered_or_cut_and_the_server_lives() -> None:
+async def test_server_survives_hostile_requests() -> None:
     async with HealthServer(BindAddress(), {"/healthz": probe(ok)}) as server:
         port = int(server.url.rpartition(":")[2])
         for hostile in (
@@ -75,7 +75,7 @@ async def test_hostile_requests_are_answered_or_cut_and_the_server_lives() -> No
         assert await fetch(f"{server.url}/healthz") == (200, "ok")
 
 
-async def test_a_page_that_fails_is_an_error_without_details(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_page_returns_error_without_details(caplog: pytest.LogCaptureFixture) -> None:
     def broken() -> tuple[bytes, str]:
         raise RuntimeError("planted-secret")
 
@@ -85,7 +85,7 @@ async def test_a_page_that_fails_is_an_error_without_details(caplog: pytest.LogC
     assert "page of the health server failed" in caplog.text
 
 
-async def test_a_port_in_use_and_a_missing_certificate_are_named(tmp_path: Path) -> None:
+async def test_error_contains_used_port_or_missing_certificate(tmp_path: Path) -> None:
     async with HealthServer(BindAddress(), {}) as server:
         port = int(server.url.rpartition(":")[2])
         with pytest.raises(HealthServerError, match=rf"127.0.0.1:{port} is in use"):
@@ -99,13 +99,13 @@ async def test_a_port_in_use_and_a_missing_certificate_are_named(tmp_path: Path)
 @pytest.mark.parametrize(
     ("address", "host", "port"), [("127.0.0.1:8080", "127.0.0.1", 8080), (":9", "", 9), ("[::1]:0", "::1", 0)]
 )
-def test_addresses_are_read(address: str, host: str, port: int) -> None:
+def test_bind_addresses_are_parsed(address: str, host: str, port: int) -> None:
     listen = BindAddress.parse(address)
     assert listen is not None
     assert (listen.host, listen.port) == (host, port)
 
 
-def test_addresses_that_are_none_are_refused_and_zero_is_nowhere() -> None:
+def test_invalid_bind_addresses_are_rejected_and_zero_disables() -> None:
     assert BindAddress.parse("0") is None
     assert BindAddress.parse("") is None
     for wrong in ("8080", "localhost", "a:b", "a:-1"):
@@ -119,7 +119,7 @@ def test_addresses_that_are_none_are_refused_and_zero_is_nowhere() -> None:
         BindAddress(token_review=True)
 
 
-async def test_metrics_over_tls_only_for_those_whom_the_api_server_allows(tmp_path: Path) -> None:
+async def test_metrics_over_tls_need_token_allowed_by_server(tmp_path: Path) -> None:
     authority = trustme.CA()
     issued = authority.issue_cert("127.0.0.1")
     issued.private_key_and_cert_chain_pem.write_to_path(str(tmp_path / "cert.pem"))
@@ -219,7 +219,7 @@ async def ended(reader: asyncio.StreamReader) -> bool:
     return reader.at_eof() or reader.exception() is not None
 
 
-async def test_a_probe_takes_the_place_of_the_connection_that_waits_longest() -> None:
+async def test_probe_replaces_longest_idle_connection() -> None:
     sent = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-"
     async with HealthServer(BindAddress(), {"/healthz": probe(ok)}) as server, connections(server, 100, sent) as held:
         for _ in range(3):
@@ -228,7 +228,7 @@ async def test_a_probe_takes_the_place_of_the_connection_that_waits_longest() ->
         assert not await ended(held[-1])
 
 
-async def test_a_connection_that_is_answered_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_connection_with_pending_response_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health_server, "_MOST_CONNECTIONS", 10)
     asked, answer = asyncio.Event(), asyncio.Event()
 
@@ -247,7 +247,7 @@ async def test_a_connection_that_is_answered_keeps_its_place(monkeypatch: pytest
             assert await waiting == (200, "at last")
 
 
-async def test_a_kept_connection_that_was_answered_has_to_go_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_keep_alive_connection_can_be_replaced_after_response(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health_server, "_MOST_CONNECTIONS", 3)
     request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
     async with HealthServer(BindAddress(), {"/healthz": probe(ok)}) as server, connections(server, 3, request) as held:
@@ -257,7 +257,7 @@ async def test_a_kept_connection_that_was_answered_has_to_go_again(monkeypatch: 
         assert [await ended(reader) for reader in held] == [True, False, False]
 
 
-async def test_all_are_answered_and_one_more_has_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_new_connection_is_closed_if_all_others_await_responses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health_server, "_MOST_CONNECTIONS", 10)
     answer = asyncio.Event()
 

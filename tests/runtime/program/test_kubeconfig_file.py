@@ -14,7 +14,7 @@ from deltaloop.runtime.program.kubeconfig_file import KubeconfigExistsError, rem
 CONFIG = {"apiVersion": "v1", "kind": "Config", "current-context": "deltaloop"}
 
 
-def test_it_is_readable_by_its_owner_only_and_reads_back(tmp_path: Path) -> None:
+def test_kubeconfig_is_private_and_can_be_read_back(tmp_path: Path) -> None:
     path = tmp_path / "config"
     write_kubeconfig(path, CONFIG)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -22,7 +22,7 @@ def test_it_is_readable_by_its_owner_only_and_reads_back(tmp_path: Path) -> None
     assert [entry.name for entry in tmp_path.iterdir()] == ["config"]
 
 
-def test_ours_is_replaced_and_removed(tmp_path: Path) -> None:
+def test_own_kubeconfig_is_replaced_and_removed(tmp_path: Path) -> None:
     path = tmp_path / "config"
     write_kubeconfig(path, CONFIG)
     write_kubeconfig(path, CONFIG | {"current-context": "other"})
@@ -32,7 +32,7 @@ def test_ours_is_replaced_and_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["apiVersion: v1\n", "", "\x00\xff"])
-def test_another_one_is_left_alone(tmp_path: Path, content: str) -> None:
+def test_foreign_kubeconfig_is_not_changed(tmp_path: Path, content: str) -> None:
     path = tmp_path / "config"
     path.write_text(content, encoding="latin-1")
     with pytest.raises(KubeconfigExistsError):
@@ -41,6 +41,6 @@ def test_another_one_is_left_alone(tmp_path: Path, content: str) -> None:
     assert path.read_text(encoding="latin-1") == content
 
 
-def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
+def test_error_contains_missing_directory(tmp_path: Path) -> None:
     with pytest.raises(DeltaloopError, match=r"nowhere/config.*No such file"):
         write_kubeconfig(tmp_path / "nowhere" / "config", CONFIG)

@@ -51,7 +51,7 @@ def using(pool: dl.runtime.Lifespan[Pool], **more: Any) -> Controller:
     return reconcile
 
 
-async def test_it_is_open_from_before_the_first_to_after_the_last_reconcile() -> None:
+async def test_lifespan_encloses_all_reconciles() -> None:
     notes: list[str] = []
 
     @dl.lifespan
@@ -89,7 +89,7 @@ async def test_function_may_return_any_async_context_manager() -> None:
         assert notes == ["open", "reconcile a", "closed None"]
 
 
-async def test_controllers_of_a_program_share_it_and_each_program_has_its_own() -> None:
+async def test_controllers_share_lifespan_of_their_program() -> None:
     notes: list[str] = []
     pool = dl.lifespan(lambda: Pool(notes))
     async with world() as w:
@@ -99,7 +99,7 @@ async def test_controllers_of_a_program_share_it_and_each_program_has_its_own() 
     assert notes == ["open", "closed None"] * 2
 
 
-async def test_plain_functions_clean_ups_and_deadlines_get_the_value() -> None:
+async def test_plain_functions_cleanups_and_deadlines_can_use_lifespan() -> None:
     notes: list[str] = []
     pool = dl.lifespan(lambda: Pool(notes))
 
@@ -124,7 +124,7 @@ async def test_plain_functions_clean_ups_and_deadlines_get_the_value() -> None:
     assert {"clean-up", "deadline"} < set(notes)
 
 
-async def test_it_stays_open_over_terms_of_leadership() -> None:
+async def test_lifespan_stays_open_across_terms() -> None:
     notes: list[str] = []
     pool = dl.lifespan(lambda: Pool(notes))
     async with world() as w:
@@ -141,7 +141,7 @@ async def test_it_stays_open_over_terms_of_leadership() -> None:
 
 
 @pytest.mark.parametrize(("fail", "phase"), [("begin", "begin"), ("end", "end"), ("hang", "end")])
-async def test_failure_ends_the_program_with_an_error_that_names_it(fail: str, phase: str) -> None:
+async def test_failing_lifespan_ends_program_with_error(fail: str, phase: str) -> None:
     pool = dl.lifespan(lambda: Pool([], fail=fail))
     async with world() as w:
         manager = w.manager(using(pool), shutdown_timeout=30.0)
@@ -154,7 +154,7 @@ async def test_failure_ends_the_program_with_an_error_that_names_it(fail: str, p
     assert isinstance(caught.value.__cause__, TimeoutError if fail == "hang" else ConnectionError)
 
 
-async def test_it_is_closed_when_the_program_fails() -> None:
+async def test_lifespan_closes_after_failure_of_program() -> None:
     notes: list[str] = []
     broken = using(dl.lifespan(lambda: Pool(notes)), reads=["example.com/v1/Missing"])
     async with world() as w:
@@ -163,7 +163,7 @@ async def test_it_is_closed_when_the_program_fails() -> None:
     assert notes == ["open", "closed None"]
 
 
-async def test_stop_while_it_begins_ends_the_program() -> None:
+async def test_stop_during_start_of_lifespan_ends_program() -> None:
     notes: list[str] = []
     async with world() as w:
         manager = w.manager(using(dl.lifespan(lambda: Pool(notes))))
@@ -174,7 +174,7 @@ async def test_stop_while_it_begins_ends_the_program() -> None:
     assert notes == []
 
 
-async def test_undeclared_lifespan_is_an_error_that_says_what_to_add() -> None:
+async def test_undeclared_lifespan_raises_error_with_remedy() -> None:
     errors: list[Exception] = []
     pool = dl.lifespan(lambda: Pool([]))
 
@@ -204,7 +204,7 @@ def needs(dsn: str) -> Pool:
 
 
 @pytest.mark.parametrize("wrong", [coroutine, generator, needs, Pool([]), 3])
-def test_what_cannot_be_a_lifespan_is_refused(wrong: Any) -> None:
+def test_invalid_lifespan_is_rejected(wrong: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="lifespan"):
         dl.lifespan(wrong)
     with pytest.raises(InvalidControllerError, check=having(argument="lifespan")):

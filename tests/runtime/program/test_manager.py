@@ -52,7 +52,7 @@ async def test_controllers_of_one_manager_share_informers() -> None:
         assert "Manager of one, two" in repr(manager)
 
 
-async def test_two_controllers_of_one_name_are_refused() -> None:
+async def test_controllers_with_equal_names_are_rejected() -> None:
     @controller("v1/ConfigMap")
     async def one(request: Request, ctx: Context) -> None: ...
 
@@ -61,7 +61,7 @@ async def test_two_controllers_of_one_name_are_refused() -> None:
             w.manager(one, one)
 
 
-async def test_a_kind_that_nobody_knows_is_named_before_anything_runs() -> None:
+async def test_unknown_kind_raises_error_before_start() -> None:
     @controller("example.com/v1/Widget")
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
@@ -70,7 +70,7 @@ async def test_a_kind_that_nobody_knows_is_named_before_anything_runs() -> None:
             await w.manager(reconcile).run()
 
 
-async def test_a_kind_that_is_not_served_is_named_when_the_caches_fill() -> None:
+async def test_unserved_kind_raises_cache_sync_error() -> None:
     widget = ResourceType[Resource]("example.com", "v1", "Widget", "widgets")
 
     @controller(widget)
@@ -109,7 +109,7 @@ async def reviewing(allowed: set[tuple[str, str]] | None) -> AsyncGenerator[tupl
         yield client, asked
 
 
-async def test_a_missing_permission_is_one_clear_error_and_nothing_is_listed() -> None:
+async def test_missing_permission_raises_error_before_first_list() -> None:
     @controller("v1/ConfigMap", owns=["apps/v1/Deployment"])
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
@@ -124,7 +124,7 @@ async def test_a_missing_permission_is_one_clear_error_and_nothing_is_listed() -
         assert len(asked) == 4
 
 
-async def test_declared_writes_are_asked_about_too() -> None:
+async def test_preflight_reviews_declared_writes() -> None:
     @controller("v1/ConfigMap", writes=[Permission("v1/Secret", verbs=("create", "patch"))])
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
@@ -134,7 +134,7 @@ async def test_declared_writes_are_asked_about_too() -> None:
             await Manager(client, [reconcile]).run()
 
 
-async def test_a_server_without_reviews_is_taken_to_allow_everything(caplog: pytest.LogCaptureFixture) -> None:
+async def test_server_without_access_reviews_allows_start(caplog: pytest.LogCaptureFixture) -> None:
     @controller("v1/ConfigMap")
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
@@ -160,7 +160,7 @@ async def begun(w: World, manager: Manager) -> asyncio.Task[None]:
     return task
 
 
-async def test_reconciles_end_by_themselves_and_no_new_one_begins() -> None:
+async def test_stop_lets_running_reconciles_finish_and_starts_no_new_ones() -> None:
     seen: list[str] = []
 
     @controller("v1/ConfigMap", workers=1)
@@ -184,7 +184,7 @@ async def test_reconciles_end_by_themselves_and_no_new_one_begins() -> None:
         await w.client.get(CM, "a-done", namespace="other")
 
 
-async def test_what_does_not_end_by_itself_is_cancelled() -> None:
+async def test_reconcile_is_canceled_after_drain_timeout() -> None:
     seen: list[tuple[str, float]] = []
 
     @controller("v1/ConfigMap")
@@ -206,7 +206,7 @@ async def test_what_does_not_end_by_itself_is_cancelled() -> None:
         assert round(now() - began, 3) == 23.0
 
 
-async def test_what_does_not_end_at_all_is_left_behind_and_named() -> None:
+async def test_unstoppable_reconcile_is_abandoned_and_reported() -> None:
     free = asyncio.Event()
 
     @controller("v1/ConfigMap")
@@ -230,7 +230,7 @@ async def test_what_does_not_end_at_all_is_left_behind_and_named() -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_second_stop_waits_for_nothing() -> None:
+async def test_second_stop_does_not_wait() -> None:
     free = asyncio.Event()
 
     @controller("v1/ConfigMap")
@@ -251,7 +251,7 @@ async def test_a_second_stop_waits_for_nothing() -> None:
 
 
 @pytest.mark.real_time
-async def test_a_signal_that_comes_twice_within_a_moment_is_one_request_and_what_runs_may_end(
+async def test_duplicate_signal_counts_once_and_reconciles_finish(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     free = asyncio.Event()
@@ -279,7 +279,7 @@ async def test_a_signal_that_comes_twice_within_a_moment_is_one_request_and_what
     assert told == ["received signal, shutting down gracefully"]
 
 
-async def test_a_cancelled_manager_ends_in_good_order_too() -> None:
+async def test_canceled_manager_shuts_down_gracefully() -> None:
     seen: list[str] = []
 
     @controller("v1/ConfigMap")
@@ -299,7 +299,7 @@ async def test_a_cancelled_manager_ends_in_good_order_too() -> None:
         assert seen == ["ended"]
 
 
-async def test_a_stop_before_the_start_is_over_ends_it() -> None:
+async def test_stop_during_start_ends_manager() -> None:
     @controller("v1/ConfigMap")
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
@@ -320,7 +320,7 @@ def replica(w: World, client: Client, identity: str, work: Any, **options: Any) 
     return w.manager(work, client=client, elector=elector, **options), elector
 
 
-async def test_standbys_keep_warm_caches_and_take_over_what_the_leader_left() -> None:
+async def test_standby_with_warm_caches_takes_over_keys_of_leader() -> None:
     seen: list[tuple[str, str]] = []
 
     def work(identity: str) -> Any:
@@ -352,7 +352,7 @@ async def test_standbys_keep_warm_caches_and_take_over_what_the_leader_left() ->
         await second_task
 
 
-async def test_a_lost_lease_cancels_the_workers_before_the_lock_is_free_and_it_contends_again() -> None:
+async def test_lost_lease_cancels_workers_before_release_and_candidate_retries() -> None:
     seen: list[tuple[float, str]] = []
 
     @controller("v1/ConfigMap", name="maps")
@@ -389,7 +389,7 @@ async def test_a_lost_lease_cancels_the_workers_before_the_lock_is_free_and_it_c
         await task
 
 
-async def test_the_lock_is_not_given_up_while_a_reconcile_that_was_left_behind_may_act() -> None:
+async def test_lock_is_not_released_while_abandoned_reconcile_runs() -> None:
     free = asyncio.Event()
 
     @controller("v1/ConfigMap", name="maps")
@@ -415,7 +415,7 @@ async def test_the_lock_is_not_given_up_while_a_reconcile_that_was_left_behind_m
         await asyncio.sleep(0)
 
 
-async def test_a_leader_whose_last_reconcile_has_ended_gives_the_lock_up_and_contends_no_more() -> None:
+async def test_stopping_leader_releases_lock_after_last_reconcile() -> None:
     @controller("v1/ConfigMap", name="maps")
     async def reconcile(request: Request, ctx: Context) -> None:
         await asyncio.sleep(5.0)
@@ -434,7 +434,7 @@ async def test_a_leader_whose_last_reconcile_has_ended_gives_the_lock_up_and_con
         assert (lease["spec"].get("holderIdentity", ""), lease["spec"]["leaseTransitions"]) == ("", 0)
 
 
-async def test_a_standby_gives_up_the_keys_of_objects_that_are_gone_but_for_the_latest() -> None:
+async def test_standby_drops_keys_of_gone_objects_except_latest() -> None:
     @controller("v1/ConfigMap", name="maps")
     async def reconcile(request: Request, ctx: Context) -> None:
         seen.append(request.name)

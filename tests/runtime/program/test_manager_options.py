@@ -27,7 +27,7 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-def test_what_is_left_out_has_its_documented_default() -> None:
+def test_options_have_documented_defaults() -> None:
     options = ManagerOptions()
     assert {name: getattr(options, name) for name in DEFAULTS} == DEFAULTS
     assert isinstance(options.informers, InformerOptions)
@@ -36,14 +36,14 @@ def test_what_is_left_out_has_its_documented_default() -> None:
 
 @pytest.mark.parametrize("name", ["sync_timeout", "max_staleness", "loop_block_threshold"])
 @pytest.mark.parametrize("seconds", [0.0, -1.0, float("inf")])
-def test_some_times_are_longer_than_none(name: str, seconds: float) -> None:
+def test_positive_durations_are_required(name: str, seconds: float) -> None:
     given: dict[str, Any] = {name: seconds}
     with pytest.raises(ValueError, check=having(argument=f"ManagerOptions.{name}")):
         ManagerOptions(**given)
 
 
 @pytest.mark.parametrize("name", ["drain_timeout", "shutdown_timeout", "duplicate_signal_window"])
-def test_others_may_be_none_at_all_and_not_less(name: str) -> None:
+def test_negative_durations_are_rejected_but_zero_is_valid(name: str) -> None:
     given: dict[str, Any] = {name: -1.0}
     with pytest.raises(ValueError, check=having(argument=f"ManagerOptions.{name}")):
         ManagerOptions(**given)
@@ -51,7 +51,7 @@ def test_others_may_be_none_at_all_and_not_less(name: str) -> None:
     assert getattr(ManagerOptions(**given), name) == 0.0
 
 
-def test_a_watchdog_may_be_turned_off_and_a_wrong_type_is_refused() -> None:
+def test_watchdog_can_be_disabled_and_wrong_type_is_rejected() -> None:
     assert ManagerOptions(loop_block_threshold=None).loop_block_threshold is None
     wrong: Any = "5"
     with pytest.raises(TypeError, check=having(option="ManagerOptions.drain_timeout")):

@@ -31,7 +31,7 @@ async def reconcile(request: dl.Request, ctx: dl.Context) -> None: ...
         ({"retry_period": 20.0}, ("lease_duration", "renew_deadline", "retry_period")),
     ],
 )
-def test_an_invalid_value_is_an_error_that_names_the_options(options: dict[str, Any], named: tuple[str, ...]) -> None:
+def test_invalid_value_raises_error_with_option_names(options: dict[str, Any], named: tuple[str, ...]) -> None:
     with pytest.raises(RunOptionError) as raised:
         dl.RunOptions(**options)
     assert raised.value.options == named
@@ -46,7 +46,7 @@ def test_files_can_be_strings(tmp_path: Path) -> None:
     assert (address.certificate, address.key) == (Path("tls.crt"), Path("tls.key"))
 
 
-def test_a_value_of_another_type_is_an_error() -> None:
+def test_value_of_wrong_type_raises_error() -> None:
     with pytest.raises(OptionTypeError) as raised:
         dl.RunOptions(embedded="yes")  # type: ignore[arg-type]
     assert raised.value.option == "RunOptions.embedded"

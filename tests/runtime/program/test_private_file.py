@@ -22,14 +22,14 @@ def precious(tmp_path: Path) -> Path:
     return file
 
 
-def test_an_audit_line_follows_no_link(tmp_path: Path, precious: Path) -> None:
+def test_audit_file_must_not_be_symbolic_link(tmp_path: Path, precious: Path) -> None:
     (tmp_path / "audit").symlink_to(precious)
     with pytest.raises(ValueError, match="symbolic link"):
         audit_to(str(tmp_path / "audit"))
     assert precious.read_text() == "precious\n"
 
 
-def test_an_audit_file_is_its_owners_and_is_appended_to(tmp_path: Path) -> None:
+def test_audit_file_is_private_and_appended(tmp_path: Path) -> None:
     file = tmp_path / "audit"
     for line in (b"one\n", b"two\n"):
         descriptor = open_to_append(file)
@@ -39,11 +39,11 @@ def test_an_audit_file_is_its_owners_and_is_appended_to(tmp_path: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_devices_are_links_and_are_followed() -> None:
+def test_links_to_devices_are_followed() -> None:
     os.close(open_to_append(Path("/dev/stderr")))
 
 
-def test_a_recorded_run_replaces_a_link_and_is_its_owners(tmp_path: Path, precious: Path) -> None:
+def test_recorded_access_replaces_symbolic_link_and_is_private(tmp_path: Path, precious: Path) -> None:
     file = tmp_path / "access.json"
     file.symlink_to(precious)
     mask = os.umask(0)
@@ -57,7 +57,7 @@ def test_a_recorded_run_replaces_a_link_and_is_its_owners(tmp_path: Path, precio
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["access.json", "precious"]
 
 
-def test_a_kubeconfig_is_not_written_through_a_link(tmp_path: Path, precious: Path) -> None:
+def test_kubeconfig_is_not_written_through_symbolic_link(tmp_path: Path, precious: Path) -> None:
     (tmp_path / "config").symlink_to(precious)
     with pytest.raises(KubeconfigExistsError):
         write_kubeconfig(tmp_path / "config", {})

@@ -36,7 +36,7 @@ CRD = Path(__file__).parents[3] / "examples" / "sample_controller" / "crd.yaml"
 
 
 @pytest.mark.real_time
-async def test_the_program_may_do_what_rbac_prints_and_no_more(tmp_path: Path) -> None:
+async def test_program_has_exactly_permissions_of_generated_role(tmp_path: Path) -> None:
     answers: list[str] = []
 
     @dl.controller("v1/ConfigMap", name="maps", writes=["v1/Secret"], predicates=[dl.predicates.HasLabels("go")])
@@ -63,7 +63,7 @@ async def test_the_program_may_do_what_rbac_prints_and_no_more(tmp_path: Path) -
 
 
 @pytest.mark.real_time
-async def test_a_program_runs_in_another_thread(tmp_path: Path) -> None:
+async def test_program_can_run_in_other_thread(tmp_path: Path) -> None:
     @dl.controller("v1/ConfigMap", name="maps")
     async def reconcile(request: dl.Request, ctx: dl.Context) -> None: ...
 
@@ -92,7 +92,7 @@ class Paint(msgspec.Struct, kw_only=True):
 
 @pytest.mark.real_time
 @pytest.mark.parametrize("loaded", [False, True])
-async def test_an_embedded_server_has_the_definitions_of_the_programs_classes(tmp_path: Path, loaded: bool) -> None:
+async def test_embedded_server_has_crds_of_declared_classes(tmp_path: Path, loaded: bool) -> None:
     config, file = tmp_path / "config", tmp_path / "crd.yaml"
     colours: list[str] = []
 
@@ -156,7 +156,7 @@ async def test_loaded_object_with_unknown_field_ends_the_run(tmp_path: Path) -> 
     assert "spec.color" in str(raised.value)
 
 
-async def test_an_embedded_server_has_the_manifests_and_a_kubeconfig_for_others_and_goes_with_the_program(
+async def test_embedded_server_loads_manifests_writes_kubeconfig_and_ends_with_program(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = tmp_path / "config"
@@ -189,7 +189,7 @@ async def test_an_embedded_server_has_the_manifests_and_a_kubeconfig_for_others_
 
 
 @pytest.mark.real_time
-async def test_a_counter_of_the_program_is_on_the_page_without_a_flag(caplog: pytest.LogCaptureFixture) -> None:
+async def test_metrics_page_contains_counters_of_program_by_default(caplog: pytest.LogCaptureFixture) -> None:
     greetings = Counter("cli_test_greetings", "Namespaces that were greeted", ["name"])
 
     @dl.controller(dl.kinds.NAMESPACE)
@@ -217,7 +217,7 @@ async def test_a_counter_of_the_program_is_on_the_page_without_a_flag(caplog: py
         REGISTRY.unregister(greetings)
 
 
-async def test_a_metric_under_a_name_of_ours_is_refused_before_anything_starts(tmp_path: Path) -> None:
+async def test_metric_with_reserved_name_is_rejected_before_start(tmp_path: Path) -> None:
     @dl.controller(dl.kinds.NAMESPACE)
     async def reconcile(request: dl.Request, ctx: dl.Context) -> None: ...
 

@@ -32,7 +32,7 @@ def threads() -> list[str]:
 
 
 @pytest.mark.real_time
-async def test_a_block_is_named_with_its_task_and_place(caplog: pytest.LogCaptureFixture) -> None:
+async def test_blocked_loop_is_logged_with_task_and_stack(caplog: pytest.LogCaptureFixture) -> None:
     async with LoopWatchdog(0.1):
         asyncio.current_task().set_name("reconcile foo default/a")  # type: ignore[union-attr]
         block(0.4)
@@ -48,7 +48,7 @@ async def test_a_block_is_named_with_its_task_and_place(caplog: pytest.LogCaptur
 
 
 @pytest.mark.real_time
-async def test_a_loop_that_is_not_blocked_is_not_named(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unblocked_loop_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     async with LoopWatchdog(10.0):
         assert threads() == ["deltaloop-watchdog"]
         await asyncio.to_thread(block, 0.05)
@@ -56,13 +56,13 @@ async def test_a_loop_that_is_not_blocked_is_not_named(caplog: pytest.LogCapture
     assert threads() == []
 
 
-async def test_a_loop_in_virtual_time_is_not_watched() -> None:
+async def test_loop_in_virtual_time_has_no_watchdog() -> None:
     async with LoopWatchdog(0.1):
         assert threads() == []
 
 
 @pytest.mark.real_time
-async def test_no_limit_watches_nothing() -> None:
+async def test_watchdog_without_limit_starts_no_thread() -> None:
     watchdog = LoopWatchdog(None)
     async with watchdog as entered:
         assert entered is watchdog
@@ -80,7 +80,7 @@ class ShiftedLoop(asyncio.SelectorEventLoop):
 
 @pytest.mark.real_time
 @pytest.mark.parametrize(("shift", "watched"), [(0.0, 1), (4.5, 1), (-4.5, 1), (5.5, 0), (-5.5, 0)])
-def test_a_loop_is_watched_if_its_clock_is_within_five_seconds_of_the_machines(shift: float, watched: int) -> None:
+def test_watchdog_needs_loop_clock_within_five_seconds_of_machine(shift: float, watched: int) -> None:
     async def entered() -> int:
         async with LoopWatchdog(10.0):
             return len(threads())
@@ -94,7 +94,7 @@ def test_a_loop_is_watched_if_its_clock_is_within_five_seconds_of_the_machines(s
 
 
 @pytest.mark.real_time
-async def test_its_thread_waits_for_the_loop_and_ends_with_the_block() -> None:
+async def test_watchdog_thread_uses_little_cpu_and_ends_with_block() -> None:
     async with LoopWatchdog(8.0):
         [thread] = [each for each in threading.enumerate() if each.name == "deltaloop-watchdog"]
         assert thread.daemon
@@ -120,7 +120,7 @@ async def test_a_callback_that_blocks_has_no_task(caplog: pytest.LogCaptureFixtu
 
 
 @pytest.mark.real_time
-async def test_a_loop_that_goes_on_while_its_place_is_looked_up_is_not_named(
+async def test_loop_that_continues_during_stack_lookup_is_not_logged(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks, goes_on, looked = threading.Event(), threading.Event(), asyncio.Event()
@@ -142,7 +142,7 @@ async def test_a_loop_that_goes_on_while_its_place_is_looked_up_is_not_named(
 
 
 @pytest.mark.real_time
-def test_a_loop_that_was_closed_under_it_ends_nothing() -> None:
+def test_closed_loop_does_not_break_watchdog_thread() -> None:
     watchdog = LoopWatchdog(0.04)
     loop = asyncio.new_event_loop()
     loop.run_until_complete(watchdog.__aenter__())
@@ -154,7 +154,7 @@ def test_a_loop_that_was_closed_under_it_ends_nothing() -> None:
 
 
 @pytest.mark.real_time
-def test_the_processor_time_of_a_thread_is_read_from_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cpu_time_of_thread_is_readable_from_other_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     used = _processor_time_of_this_thread()
     before = used()
     sum(range(200_000))
@@ -173,7 +173,7 @@ def test_the_processor_time_of_a_thread_is_read_from_any_other(monkeypatch: pyte
 
 
 @pytest.mark.real_time
-async def test_a_reconciler_that_blocks_is_named_without_leader_election(caplog: pytest.LogCaptureFixture) -> None:
+async def test_blocking_reconciler_is_logged_without_leader_election(caplog: pytest.LogCaptureFixture) -> None:
     blocked = asyncio.Event()
 
     @controller("v1/ConfigMap")

@@ -32,7 +32,7 @@ def client() -> dl.Client:
     return dl.Client(dl.ClientConfig(server="http://127.0.0.1:1", namespace="shop"))
 
 
-def test_certificates_are_for_what_is_registered() -> None:
+def test_certificate_targets_equal_registrations() -> None:
     found = webhooks().targets()
     documents = registrations(WebhookSet(ALL), WebhookAddress(namespace="shop", service="mine-webhooks"), name="mine")
     registered = [
@@ -44,7 +44,7 @@ def test_certificates_are_for_what_is_registered() -> None:
     assert list(found) == registered
 
 
-async def test_where_a_certificate_is_from(tmp_path: Path) -> None:
+async def test_source_of_certificate_follows_options(tmp_path: Path) -> None:
     async with client() as connected:
         own = webhooks().certificates(connected)
         assert isinstance(own, ManagedCertificates)
@@ -55,7 +55,7 @@ async def test_where_a_certificate_is_from(tmp_path: Path) -> None:
         assert webhooks(()).certificates(connected) is None
 
 
-def test_on_the_embedded_server_it_is_registered_by_url(tmp_path: Path) -> None:
+def test_webhooks_are_registered_by_url_on_embedded_server(tmp_path: Path) -> None:
     local = webhooks(embedded=True)
     assert local.listen is not None
     assert (local.listen.host, local.listen.grace) == ("127.0.0.1", 0.0)

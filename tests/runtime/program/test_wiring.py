@@ -46,7 +46,7 @@ def declared(**options: Any) -> Controller:
 # -- what it watches
 
 
-def test_every_kind_is_watched_in_its_place_and_by_its_name() -> None:
+def test_wires_have_namespace_and_source_of_each_kind() -> None:
     only = [Where(lambda obj: True)]
     index = {"team": dl.field_path("data.team")}
 
@@ -85,7 +85,7 @@ def rules(text: str) -> set[str]:
     return {line.strip() for line in text.splitlines()} - {""}
 
 
-def test_what_it_needs_is_needed_where_it_works() -> None:
+def test_rules_have_namespaces_of_declared_kinds() -> None:
     wires = wires_of(
         declared(
             watches=[Watch("v1/Secret", namespace="vault"), "v1/Node"],
@@ -123,7 +123,7 @@ def test_what_it_needs_is_needed_where_it_works() -> None:
     assert {rule.verb for rule in wires.rules(None)} >= {"get", "list", "watch"}
 
 
-def test_what_a_controller_of_one_namespace_needs_is_needed_there() -> None:
+def test_rules_of_namespaced_controller_have_its_namespace() -> None:
     wires = wires_of(declared(namespace="team", owns=["v1/Secret"], writes=["v1/Secret"]), KNOWN)
     for managed in ("managed", None):
         assert {rule.namespace for rule in wires.rules(managed)} == {"team"}
@@ -134,12 +134,12 @@ def test_what_a_controller_of_one_namespace_needs_is_needed_there() -> None:
     assert [rule.namespace for rule in wires.implied_rules("managed")] == ["managed"]
 
 
-def test_what_is_only_written_and_not_known_yet_is_left_out() -> None:
+def test_unknown_written_kinds_are_omitted() -> None:
     wires = wires_of(declared(writes=["v1/Secret", "example.com/v1/Later", Permission(WIDGET)]), KNOWN)
     assert [kind for kind, _ in wires.writes] == [kinds.SECRET, WIDGET]
 
 
-def test_children_are_watched_like_what_is_owned_found_by_their_owner_and_may_be_written() -> None:
+def test_children_are_watched_indexed_by_owner_and_writable() -> None:
     wires = wires_of(declared(namespace="team", children=["v1/Secret", Watch("v1/Service", source="svc")]), KNOWN)
     narrow = wires_of(declared(children=[Watch("v1/Secret", namespace="vault")]), KNOWN)
     assert {rule.namespace for rule in narrow.rules(None) if rule.resource == "secrets"} == {"vault"}
@@ -162,13 +162,13 @@ def test_children_are_watched_like_what_is_owned_found_by_their_owner_and_may_be
 # -- kinds by name
 
 
-def test_only_kinds_that_are_given_by_name_are_looked_up() -> None:
+def test_only_kinds_declared_by_name_are_resolved() -> None:
     made = declared(owns=[WIDGET], watches=["v1/Node"], reads=[Watch("v1/Secret")], writes=["v1/Pod", Permission(CM)])
     assert kinds_named(made, writes=False) == {"v1/ConfigMap", "v1/Node", "v1/Secret"}
     assert kinds_named(made, writes=True) == {"v1/ConfigMap", "v1/Node", "v1/Secret", "v1/Pod"}
 
 
-async def test_a_kind_that_is_only_written_may_be_missing_and_others_not() -> None:
+async def test_only_written_kinds_can_be_missing() -> None:
     async with world() as w:
         found = await look_up(w.client, [declared(reads=["deploy"], writes=["v1/Secret", "example.com/v1/Later"])])
         assert {name: kind.plural for name, kind in found.items()} == {
@@ -206,7 +206,7 @@ def labelled(name: str, namespace: str, **labels: str) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": namespace, "labels": labels}}
 
 
-async def test_only_what_is_watched_is_queued_with_its_name_and_time() -> None:
+async def test_only_watched_objects_are_queued_with_source_and_time() -> None:
     made = declared(
         namespace="kube-system",
         watches=[
@@ -259,7 +259,7 @@ async def test_handlers_are_named_after_controller_and_source(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("managed", [None, "default"])
-async def test_caches_without_selectors_are_read_each_for_what_it_holds(managed: str | None) -> None:
+async def test_views_contain_caches_without_selectors(managed: str | None) -> None:
     made = declared(
         indexers={"team": dl.field_path("data.team")},
         owns=[Watch("v1/Secret", namespace="kube-system")],
@@ -279,7 +279,7 @@ async def test_caches_without_selectors_are_read_each_for_what_it_holds(managed:
         assert views.of(CM).views[0].informer.indexer.index_keys("namespace", "x") == []
 
 
-async def test_a_closed_loop_maps_nothing_any_more() -> None:
+async def test_closed_controller_loop_stops_mapping() -> None:
     def broken(obj: Resource) -> list[str]:
         raise ValueError("not yet")
 
@@ -294,7 +294,7 @@ async def test_a_closed_loop_maps_nothing_any_more() -> None:
         assert not [task for task in asyncio.all_tasks() if "failed mappings" in task.get_name()]
 
 
-def test_cached_objects_have_what_the_options_say() -> None:
+def test_transforms_follow_informer_options() -> None:
     obj = Resource.from_dict({"metadata": {"name": "a", "managedFields": [{"manager": "m"}]}}, CM)
 
     def named(given: Resource) -> Resource:

@@ -32,14 +32,14 @@ async def ask(client: Client) -> None:
     await client.create(MAP, {"metadata": {"name": "a", "labels": {"copy": ""}}})
 
 
-async def test_what_is_declared_is_done(deltaloop_harness: Harness) -> None:
+async def test_declared_write_is_allowed(deltaloop_harness: Harness) -> None:
     await deltaloop_harness.start(copier(writes=[SECRET]))
     await ask(deltaloop_harness.client)
     await deltaloop_harness.settled()
     assert await deltaloop_harness.client.find(SECRET, "a") is not None
 
 
-async def test_what_is_not_declared_is_refused_once_with_the_line_to_add(
+async def test_undeclared_write_is_rejected_once_with_remedy(
     deltaloop_harness: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
     await deltaloop_harness.start(copier(writes=[dl.Permission(SECRET, verbs=("get",))]))
@@ -60,7 +60,7 @@ async def test_what_is_not_declared_is_refused_once_with_the_line_to_add(
     )
 
 
-async def test_a_way_past_the_caches_is_no_way_past_the_declaration(deltaloop_harness: Harness) -> None:
+async def test_live_client_needs_declared_access(deltaloop_harness: Harness) -> None:
     refused: list[str] = []
 
     async def past(request: dl.Request, ctx: dl.Context) -> None:
@@ -76,7 +76,7 @@ async def test_a_way_past_the_caches_is_no_way_past_the_declaration(deltaloop_ha
     assert refused == ["create v1/Secret", "list v1/Pod"]
 
 
-async def test_an_apply_that_would_create_needs_that_too(deltaloop_harness: Harness) -> None:
+async def test_apply_of_missing_object_needs_create(deltaloop_harness: Harness) -> None:
     ended: list[str] = []
 
     async def mark(request: dl.Request, ctx: dl.Context) -> None:
@@ -96,7 +96,7 @@ async def test_an_apply_that_would_create_needs_that_too(deltaloop_harness: Harn
     assert {*ended} == {"create"}
 
 
-async def test_a_cluster_decides_and_each_sort_is_told_of_once(
+async def test_undeclared_access_to_cluster_is_logged_once_per_kind_and_verb(
     deltaloop_harness: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = deltaloop_harness.client

@@ -40,7 +40,7 @@ from tests.having import having
 from tests.runtime.worlds import CM, Held, cm, held, now, world, writer
 
 
-async def test_own_writes_are_seen_in_get_list_and_indexes_before_the_cache_has_them() -> None:
+async def test_get_list_and_index_show_own_writes_before_cache() -> None:
     async with held() as h:
         created = await h.client.create(CM, cm("a", team="red"))
         assert h.informer.indexer.get_by_key("default/a") is None
@@ -90,7 +90,7 @@ async def test_own_writes_have_the_form_of_cached_objects(keep: bool) -> None:
         assert at_once.to_dict() == later.to_dict()
 
 
-async def test_what_a_finalizer_holds_is_still_there_after_its_deletion() -> None:
+async def test_object_with_finalizer_is_visible_after_delete() -> None:
     async with held() as h:
         await h.client.create(CM, {"metadata": {"name": "a", "namespace": "default", "finalizers": ["x.dev/y"]}})
         await h.client.delete(CM, "a")
@@ -101,7 +101,7 @@ async def test_what_a_finalizer_holds_is_still_there_after_its_deletion() -> Non
         assert await h.client.find(CM, "a") is None
 
 
-async def test_a_deletion_is_of_the_object_that_was_seen() -> None:
+async def test_delete_is_limited_to_object_that_was_read() -> None:
     async with held() as h:
         await h.client.create(CM, cm("a"))
         await h.client.delete(CM, "a", options=DeleteOptions(dry_run=True))
@@ -114,7 +114,7 @@ async def test_a_deletion_is_of_the_object_that_was_seen() -> None:
         assert (await h.w.data_of("a")) == {"second": "yes"}
 
 
-async def test_a_deletion_by_a_uid_of_ones_own_is_of_that_object_and_no_other() -> None:
+async def test_delete_with_explicit_uid_is_limited_to_that_object() -> None:
     async with held() as h:
         seen = await h.client.create(CM, cm("a"))
         with pytest.raises(ConflictError):
@@ -124,7 +124,7 @@ async def test_a_deletion_by_a_uid_of_ones_own_is_of_that_object_and_no_other() 
         assert await h.client.find(CM, "a") is None
 
 
-async def test_a_dry_run_leaves_nothing_behind() -> None:
+async def test_dry_run_leaves_no_own_write() -> None:
     async with held() as h:
         await h.client.create(CM, cm("a"), options=WriteOptions(dry_run=True))
         assert await h.client.find(CM, "a") is None
@@ -176,7 +176,7 @@ async def losing(
 @pytest.mark.parametrize(
     "error", [lambda: RequestTimeoutError("no answer", method="PUT", path="/"), asyncio.CancelledError]
 )
-async def test_after_a_write_without_an_answer_the_object_is_read_from_the_server(
+async def test_object_is_read_from_server_after_write_without_response(
     carry_out: bool, error: Callable[[], BaseException]
 ) -> None:
     async with losing(carry_out=carry_out, error=error) as (h, _):
@@ -198,7 +198,7 @@ async def test_after_a_write_without_an_answer_the_object_is_read_from_the_serve
         assert (await h.client.find(CM, "a") is None) is carry_out
 
 
-async def test_nothing_is_known_of_what_a_write_without_an_answer_left_behind() -> None:
+async def test_state_before_next_write_is_unknown_after_write_without_response() -> None:
     async with losing(carry_out=True) as (h, transport):
         before = await h.w.put("a", team="red")
         await h.catch_up()
@@ -214,7 +214,7 @@ async def test_nothing_is_known_of_what_a_write_without_an_answer_left_behind() 
 
 
 @pytest.mark.parametrize("carry_out", [True, False])
-async def test_after_a_create_of_a_generated_name_without_an_answer_lists_are_read_from_the_server(
+async def test_lists_are_read_from_server_after_lost_create_of_generated_name(
     carry_out: bool,
 ) -> None:
     async with losing(carry_out=carry_out) as (h, _):
@@ -230,7 +230,7 @@ async def test_after_a_create_of_a_generated_name_without_an_answer_lists_are_re
         assert not h.view.is_uncertain("default/made-x")
 
 
-async def test_a_write_that_was_certainly_not_sent_leaves_the_cache_in_charge() -> None:
+async def test_unsent_write_leaves_cached_reads() -> None:
     def refused() -> BaseException:
         return RequestTimeoutError("refused", method="PUT", path="/", sent=False)
 
@@ -240,7 +240,7 @@ async def test_a_write_that_was_certainly_not_sent_leaves_the_cache_in_charge() 
         assert not h.view.is_uncertain("default/a")
 
 
-async def test_reads_may_ask_for_freshness_and_kinds_without_a_cache_are_read_live() -> None:
+async def test_reads_can_require_freshness_and_uncached_kinds_are_read_live() -> None:
     async with held() as h:
         await h.w.put("a", x="before")
         await h.catch_up()
@@ -260,7 +260,7 @@ async def test_reads_may_ask_for_freshness_and_kinds_without_a_cache_are_read_li
             await h.client.by_index("v1/Secret", "team", "red")
 
 
-async def test_typed_kinds_come_as_their_class() -> None:
+async def test_typed_kinds_are_returned_as_their_class() -> None:
     typed = ResourceType[dict[str, Any]](CM.group, CM.version, CM.kind, CM.plural, model=dict)
     async with held() as h:
         created = await h.client.create(typed, cm("a", team="red"))
@@ -269,7 +269,7 @@ async def test_typed_kinds_come_as_their_class() -> None:
         assert [type(one) for one in await h.client.list(typed)] == [dict]
 
 
-async def test_create_or_update_does_what_is_needed_and_no_more() -> None:
+async def test_create_or_update_sends_only_necessary_writes() -> None:
     async with held() as h:
 
         def wanted(fields: dict[str, Any]) -> None:
@@ -290,7 +290,7 @@ async def test_create_or_update_does_what_is_needed_and_no_more() -> None:
             await h.client.create_or_update(CM, "c", wanted)
 
 
-async def test_finalizers_are_added_and_removed_whatever_others_do_meanwhile() -> None:
+async def test_finalizers_are_changed_despite_concurrent_writes() -> None:
     async with held() as h:
         stale = await h.client.create(CM, cm("a"))
         await h.w.client.patch(CM, "a", {"data": {"by": "another"}}, namespace="default")
@@ -309,7 +309,7 @@ async def test_finalizers_are_added_and_removed_whatever_others_do_meanwhile() -
         assert successor.uid != stale.uid
 
 
-async def test_server_side_apply_and_status_pass_through() -> None:
+async def test_apply_and_patch_are_visible_immediately() -> None:
     async with held() as h:
         applied = await h.client.apply(CM, {"metadata": {"name": "a", "namespace": "default"}, "data": {"x": "1"}})
         assert await h.client.get(CM, "a") == applied
@@ -321,7 +321,7 @@ def owner(name: str = "owner", uid: str = "1", namespace: str = "default") -> Re
     return Resource.from_dict({"metadata": {"name": name, "namespace": namespace, "uid": uid}}, CM)
 
 
-def test_an_object_has_one_controller() -> None:
+def test_second_controller_reference_is_rejected() -> None:
     fields: dict[str, Any] = cm("a")
     set_controller_reference(fields, owner())
     set_controller_reference(fields, owner())
@@ -335,7 +335,7 @@ def test_an_object_has_one_controller() -> None:
     assert caught.value.owner.uid == "1"
 
 
-def test_an_owner_in_another_namespace_or_without_a_uid_is_refused() -> None:
+def test_owner_in_other_namespace_or_without_uid_is_rejected() -> None:
     with pytest.raises(InvalidArgumentError, check=having(argument="metadata.namespace")):
         set_controller_reference(cm("a"), owner(namespace="other"))
     with pytest.raises(InvalidArgumentError, check=having(argument="metadata.namespace")):
@@ -346,7 +346,7 @@ def test_an_owner_in_another_namespace_or_without_a_uid_is_refused() -> None:
         set_owner_reference({"metadata": ()}, owner())
 
 
-def test_the_kind_of_an_owner_may_be_given_by_its_name() -> None:
+def test_kind_of_owner_can_be_name() -> None:
     fields: dict[str, Any] = cm("a")
     set_controller_reference(fields, owner(), "samples.deltaloop.dev/v1alpha1/Foo")
     [reference] = fields["metadata"]["ownerReferences"]

@@ -36,7 +36,7 @@ def context(**changes: Any) -> Context:
     return Context(Request("default", "a"), Surroundings(**shared), **given)
 
 
-async def test_it_has_what_it_was_made_with() -> None:
+async def test_context_exposes_its_arguments() -> None:
     recorder: Any = object()
     made = context(recorder=recorder)
     assert (made.request, made.controller, made.number) == (Request("default", "a"), "maps", 7)
@@ -50,7 +50,7 @@ async def test_it_has_what_it_was_made_with() -> None:
         context().status({"metadata": {"name": "a"}})
 
 
-async def test_its_logger_names_the_reconcile_and_what_is_said_beside_it(caplog: pytest.LogCaptureFixture) -> None:
+async def test_context_logger_adds_reconcile_fields_to_extras(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     made = context()
     made.logger.info("plain")
@@ -62,7 +62,7 @@ async def test_its_logger_names_the_reconcile_and_what_is_said_beside_it(caplog:
     assert made.logger.process("text", {"exc_info": True})[1]["exc_info"] is True
 
 
-async def test_waiting_is_for_other_threads_than_the_loops() -> None:
+async def test_wait_on_loop_thread_is_rejected() -> None:
     made = context()
 
     async def work() -> str:
@@ -77,7 +77,7 @@ async def test_waiting_is_for_other_threads_than_the_loops() -> None:
 
 
 @pytest.mark.real_time
-async def test_a_thread_with_a_loop_of_its_own_may_wait_too() -> None:
+async def test_thread_with_own_loop_can_wait() -> None:
     made = context()
 
     async def work() -> asyncio.AbstractEventLoop:

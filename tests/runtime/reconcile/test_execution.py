@@ -34,7 +34,7 @@ async def ended(made: Execution) -> Any:
     return await made.task
 
 
-async def test_what_is_returned_or_raised_is_how_it_ended() -> None:
+async def test_execution_reports_result_or_error() -> None:
     async def returns(request: Request, ctx: Context) -> Result:
         assert (request, ctx.controller) == (Request("default", "a"), "maps")
         return Result(requeue_after=1.0)
@@ -47,7 +47,7 @@ async def test_what_is_returned_or_raised_is_how_it_ended() -> None:
     assert await ended(execution(raises)) == Raised(error)
 
 
-async def test_what_is_no_ordinary_error_goes_on() -> None:
+async def test_base_exception_is_propagated() -> None:
     async def raises(request: Request, ctx: Context) -> None:
         raise Ends
 
@@ -55,7 +55,7 @@ async def test_what_is_no_ordinary_error_goes_on() -> None:
         await ended(execution(raises))
 
 
-async def test_a_coroutine_that_was_returned_is_closed() -> None:
+async def test_returned_coroutine_is_closed() -> None:
     async def later() -> None: ...
 
     coroutine = later()
@@ -66,12 +66,12 @@ async def test_a_coroutine_that_was_returned_is_closed() -> None:
     taken_for = await ended(execution(returns))
     assert isinstance(taken_for, Returned)
     assert taken_for.value is coroutine
-    assert taken_for.where.endswith("in test_a_coroutine_that_was_returned_is_closed.<locals>.returns")
+    assert taken_for.where.endswith("in test_returned_coroutine_is_closed.<locals>.returns")
     assert inspect.getcoroutinestate(coroutine) == inspect.CORO_CLOSED
 
 
 @pytest.mark.real_time
-async def test_a_plain_function_runs_in_the_pool_with_the_callers_variables() -> None:
+async def test_plain_function_runs_in_pool_with_context_variables() -> None:
     begun, told = threading.Event(), threading.Event()
 
     def plain(request: Request, ctx: Context) -> Any:
@@ -99,7 +99,7 @@ async def test_a_plain_function_runs_in_the_pool_with_the_callers_variables() ->
 
 
 @pytest.mark.real_time
-async def test_a_thread_is_waited_for_unless_the_loop_itself_ends() -> None:
+async def test_thread_is_awaited_unless_event_loop_ends() -> None:
     go, begun = threading.Event(), threading.Event()
 
     def lingers(request: Request, ctx: Context) -> None:

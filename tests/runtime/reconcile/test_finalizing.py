@@ -94,7 +94,7 @@ async def delete(w: World, name: str = "a") -> None:
     await w.client.delete(CM, name, namespace="default")
 
 
-async def test_the_finalizer_is_there_before_the_reconciler_runs_and_goes_after_the_clean_up() -> None:
+async def test_finalizer_is_added_before_reconcile_and_removed_after_cleanup() -> None:
     runs = Runs()
     async with world() as w, w.running(runs.make(predicates=[dl.predicates.GenerationChanged()])):
         body: dict[str, Any] = cm("a") | {"metadata": {"name": "a", "finalizers": [SECOND]}}
@@ -112,7 +112,7 @@ async def test_the_finalizer_is_there_before_the_reconciler_runs_and_goes_after_
         assert runs.seen == ["reconcile True", "clean up"], "nothing runs for what is gone: it would make it again"
 
 
-async def test_a_clean_up_is_tried_again_until_it_has_succeeded_and_asks_for_nothing(
+async def test_cleanup_is_retried_until_it_succeeds(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     runs = Runs(OSError("full"), Result(requeue_after=100.0), Result(requeue=True), Result())
@@ -135,7 +135,7 @@ async def test_a_clean_up_is_tried_again_until_it_has_succeeded_and_asks_for_not
 
 
 @pytest.mark.parametrize("end", [object(), dl.TerminalError("never")])
-async def test_a_clean_up_that_cannot_succeed_keeps_the_finalizer(end: object) -> None:
+async def test_parked_cleanup_keeps_finalizer(end: object) -> None:
     runs = Runs(end)
     async with world() as w, w.running(runs.make()) as manager:
         await w.put("a")
@@ -145,7 +145,7 @@ async def test_a_clean_up_that_cannot_succeed_keeps_the_finalizer(end: object) -
         assert await names_of(w) == (FINALIZER,)
 
 
-async def test_a_clean_up_that_takes_too_long_is_stopped_and_tried_again() -> None:
+async def test_cleanup_over_timeout_is_canceled_and_retried() -> None:
     runs = Runs()
 
     async def slow(ctx: Context) -> None:
@@ -163,7 +163,7 @@ async def test_a_clean_up_that_takes_too_long_is_stopped_and_tried_again() -> No
 
 
 @pytest.mark.parametrize("recreated", [False, True])
-async def test_what_others_drop_or_make_anew_during_a_clean_up_stays_as_it_is(recreated: bool) -> None:
+async def test_foreign_changes_during_cleanup_are_preserved(recreated: bool) -> None:
     runs, others = Runs(), list[str]()
     async with world() as w:
 
@@ -190,7 +190,7 @@ async def test_what_others_drop_or_make_anew_during_a_clean_up_stays_as_it_is(re
                 assert found.resource_version == others[-1], "nothing was written to the successor"
 
 
-async def test_a_conflict_is_mended_by_what_the_server_has() -> None:
+async def test_conflict_during_cleanup_is_resolved_with_current_object() -> None:
     runs = Runs()
 
     async def write(ctx: Context) -> None:
@@ -210,7 +210,7 @@ async def test_a_conflict_is_mended_by_what_the_server_has() -> None:
         assert runs.seen.count("clean up") == 1, "a conflict is no reason to clean up again"
 
 
-async def test_an_object_that_changes_all_the_time_is_left_to_the_next_run() -> None:
+async def test_persistent_conflicts_on_finalizer_are_left_to_next_reconcile() -> None:
     runs = Runs()
     async with world() as w, w.running(runs.make()):
         fault = Fault(do="refuse", verbs=("patch",), code=409)
@@ -223,7 +223,7 @@ async def test_an_object_that_changes_all_the_time_is_left_to_the_next_run() -> 
         assert runs.seen[0] == "reconcile True"
 
 
-async def test_past_the_deadline_the_author_decides_once_a_run() -> None:
+async def test_deadline_function_is_called_once_per_attempt_after_deadline() -> None:
     asked: list[tuple[float, int]] = []
     start = now()
     at_start = datetime.now(UTC)
@@ -250,7 +250,7 @@ async def test_past_the_deadline_the_author_decides_once_a_run() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, 1])
-async def test_an_answer_that_is_none_drops_nothing(answer: Any) -> None:
+async def test_invalid_result_of_deadline_function_keeps_finalizer(answer: Any) -> None:
     async def give_up(request: Request, ctx: Context) -> bool:
         return answer  # type: ignore[no-any-return]
 
@@ -269,7 +269,7 @@ async def test_an_answer_that_is_none_drops_nothing(answer: Any) -> None:
 
 
 @pytest.mark.real_time
-async def test_plain_functions_run_in_threads() -> None:
+async def test_plain_cleanup_and_deadline_run_in_threads() -> None:
     seen: list[tuple[str, bool]] = []
     go, begun = threading.Event(), threading.Event()
 
@@ -298,7 +298,7 @@ async def test_plain_functions_run_in_threads() -> None:
     assert [each for each in seen if each[0] == "clean up"] == [("clean up", False)] * 2
 
 
-async def test_a_clean_up_that_forgot_an_await_has_not_cleaned_up(caplog: pytest.LogCaptureFixture) -> None:
+async def test_cleanup_with_missing_await_keeps_finalizer(caplog: pytest.LogCaptureFixture) -> None:
     @controller("v1/ConfigMap", name="maps", finalizer=FINALIZER, writes=["v1/Secret"])
     async def reconcile(request: Request, ctx: Context) -> None: ...
 
@@ -382,7 +382,7 @@ MISTAKES: list[tuple[Any, type]] = [
         ("on deadline", returns_coroutine, InvalidDeadlineResultError),
     ],
 )
-async def test_a_mistake_parks_the_key_and_keeps_the_finalizer(place: str, function: Any, error: type) -> None:
+async def test_programming_error_parks_key_and_keeps_finalizer(place: str, function: Any, error: type) -> None:
     async with world() as w:
         finalizers = [] if place == "plain" else [FINALIZER]
         await w.client.create(CM, {"metadata": {"name": "a", "namespace": "default", "finalizers": finalizers}})
@@ -396,7 +396,7 @@ async def test_a_mistake_parks_the_key_and_keeps_the_finalizer(place: str, funct
 
 @pytest.mark.real_time
 @pytest.mark.parametrize("place", ["plain", "reconcile", "clean up", "on deadline"])
-def test_a_program_ends_without_a_thread_that_does_not(place: str) -> None:
+def test_program_ends_despite_running_cleanup_thread(place: str) -> None:
     begun, release = threading.Event(), threading.Event()
 
     def lingers(request: Request, ctx: Context) -> Any:
@@ -427,7 +427,7 @@ def test_a_program_ends_without_a_thread_that_does_not(place: str) -> None:
             release.set()
 
 
-async def test_nobody_is_asked_by_a_run_that_was_told_to_stop() -> None:
+async def test_canceled_cleanup_does_not_call_deadline_function() -> None:
     asked: list[tuple[int, bool]] = []
     tries: list[int] = []
 
@@ -455,7 +455,7 @@ async def test_nobody_is_asked_by_a_run_that_was_told_to_stop() -> None:
             assert asked == [(1, False)], "by the next run, before it tries"
 
 
-async def test_a_clean_up_that_leaves_a_task_to_itself_is_done() -> None:
+async def test_cleanup_that_starts_task_is_complete() -> None:
     kept: list[asyncio.Task[object]] = []
 
     async def leaves(request: Request, ctx: Context) -> None:
@@ -469,7 +469,7 @@ async def test_a_clean_up_that_leaves_a_task_to_itself_is_done() -> None:
         assert await names_of(w) is None
 
 
-async def test_a_term_that_is_lost_during_a_clean_up_drops_nothing() -> None:
+async def test_lost_term_during_cleanup_keeps_finalizer() -> None:
     begun, runs = asyncio.Event(), Runs()
 
     async def wait(ctx: Context) -> None:
@@ -510,7 +510,7 @@ async def delete_secret(request: Request, ctx: Context) -> None:
         await ctx.client.delete(CHILD, "made", namespace="elsewhere")
 
 
-async def test_a_crash_at_every_write_leaves_nothing_behind() -> None:
+async def test_cleanup_is_complete_after_crash_at_each_write() -> None:
     async def scenario(harness: Harness) -> None:
         await harness.client.create(dl.kinds.NAMESPACE, {"metadata": {"name": "elsewhere"}})
         await harness.start(secrets_of_maps)
@@ -576,17 +576,17 @@ def manages(*finalizers: str, kinds: tuple[str, ...] = ("v1/ConfigMap",) * 2, cl
         ),
     ],
 )
-def test_what_cannot_work_is_refused(declare: Callable[[], object], argument: str) -> None:
+def test_invalid_finalizer_declarations_are_rejected(declare: Callable[[], object], argument: str) -> None:
     with pytest.raises(InvalidControllerError, check=having(argument=argument)):
         declare()
 
 
-def test_what_can_work_is_not() -> None:
+def test_valid_finalizer_declarations_are_accepted() -> None:
     manages(FINALIZER, SECOND)
     manages(FINALIZER, FINALIZER, kinds=("v1/ConfigMap", "v1/Secret"))
 
 
-def test_a_finalizer_counts_in_the_role() -> None:
+def test_role_allows_finalizer_patches() -> None:
     program = Program(lease_namespace=None, token_review=False)
     rules = {str(rule) for rule in rules_of([declared(finalizer=FINALIZER)], program=program)[0]}
     assert "patch configmaps in all namespaces" in rules

@@ -29,7 +29,7 @@ def slow_limiter() -> ItemExponentialFailureRateLimiter:
     return ItemExponentialFailureRateLimiter(base_delay=1.0, max_delay=60.0)
 
 
-async def test_every_end_does_what_the_table_says() -> None:
+async def test_each_outcome_has_documented_effect() -> None:
     seen: dict[str, list[tuple[float, int]]] = {}
 
     @controller("v1/ConfigMap", rate_limiter=slow_limiter, workers=5)
@@ -66,7 +66,7 @@ async def test_every_end_does_what_the_table_says() -> None:
         assert parked == ["default/invalid", "default/terminal"]
 
 
-async def test_a_failure_costs_nobody_else_anything_even_if_it_is_a_strange_one() -> None:
+async def test_unusual_failure_does_not_affect_other_keys() -> None:
     done: list[str] = []
 
     @controller("v1/ConfigMap", workers=1, rate_limiter=slow_limiter)
@@ -91,7 +91,7 @@ async def test_a_failure_costs_nobody_else_anything_even_if_it_is_a_strange_one(
         assert sorted(done) == ["cancels-itself", "fine", "group", "lets-one-out"]
 
 
-async def test_a_timeout_cancels_is_counted_and_is_tried_again() -> None:
+async def test_timeout_cancels_counts_and_retries() -> None:
     seen: list[tuple[float, int, str]] = []
 
     @controller("v1/ConfigMap", timeout=5.0, rate_limiter=slow_limiter)
@@ -114,7 +114,7 @@ async def test_a_timeout_cancels_is_counted_and_is_tried_again() -> None:
     ]
 
 
-async def test_a_reconcile_that_swallows_its_cancellation_keeps_its_key_and_its_slot(
+async def test_reconcile_that_suppresses_cancellation_keeps_key_and_worker(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     seen: list[tuple[str, float]] = []
@@ -152,7 +152,7 @@ async def test_a_reconcile_that_swallows_its_cancellation_keeps_its_key_and_its_
     assert named == [(logging.WARNING, "default/stubborn")]
 
 
-async def test_one_key_never_runs_twice_at_once_and_many_run_side_by_side() -> None:
+async def test_key_runs_once_at_a_time_and_keys_run_concurrently() -> None:
     running: set[str] = set()
     most = 0
 
@@ -175,7 +175,7 @@ async def test_one_key_never_runs_twice_at_once_and_many_run_side_by_side() -> N
         assert manager.loops[0].queue.statistics().taken == 16 - 4  # the second four were not yet begun when changed
 
 
-async def test_one_reconcile_serves_the_echoes_of_all_writes_of_another() -> None:
+async def test_echoes_of_one_reconcile_cause_one_reconcile() -> None:
     seen: list[list[str]] = []
 
     @controller("v1/ConfigMap", owns=["v1/Secret"], predicates=ONLY_MINE, workers=3)
@@ -194,7 +194,7 @@ async def test_one_reconcile_serves_the_echoes_of_all_writes_of_another() -> Non
     assert seen == [["informer "], ["owner self, reconcile 1", "informer self, reconcile 1"]]
 
 
-async def test_owners_maps_channels_and_timers_ask_for_reconciles() -> None:
+async def test_owners_mappers_channels_and_timers_trigger_reconciles() -> None:
     reasons: list[tuple[str, str]] = []
     external = Channel("webhook")
     external.send("default/early", verb="ping")
@@ -239,7 +239,7 @@ async def test_owners_maps_channels_and_timers_ask_for_reconciles() -> None:
         ]
 
 
-async def test_a_controller_at_work_counts() -> None:
+async def test_controller_metrics_count_work() -> None:
     told: list[tuple[Any, ...]] = []
 
     class Hooks:
@@ -297,7 +297,7 @@ async def test_a_controller_at_work_counts() -> None:
     ]
 
 
-async def test_a_timer_that_fails_to_name_anybody_goes_on() -> None:
+async def test_timer_continues_after_failing_function() -> None:
     seen: list[float] = []
     asked: list[float] = []
 
@@ -319,7 +319,7 @@ async def test_a_timer_that_fails_to_name_anybody_goes_on() -> None:
     assert len(asked) == 3
 
 
-async def test_a_kind_with_a_class_of_its_own_is_read_as_that_class() -> None:
+async def test_kind_with_model_is_read_as_its_class() -> None:
     typed = ResourceType[dict[str, Any]](CM.group, CM.version, CM.kind, CM.plural, model=dict)
     seen: list[tuple[str, str]] = []
 
@@ -336,7 +336,7 @@ async def test_a_kind_with_a_class_of_its_own_is_read_as_that_class() -> None:
     assert seen == [("a", "red")]
 
 
-async def test_what_a_context_does_not_have_is_named() -> None:
+async def test_missing_recorder_raises_error_with_remedy() -> None:
     errors: list[str] = []
 
     @controller("v1/ConfigMap")
@@ -354,7 +354,7 @@ async def test_what_a_context_does_not_have_is_named() -> None:
     assert "recorder=EventRecorder(client, component=...)" in error
 
 
-async def test_a_key_that_is_none_is_parked_and_takes_no_slot(caplog: pytest.LogCaptureFixture) -> None:
+async def test_invalid_key_is_parked_without_using_worker(caplog: pytest.LogCaptureFixture) -> None:
     """What a map function makes of an annotation is whatever somebody wrote there."""
     seen: list[str] = []
     keys = ["a/b/c", "", "default/", "default/fine"]
@@ -373,7 +373,7 @@ async def test_a_key_that_is_none_is_parked_and_takes_no_slot(caplog: pytest.Log
     assert sum(text.startswith("TerminalError: cannot reconcile: unexpected key format") for text in raised) == 3
 
 
-async def test_whatever_fails_before_a_reconcile_begins_gives_its_slot_back(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failure_before_reconcile_releases_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
     @controller("v1/ConfigMap")
@@ -398,6 +398,6 @@ async def test_whatever_fails_before_a_reconcile_begins_gives_its_slot_back(monk
         assert seen == ["default/a"]
 
 
-def test_a_channel_refuses_what_is_no_key() -> None:
+def test_channel_rejects_invalid_key() -> None:
     with pytest.raises(InvalidKeyError, check=having(key="a/b/c")):
         Channel().send("a/b/c")

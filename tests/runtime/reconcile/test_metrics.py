@@ -43,7 +43,9 @@ class Hooks:
 
 
 @pytest.mark.parametrize("name", sorted(CALLS))
-def test_a_hook_is_told_whose_it_is_and_what_it_raises_is_logged(name: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_metrics_hook_receives_controller_and_its_errors_are_logged(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
     hooks: Any = Hooks()
     getattr(GuardedControllerMetrics(hooks, "maps"), name)(*CALLS[name])
     assert hooks.told == [(name, "maps", *CALLS[name])]
@@ -56,7 +58,7 @@ def test_a_hook_is_told_whose_it_is_and_what_it_raises_is_logged(name: str, capl
     getattr(GuardedControllerMetrics(None, "maps"), name)(*CALLS[name])
 
 
-def test_errors_keep_what_they_are_about() -> None:
+def test_errors_have_fields() -> None:
     declared = InvalidControllerError("maps", "take it out")
     assert (str(declared), declared.controller) == ("controller 'maps': take it out", "maps")
     stopped = ReconcileStoppedError("default/a", StopReason.TIMEOUT, "PUT /x")

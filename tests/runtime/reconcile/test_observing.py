@@ -31,7 +31,7 @@ from tests.runtime.worlds import CM, now, world
 HOT = HotLoopOptions(threshold=5, min_interval=2.0, max_interval=8.0, reset_after=30.0)
 
 
-async def test_a_key_that_re_triggers_itself_is_told_of_once_and_slowed_down_and_recovers(
+async def test_self_triggering_key_is_logged_once_slowed_down_and_recovers(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     runs: list[float] = []
@@ -73,7 +73,7 @@ async def test_a_key_that_re_triggers_itself_is_told_of_once_and_slowed_down_and
     assert float(slowed.rpartition(" ")[2]) >= 5
 
 
-async def test_a_key_is_slowed_down_by_parts_of_a_second_too() -> None:
+async def test_hot_key_can_be_delayed_by_fractions_of_a_second() -> None:
     runs: list[float] = []
 
     @controller("v1/ConfigMap", name="maps", hot_loops=HotLoopOptions(threshold=2, min_interval=0.5, max_interval=0.5))
@@ -88,7 +88,7 @@ async def test_a_key_is_slowed_down_by_parts_of_a_second_too() -> None:
     assert [round(later - earlier, 1) for earlier, later in itertools.pairwise(runs)] == [0.0] * 2 + [0.5] * 5
 
 
-async def test_two_controllers_that_fight_are_both_slowed_down(caplog: pytest.LogCaptureFixture) -> None:
+async def test_two_fighting_controllers_are_slowed_down(caplog: pytest.LogCaptureFixture) -> None:
     writes: list[str] = []
 
     def wants(value: str) -> Any:
@@ -110,7 +110,7 @@ async def test_two_controllers_that_fight_are_both_slowed_down(caplog: pytest.Lo
     assert 10 <= len(writes) <= 40  # thousands, if nobody slowed them down
 
 
-async def test_a_writer_of_another_program_is_named_by_one_read_of_the_server(caplog: pytest.LogCaptureFixture) -> None:
+async def test_writer_of_other_program_is_found_with_one_read(caplog: pytest.LogCaptureFixture) -> None:
     reads: list[str] = []
 
     def note(method: str, path: str, *_: object) -> None:
@@ -147,7 +147,7 @@ async def test_a_writer_of_another_program_is_named_by_one_read_of_the_server(ca
     assert len(reads) == 1
 
 
-def test_a_fight_with_somebody_unknown_is_told_as_a_fight(caplog: pytest.LogCaptureFixture) -> None:
+def test_fight_with_unknown_writer_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     fight = HotLoop(
         key="default/a", cause=Cause.FIGHT, kind="v1/ConfigMap", object_key="default/a", changes=("data.size",),
         other="", strikes=10, seconds=5.0, interval=1.0,
@@ -163,7 +163,7 @@ def test_a_fight_with_somebody_unknown_is_told_as_a_fight(caplog: pytest.LogCapt
     assert (vars(told)["cause"], vars(told)["other"]) == ("fight", "unknown")
 
 
-async def test_a_server_that_does_not_answer_that_read_holds_nothing_up(caplog: pytest.LogCaptureFixture) -> None:
+async def test_slow_read_for_hot_loop_does_not_block_reconciles(caplog: pytest.LogCaptureFixture) -> None:
     class Marked(HotLoops):  # type: ignore[misc]  # of a final class
         def wants_to_see(self, key: str, *, triggers: Sequence[Trigger]) -> tuple[str, str] | None:
             return "v1/ConfigMap", "default/a"
@@ -185,7 +185,7 @@ async def test_a_server_that_does_not_answer_that_read_holds_nothing_up(caplog: 
     assert (told["key"], told["object"]) == ("default/a", "default/a")
 
 
-async def test_without_the_option_nothing_is_slowed_down() -> None:
+async def test_hot_loop_detection_can_be_disabled() -> None:
     runs: list[float] = []
 
     @controller("v1/ConfigMap", name="maps", hot_loops=None)
@@ -200,7 +200,7 @@ async def test_without_the_option_nothing_is_slowed_down() -> None:
         assert len(runs) == 100
 
 
-async def test_a_running_program_explains_an_object_to_this_machine_only() -> None:
+async def test_explanations_are_served_to_loopback_only() -> None:
     @controller("v1/ConfigMap", name="maps")
     async def reconcile(request: Request, ctx: Context) -> None:
         if request.name == "a":
@@ -262,7 +262,7 @@ class Tracer(trace.Tracer):
         yield self.start_span(name)
 
 
-async def test_each_reconcile_has_a_span_with_links_to_what_caused_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_reconcile_span_links_to_spans_of_causes(monkeypatch: pytest.MonkeyPatch) -> None:
     tracer = Tracer()
 
     def get_tracer(*names: Any, **options: Any) -> Tracer:
@@ -298,7 +298,7 @@ async def test_each_reconcile_has_a_span_with_links_to_what_caused_it(monkeypatc
     assert "planted" not in repr([vars(span) for span in tracer.spans])
 
 
-def test_without_the_api_there_are_no_spans(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_opentelemetry_disables_spans(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     tracing = Tracing()
     tracing.look(1.0)

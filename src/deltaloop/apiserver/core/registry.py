@@ -112,10 +112,6 @@ class Registry:
                 self._groups.setdefault(group, {})[version] = tuple(served)
         return self._groups
 
-    def resource_of(self, crd_name: str) -> ServedResource | None:
-        """Return any version of a CRD's resource. All versions share their objects."""
-        return next(iter(self._custom.get(crd_name, ())), None)
-
     def versions_of_crds(self) -> dict[tuple[str, str], tuple[int, int]]:
         """Return the group versions of CRDs with their priorities."""
         served = (item for items in self._custom.values() for item in items)

@@ -66,8 +66,12 @@ class Given(Protocol):
 
 
 class Definitions(Protocol):
-    def check_open(self, name: str) -> None:
+    def check_open(self, kind: ResourceType[Resource], name: str) -> None:
         """Reject a new object of a CRD that is being deleted."""
+        ...
+
+    def begin_deletion(self, name: str, *, now: float) -> None:
+        """Report that the deletion of the objects of a CRD has begun."""
         ...
 
     def applied(self, crd: dict[str, object], given: Given) -> dict[str, object]:
@@ -117,8 +121,8 @@ class Writes(Protocol):
 
     def remove_beside(self, kind: ResourceType[Resource], name: str) -> None: ...
 
-    def delete_all(self, resource: str, *, now: float) -> None:
-        """Delete all objects of a CRD's resource, named by plural and group."""
+    def delete_few(self, resource: str, *, now: float) -> None:
+        """Delete the objects of a CRD's resource, named by plural and group, if they are few."""
         ...
 
 
@@ -274,10 +278,10 @@ class Strategy:
         row_order: Sort key for table rows. None for the order of the list.
         default_of: Name of the default object in a list, or an empty string.
         finish_new: Add server-side values to a new object and return errors for unavailable values.
-        check_new: Reject a new object of a resource before validation.
+        check_new: Reject a new object with a name before validation.
         store: Run the side effects of storing an object and return the object to store. The old object
             is None for a create.
-        mark: Change an object that is marked for deletion.
+        mark: Change an object that is marked for deletion, given the object before.
         is_held: Whether more than ``metadata.finalizers`` prevents the removal.
         grace: Grace period in seconds, given the requested grace period.
         finalizers: Finalizers that are added when an object is marked for deletion.
@@ -318,9 +322,9 @@ class Strategy:
     reported: tuple[Resource, ...] = ()
     row_order: Callable[[Mapping[str, Any]], Any] | None = None
     default_of: Callable[[Sequence[Mapping[str, object]]], str] = _no_default
-    check_new: Callable[[str, Writes], None] = _nothing
+    check_new: Callable[[ResourceType[Resource], str, Writes], None] = _nothing
     store: Callable[[dict[str, object] | None, dict[str, object], Writes, Given], dict[str, object]] = _as_it_is
-    mark: Callable[[dict[str, object]], None] = _nothing
+    mark: Callable[[dict[str, object], dict[str, object]], None] = _nothing
     marked: Callable[[Resource, Writes, float], None] = _nothing
     removed: Callable[[str, Resource, Writes, float], None] = _nothing
     is_held: Callable[[dict[str, object]], bool] = _no_holders

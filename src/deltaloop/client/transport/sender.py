@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -30,6 +31,8 @@ JSON: Final = "application/json"
 _ERROR_BODY: Final = 64 * 1024
 _NO_ANSWER: Final = "<error>"
 _LONG_WAIT: Final = 1.0
+_THROTTLED_KEPT: Final = 100
+_THROTTLED_FOR: Final = 60.0
 _READS: Final = frozenset({"GET", "HEAD"})
 _DEFAULTS: Final = ClientOptions()
 
@@ -60,6 +63,7 @@ class RequestSender:
         self._on_request = options.on_request
         self._bucket = None if options.qps is None else TokenBucket(rate=options.qps, burst=options.burst)
         self._warnings = WarningMemory()
+        self._throttled_at: deque[float] = deque(maxlen=_THROTTLED_KEPT)
         self._clock: Callable[[], float] = self._first_time
 
     async def send(
@@ -216,6 +220,11 @@ class RequestSender:
         finally:
             _log.debug("stream closed", extra={"method": "GET", "path": path, "duration": self._clock() - started_at})
 
+    def throttled_ages(self) -> list[float]:
+        """Return the times in seconds since the server rejected requests with 429, within the last minute."""
+        now = self._clock()
+        return [now - at for at in self._throttled_at if now - at <= _THROTTLED_FOR]
+
     async def close(self) -> None:
         await self._transport.close()
 
@@ -279,6 +288,8 @@ class RequestSender:
     def _count_failure(self, method: str, path: str, error: ApiError | TransportError, duration: float) -> str:
         if isinstance(error, ApiError):
             code = str(error.status.code)
+            if code == "429" and not path.endswith("/eviction"):  # disruption budgets use 429
+                self._throttled_at.append(self._clock())
             self._count(method, path, code, duration)
             return code
         _log.debug(

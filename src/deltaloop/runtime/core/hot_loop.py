@@ -35,7 +35,14 @@ from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
-from deltaloop.runtime.core.own_writes import OwnWrite, PathParts, changed_by_both, changed_paths, show_changes
+from deltaloop.runtime.core.own_writes import (
+    OwnWrite,
+    PathParts,
+    changed_by_both,
+    changed_paths,
+    is_same_status,
+    show_changes,
+)
 
 _OBJECTS: Final = 20
 _GENERATED: Final = 5
@@ -149,6 +156,7 @@ class _Hot(msgspec.Struct):
     interval: float
     next_at: float
     struck_at: float
+    fact: HotLoop | None = None
 
 
 @final
@@ -180,6 +188,15 @@ class HotLoops:
             return 0.0
         left = known.hot.next_at - now
         return left if left > _SHORTEST else 0.0
+
+    def hot_keys(self, now: float) -> list[tuple[HotLoop, float, float]]:
+        """Return the hot keys, each with the seconds since it became hot and its present interval."""
+        hot = [known.hot for known in self._keys.values() if known.hot is not None]
+        return [
+            (each.fact, now - each.since, each.interval)
+            for each in hot
+            if each.fact is not None and now - each.struck_at < self._options.reset_after
+        ]
 
     def wants_to_see(self, key: str, *, triggers: Sequence[Trigger]) -> tuple[str, str] | None:
         """Return kind and key of an object to read from the server before a reconcile (then call ``saw``), or None."""
@@ -283,7 +300,7 @@ class HotLoops:
         known.hot = _Hot(Cause.FIGHT if contested else Cause.SELF, now, interval, now + interval, now)
         self.watched.add(key)
         before = write.before or theirs
-        return HotLoop(
+        known.hot.fact = HotLoop(
             key=key,
             cause=known.hot.cause,
             kind=write.kind,
@@ -294,6 +311,7 @@ class HotLoops:
             seconds=now - strikes[0],
             interval=interval,
         )
+        return known.hot.fact
 
     def _contested(self, last: _Written, write: OwnWrite, *, own: bool, now: float) -> tuple[PathParts, ...]:
         """Return the fields that another writer changed after the last write, and this write changed again.
@@ -306,6 +324,8 @@ class HotLoops:
             contested: tuple[PathParts, ...] = (_UID,) if again else ()
         elif last.uid != write.uid or write.before.resource_version == last.version:
             contested = ()
+        elif write.subresource == "status" and is_same_status(last.after, write.before):
+            contested = ()  # usual: the other writer changed the spec, which this write cannot change
         else:
             states = (last.after, write.before, write.after)
             recent = last.suspected is not None and now - last.suspected[0] <= self._options.window

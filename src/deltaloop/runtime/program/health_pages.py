@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
 
 from deltaloop.api.keys import join_key
 from deltaloop.runtime.core.history import History
@@ -12,6 +12,7 @@ from deltaloop.runtime.core.readiness import Check, answer
 from deltaloop.runtime.program.pages import HttpPage, Route
 
 EXPLAIN_PATH: Final = "/explain"
+DOCTOR_PATH: Final = "/doctor"
 
 
 def probe(checks: Callable[[], tuple[Check, ...]]) -> Route:
@@ -59,5 +60,41 @@ def explanation(history: History, *, clock: Callable[[], float], standby_of: Cal
         if leader is not None:
             body["standby"] = {"leader": leader}
         return HttpPage(json.dumps(body).encode(), "application/json", status=200 if found else 404)
+
+    return route
+
+
+def diagnosis_page(document: Callable[[], Awaitable[Mapping[str, Any]]]) -> Route:
+    """Make the route of ``deltaloop doctor``, which returns the diagnoses and the state of the program as JSON.
+
+    The document has no data of objects. Times are durations in seconds, and ``null`` if unknown::
+
+        {"stuck": true,                                      whether a diagnosis needs a person
+         "diagnoses": [{"kind", "stuck", "subject", "cause", "remedy", "seconds", "count", "where": [lines],
+                        "controller", "keys": [at most 10]}],      the most urgent first
+         "leadership": "leading" | "standby" | "no election",
+         "leader", "seconds" since the start,
+         "lease": null | {"name", "age", "renewDeadline"},
+         "controllers": [{"name", "kind", "workers", "timeout", "pausedFor",
+                          "queue": {"queued", "processing", "delayed", "failing", "parked", "adds", "done",
+                                    "addedRate", "doneRate"},
+                          "running": [{"key", "reconcile", "seconds", "where", "stopping", "triggers"}],
+                          "failing": [{"key", "error", "attempts", "seconds", "nextIn", "where"}],
+                          "parked": [{"key", "error", "attempts", "seconds", "where"}],
+                          "hot": [{"key", "fight", "kind", "object", "other", "fields", "seconds", "interval"}]}],
+         "caches": [{"name", "synced", "objects", "age", "confirmed", "silent", "failing", "error", "refused",
+                     "bookmarks", "stalledBy"}],
+         "blocked": null | {"task", "seconds", "where", "endedAgo"}, "ranges": [...], "webhooks": [...],
+         "requests": {"throttled", "throttledAgo", "undiscovered"}, "maxStaleness",
+         "actions": whether POST requests are accepted}
+
+    Lists of keys have at most 100 entries; the counts in ``queue`` are complete.
+    """
+
+    async def route(rest: str, query: Mapping[str, list[str]]) -> HttpPage:
+        del query
+        if rest:
+            return HttpPage(b"not found\n", status=404)
+        return HttpPage(json.dumps(await document()).encode(), "application/json")
 
     return route

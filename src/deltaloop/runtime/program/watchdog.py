@@ -14,13 +14,17 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self, final
 
+import msgspec
+
 from deltaloop._internal.pacing import Wait
 from deltaloop._internal.tracebacks import thread_frames
+from deltaloop.runtime.core.diagnosis import BlockedLoop
 from deltaloop.runtime.core.watchdog import Blocked, Ping, Watchdog
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
 _SAME_CLOCK: Final = 5.0
+_REMEMBERED: Final = 300.0
 
 
 @final
@@ -37,6 +41,21 @@ class LoopWatchdog:
         self._ended = False
         self._changed = threading.Event()
         self._answered_at: float | None = None
+        self._block: tuple[BlockedLoop, float, float | None] | None = None  # with its begin and its end
+
+    def block(self) -> BlockedLoop | None:
+        """Return the call that blocks the loop, or that blocked it within the last minutes. Thread-safe."""
+        known, now = self._block, time.monotonic()
+        if known is None:
+            return None
+        found, since, until = known
+        if until is not None and now - until > _REMEMBERED:
+            return None
+        return msgspec.structs.replace(
+            found,
+            seconds=(now if until is None else until) - since,
+            ended_ago=None if until is None else now - until,
+        )
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
@@ -64,6 +83,8 @@ class LoopWatchdog:
             if answered_at is not None:
                 blocked_for = watchdog.answered(answered_at)
                 if blocked_for is not None:
+                    if self._block is not None:
+                        self._block = (*self._block[:2], answered_at)
                     _logger.warning("event loop is running again", extra={"seconds": round(blocked_for, 3)})
             match watchdog.ask(time.monotonic(), used()):
                 case Ping():
@@ -84,9 +105,13 @@ class LoopWatchdog:
         task = asyncio.current_task(loop)
         if self._answered_at is not None:
             return  # the loop continued meanwhile, so the stack belongs to another call
+        name = "" if task is None else task.get_name()
+        began_at = time.monotonic() - seconds
+        if self._block is None or self._block[2] is not None:
+            self._block = BlockedLoop(task=name, seconds=seconds, where=tuple(stack)), began_at, None
         _logger.warning(
             "event loop is blocked: use asyncio.to_thread or an async library for blocking calls",
-            extra={"seconds": round(seconds, 3), "task": "" if task is None else task.get_name(), "stack": stack},
+            extra={"seconds": round(seconds, 3), "task": name, "stack": stack},
         )
 
 

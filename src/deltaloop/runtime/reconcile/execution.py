@@ -14,7 +14,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast, final
 
 from deltaloop._internal.function_signatures import is_coroutine_function
-from deltaloop._internal.tracebacks import defined_at
+from deltaloop._internal.tracebacks import call_frames, defined_at, task_frames
 from deltaloop.runtime.core.outcomes import NotAwaitedError, Raised, Result, Returned
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.core.running import Running
@@ -84,6 +84,12 @@ class Execution(Running, eq=False):
         self.context.cancelled.set()
         if not self._in_thread:
             self.task.cancel()
+
+    def where(self) -> tuple[str, ...]:
+        """Return the lines of the program at which the reconcile waits, the innermost last."""
+        if self._in_thread:
+            return tuple(call_frames(_call.__code__, "context", self.context))
+        return tuple(task_frames(self.task))
 
     async def _called_in_thread(self, function: Function) -> object:
         here = contextvars.copy_context()

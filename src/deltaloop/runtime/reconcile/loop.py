@@ -12,15 +12,14 @@ import concurrent.futures
 import contextvars
 import logging
 import random
-import types
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Any, Final, cast, final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, final
 
 import msgspec
 
 from deltaloop._internal.function_signatures import is_coroutine_function
 from deltaloop._internal.pacing.backoff import jitter
-from deltaloop._internal.tracebacks import ErrorSummaries
+from deltaloop._internal.tracebacks import ErrorSummaries, own_frames
 from deltaloop.api.errors import InvalidKeyError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
@@ -31,6 +30,7 @@ from deltaloop.leaderelection.guard import LeadershipLostError
 from deltaloop.runtime.controller import Controller, kind_of, kinds_declared
 from deltaloop.runtime.core.attribution import Attribution
 from deltaloop.runtime.core.history import History
+from deltaloop.runtime.core.hot_loop import HotLoop
 from deltaloop.runtime.core.memory import Memories
 from deltaloop.runtime.core.outcomes import (
     NOTHING,
@@ -45,6 +45,7 @@ from deltaloop.runtime.core.outcomes import (
 )
 from deltaloop.runtime.core.requests import Request
 from deltaloop.runtime.core.running import Runs, StopReason
+from deltaloop.runtime.enqueue import AcceptsKeys
 from deltaloop.runtime.errors import ReconcileCancelledError, ReconcileStoppedError
 from deltaloop.runtime.objects.cached_views import Views
 from deltaloop.runtime.objects.status import Statuses
@@ -54,7 +55,9 @@ from deltaloop.runtime.reconcile.context import Context, Surroundings
 from deltaloop.runtime.reconcile.execution import RECONCILE, Execution
 from deltaloop.runtime.reconcile.metrics import ControllerMetrics, GuardedControllerMetrics
 from deltaloop.runtime.reconcile.observing import Observer
+from deltaloop.runtime.reconcile.own_keys import OwnKeys
 from deltaloop.runtime.reconcile.tracing import Tracing
+from deltaloop.sharding.share import RangeNotOwnedError, Share
 from deltaloop.workqueue import RateLimitingQueue
 from deltaloop.workqueue.core.facts import INTERRUPTED, SUCCEEDED, Again, Ending, Failed, Interrupted
 from deltaloop.workqueue.core.queue import Run
@@ -68,7 +71,7 @@ if TYPE_CHECKING:
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 _SUCCESSES: Final = (Action.FORGET, Action.REQUEUE_AFTER)
-_REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError)
+_REFUSALS: Final = (ReconcileStoppedError, LeadershipLostError, RangeNotOwnedError)
 
 
 @final
@@ -76,6 +79,18 @@ class _Worker(msgspec.Struct, eq=False):
     """Worker, which runs one reconcile in its task."""
 
     task: asyncio.Task[None] = None  # type: ignore[assignment]  # set when it is started
+
+
+@final
+class KeyFailures(NamedTuple):
+    """Failed reconciles of a key since its last success; ``first`` is a number, ``error`` a class."""
+
+    first: int
+    started_at: float
+    since: float
+    attempts: int
+    error: str
+    where: tuple[str, ...]
 
 
 @final
@@ -96,9 +111,11 @@ class ReconcileLoop:
         random: Callable[[], float] = random.random,
         access: AccessCheck | None = None,
         lifespans: Mapping[Lifespan[Any], Any] | None = None,
+        share: Share | None = None,
     ) -> None:
-        """Create the queue without starting workers."""
+        """Create the queue without starting workers; without a ``share``, this process has all keys."""
         self.controller = controller
+        self.share = share
         self._declared = tuple([kind_of(kind) for kind in kinds_declared(controller)])
         self.metrics: GuardedControllerMetrics = GuardedControllerMetrics(metrics, controller.name)
         self.queue: RateLimitingQueue[str] = RateLimitingQueue(
@@ -108,6 +125,7 @@ class ReconcileLoop:
             options=controller.queue,
             is_echo=self._is_echo,
         )
+        self.inbox: AcceptsKeys = self.queue if share is None else OwnKeys(self.queue, share)
         self.runs: Runs[Execution] = Runs(Execution, slots=controller.workers, timeout=controller.timeout)
         self.shared: Surroundings = Surroundings(
             controller=controller.name,
@@ -120,7 +138,8 @@ class ReconcileLoop:
         )
         self._views = views
         self._attribution = attribution
-        self._failing: dict[str, tuple[int, float]] = {}
+        self._failing: dict[str, KeyFailures] = {}
+        self.paused_at: float | None = None
         self._observer = Observer(controller, self.metrics, history=history, tracing=tracing)
         self._clock = clock
         self._random = random
@@ -162,7 +181,8 @@ class ReconcileLoop:
         self._guarded = client if self._access is None else client.with_access_check(self._access)
         self._interrupted, self._fatal = False, None
         try:
-            self._slots = Slots(self.queue, workers_wanted, start=self._start, on_end=self.stop_taking)
+            paused = self.paused_at is not None
+            self._slots = Slots(self.queue, workers_wanted, start=self._start, on_end=self.stop_taking, paused=paused)
             if self._stopping:
                 self._slots.close()
             await self._until_ended(self._slots)
@@ -217,8 +237,30 @@ class ReconcileLoop:
         if not self._workers:
             _wake(self._end)
 
+    def pause(self) -> None:
+        """Start no further reconciles until ``resume``. Running reconciles continue, and keys are queued."""
+        if self.paused_at is None:
+            self.paused_at = self._clock()
+        if self._slots is not None:
+            self._slots.paused = True
+
+    def resume(self) -> None:
+        """End a pause."""
+        self.paused_at = None
+        if self._slots is not None:
+            self._slots.resume()
+
+    def failing(self) -> Mapping[str, KeyFailures]:
+        """Return the failures of all keys, including parked keys."""
+        return self._failing
+
+    def hot_keys(self) -> list[tuple[HotLoop, float, float]]:
+        """Return the keys that are slowed down, see ``HotLoops.hot_keys``."""
+        hot = self._observer.hot
+        return [] if hot is None else hot.hot_keys(self._clock())
+
     def abandon(self) -> tuple[str, ...]:
-        """Abandon running reconciles, start no new ones, and return the keys of those that run."""
+        """Abandon running reconciles, start no others, and return the abandoned keys."""
         self.stop_taking()
         for run in self.runs.abandon():
             self._observer.ended(run, decide(Stopped()), now=self._clock())
@@ -267,7 +309,7 @@ class ReconcileLoop:
         """Take a key and reconcile it in this task, which isolates changes to the task from other reconciles."""
         slots = self._slots
         assert slots is not None
-        taken = slots.take()
+        taken = slots.take() if self.share is None else self._take_own(slots, self.share)
         try:
             if taken is None:
                 return
@@ -292,10 +334,6 @@ class ReconcileLoop:
                         ended = await run.raised(error)
                     if returned is not None or (ended is None and not_begun(run.context.not_awaited)):
                         ended = await run.returned(self.controller.function, returned)
-                    if run.context.client.way.noted and not slots.has_backlog:
-                        # The echo of the last write arrives with its response and is queued two iterations of the event
-                        # loop later. One reconcile then handles it together with the earlier echoes.
-                        await _two_rounds()
                 except asyncio.CancelledError:
                     ended = self._cancelled(run)
                 except BaseException as error:
@@ -314,6 +352,13 @@ class ReconcileLoop:
             del self._workers[worker.task]
             if slots.closed and not self._workers:
                 _wake(self._end)
+
+    def _take_own(self, slots: Slots[str], share: Share) -> Run[str] | None:
+        taken = slots.take()
+        if taken is None or share.owns(taken.item):
+            return taken
+        slots.end(taken, SUCCEEDED)  # the owner queues the key itself
+        return None
 
     def _call(self, run: Execution) -> Awaitable[Returned | Raised]:
         return run.call(self.controller.function)
@@ -364,6 +409,7 @@ class ReconcileLoop:
                     key=key,
                     namespace=namespace,
                     write_check=run.check,
+                    write_guard=None if self.share is None else self.share.guard(key),
                 ),
                 triggers=triggers,
                 triggers_dropped=taken.triggers.dropped,
@@ -447,6 +493,13 @@ class ReconcileLoop:
         self.runs.interrupt()
         self._look()
 
+    def interrupt(self, is_in: Callable[[str], bool]) -> None:
+        """Stop the running reconciles of some keys, because another member owns them or will own them."""
+        for run in self.runs.present():
+            if run.reason is None and is_in(run.key):
+                run.reason = StopReason.MOVED
+        self._look()
+
     def _look(self) -> None:
         """Stop reconciles after their timeout, report those that do not stop, and schedule the next check."""
         now = self._clock()
@@ -500,10 +553,17 @@ class ReconcileLoop:
         return tuple(each for each in triggers if each.at >= failing[1] and not self._is_echo(run.key, each))
 
     def _note_failure(self, run: Execution, decision: KeyDecision) -> None:
-        """Record the number of a key's first failed reconcile, and the start of its last failure."""
+        """Record a key's failure, or forget its failures."""
         if decision.action in (Action.RATE_LIMIT, Action.PARK):
-            first, _ = self._failing.get(run.key, (run.number, 0.0))
-            self._failing[run.key] = (first, run.started_at)
+            before, error = self._failing.get(run.key), decision.error
+            self._failing[run.key] = KeyFailures(
+                first=run.number if before is None else before.first,
+                started_at=run.started_at,
+                since=run.started_at if before is None else before.since,
+                attempts=run.taken.failures + 1,
+                error=decision.case.value if error is None else type(error).__name__,
+                where=() if error is None else tuple(own_frames(error)),
+            )
         elif decision.action is not Action.PUT_BACK:
             self._failing.pop(run.key, None)
 
@@ -526,13 +586,6 @@ class ReconcileLoop:
             self.queue.add_rate_limited(key)
             self.queue.done(key)
         return SUCCEEDED
-
-
-@types.coroutine
-def _two_rounds() -> Generator[None, None, None]:
-    """Wait for two iterations of the event loop, like two calls of ``asyncio.sleep(0)``."""
-    yield
-    yield
 
 
 def _wake(waiter: asyncio.Future[None] | None) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from deltaloop.api.json_values import is_mapping
 from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core.crds.codec import embedded_errors
 from deltaloop.apiserver.core.served_resource import ScalePaths
 from deltaloop.apiserver.core.strategy import Flags, Strategy, Writes
@@ -86,8 +87,8 @@ def rule_errors(
     return evaluate(root, schema.tree, fields, before)
 
 
-def _check_open(resource: str, writes: Writes) -> None:
-    writes.crds.check_open(resource)
+def _check_open(kind: ResourceType[Resource], name: str, writes: Writes) -> None:
+    writes.crds.check_open(kind, name)
 
 
 def _removed(resource: str, _obj: Resource, writes: Writes, now: float) -> None:

@@ -109,6 +109,17 @@ def default_crd(crd: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
+def with_condition(
+    crd: Mapping[str, object], kind: str, state: tuple[str, str, str], time: str
+) -> list[dict[str, object]]:
+    """Return the conditions of a CRD after a change to a status, reason and message."""
+    conditions = [mapping(item) for item in items(at(crd, "status", "conditions"))]
+    new = _changed(crd, kind, state, time)
+    if any(item.get("type") == kind for item in conditions):
+        return [new if item.get("type") == kind else item for item in conditions]
+    return [*conditions, new]
+
+
 def is_established(crd: dict[str, Any]) -> bool:
     return _condition(crd, "Established").get("status") == "True"
 
@@ -134,13 +145,14 @@ def crd_status(crd: dict[str, Any], others: Iterable[ServedResource], *, now: fl
         established = ("True", "InitialNamesAccepted", "the initial names have been accepted")
     else:
         established = ("False", "NotAccepted", "not all names are accepted")
+    time = format_time(from_epoch(now))
     conditions = [
-        _changed(crd, "NamesAccepted", ("True" if is_accepted else "False", reason, message), now),
-        _changed(crd, "Established", established, now),
+        _changed(crd, "NamesAccepted", ("True" if is_accepted else "False", reason, message), time),
+        _changed(crd, "Established", established, time),
     ]
     approval = approval_of(crd)
     if approval is not None:
-        conditions.append(_changed(crd, "KubernetesAPIApprovalPolicyConformant", approval, now))
+        conditions.append(_changed(crd, "KubernetesAPIApprovalPolicyConformant", approval, time))
     known = {item["type"] for item in conditions}
     conditions += [mapping(item) for item in items(at(crd, "status", "conditions")) if at(item, "type") not in known]
     stored = [*texts(at(crd, "status", "storedVersions"))]
@@ -302,19 +314,19 @@ def storage_versions(crd: dict[str, Any]) -> list[str]:
     return [text(at(version, "name")) for version in versions if at(version, "storage") is True]
 
 
-def _condition(crd: dict[str, Any], kind: str) -> dict[str, Any]:
+def _condition(crd: Mapping[str, object], kind: str) -> dict[str, Any]:
     conditions = items(at(crd, "status", "conditions"))
     return mapping(next((item for item in conditions if at(item, "type") == kind), None))
 
 
-def _changed(crd: dict[str, Any], kind: str, state: tuple[str, str, str], now: float) -> dict[str, Any]:
+def _changed(crd: Mapping[str, object], kind: str, state: tuple[str, str, str], time: str) -> dict[str, object]:
     status, reason, message = state
     old = _condition(crd, kind)
     since = old.get("lastTransitionTime") if old.get("status") == status else None
     return {
         "type": kind,
         "status": status,
-        "lastTransitionTime": since or format_time(from_epoch(now)),
+        "lastTransitionTime": since or time,
         "reason": reason,
         "message": message,
     }

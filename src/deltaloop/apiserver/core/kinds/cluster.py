@@ -97,7 +97,7 @@ def _finalize(current: dict[str, object], sent: dict[str, object]) -> dict[str, 
     return result
 
 
-def _mark(namespace: dict[str, object]) -> None:
+def _mark(_before: dict[str, object], namespace: dict[str, object]) -> None:
     mapping(namespace["metadata"]).pop("deletionGracePeriodSeconds", None)
     namespace["status"] = {**mapping(namespace.get("status")), "phase": "Terminating"}
 

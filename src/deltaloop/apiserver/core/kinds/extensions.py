@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deltaloop.api.json_values import at, is_mapping, items, text
+from deltaloop.api.json_values import at, is_mapping, items, mapping, text, texts
 from deltaloop.api.kinds import API_SERVICE
 from deltaloop.api.resource import Resource
-from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER, crd_warnings, default_crd
+from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER, crd_warnings, default_crd, with_condition
 from deltaloop.apiserver.core.crds.validation import validate_crd
 from deltaloop.apiserver.core.kinds.cells import condition
 from deltaloop.apiserver.core.kinds.field_checks import port_errors
@@ -20,6 +20,12 @@ from deltaloop.apiserver.core.metadata.rules import subdomain_errors
 from deltaloop.apiserver.core.strategy import Given, Stored, Strategy, Writes
 from deltaloop.schemas.checking import Place
 from deltaloop.schemas.field_errors import SchemaError, invalid_value, required
+
+_PENDING: Final = (
+    "True",
+    "InstanceDeletionPending",
+    "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+)
 
 
 def _default(crd: dict[str, object]) -> None:
@@ -37,8 +43,18 @@ def _store(
     return writes.crds.applied(after, given)
 
 
+def _mark(before: dict[str, object], crd: dict[str, object]) -> None:
+    """Change the generation, grace period and other finalizers back, unlike for other kinds."""
+    metadata, marked = mapping(before["metadata"]), mapping(crd["metadata"])
+    finalizers = [name for name in texts(metadata.get("finalizers")) if name != CLEANUP_FINALIZER]
+    since = text(marked["deletionTimestamp"])
+    crd["metadata"] = {**metadata, "deletionTimestamp": since, "finalizers": [*finalizers, CLEANUP_FINALIZER]}
+    crd["status"] = {**mapping(crd.get("status")), "conditions": with_condition(crd, "Terminating", _PENDING, since)}
+
+
 def _marked(crd: Resource, writes: Writes, now: float) -> None:
-    writes.delete_all(crd.name, now=now)
+    writes.crds.begin_deletion(crd.name, now=now)
+    writes.delete_few(crd.name, now=now)
     writes.crds.finish(crd.name, now=now)
 
 
@@ -70,6 +86,7 @@ DEFINITIONS: Final = Strategy(
     warn_update=_update_warnings,
     finalizers=(CLEANUP_FINALIZER,),
     store=_store,
+    mark=_mark,
     marked=_marked,
     removed=_removed,
     why_unserved=_why_unserved,

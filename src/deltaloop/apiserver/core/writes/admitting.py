@@ -68,7 +68,7 @@ def admit_new(context: WriteContext, sent: Sent, entries: _Entries | None) -> Ad
     admitted = context.admission.mutate(attributes)
     if admitted is not None:
         sent, entries = _taken_over(context, sent, admitted), as_sent.left(context, admitted)
-    context.served.strategy.check_new(context.served.type.group_resource, context.writes)
+    context.served.strategy.check_new(context.served.type, wanted, context.writes)
     _check_grants(context, None, sent.fields)
     return Admitted(sent, entries, attributes)
 

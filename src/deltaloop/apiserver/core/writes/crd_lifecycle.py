@@ -10,19 +10,19 @@ pkg/controlplane/controller/crdregistration.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, final
 
 from deltaloop.api import kinds
-from deltaloop.api.json_values import at, mapping, text
+from deltaloop.api.json_values import at, items, mapping, text
 from deltaloop.api.resource import Resource
+from deltaloop.api.resource_type import ResourceType
 from deltaloop.apiserver.core import status_errors
 from deltaloop.apiserver.core.apply.field_manager import Writer, with_entries
-from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER, is_established
+from deltaloop.apiserver.core.crds.definition import CLEANUP_FINALIZER, is_established, with_condition
 from deltaloop.apiserver.core.kinds.extensions import WHILE_DEFINED, follows_definitions, own_service, service_name
 from deltaloop.apiserver.core.kinds.networking import uid_beside
 from deltaloop.apiserver.core.registry import Registry
-from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.store import Objects
 from deltaloop.apiserver.core.strategy import Given
 from deltaloop.apiserver.core.write_context import OWN_MANAGER, Moment
@@ -30,6 +30,10 @@ from deltaloop.apiserver.core.writes.managed_fields import changed_entries
 
 _NO_STATUS: Final[dict[str, object]] = {"conditions": [], "acceptedNames": {"plural": "", "kind": ""}}
 _API_SERVICES: Final = kinds.API_SERVICE.group_resource
+_IN_PROGRESS: Final = ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
+_FAILED: Final = "InstanceDeletionFailed"
+_COMPLETED: Final = ("False", "InstanceDeletionCompleted", "removed all instances")
+_NEVER_ESTABLISHED: Final = ("False", "NeverEstablished", "resource was never established")
 CRDS: Final = kinds.CUSTOM_RESOURCE_DEFINITION.group_resource
 
 
@@ -59,16 +63,36 @@ class CrdLifecycle:
         after = {**crd, "status": status}
         return with_entries(after, changed_entries(self._registry, served, before, after, None, writer))
 
-    def check_open(self, name: str) -> None:
-        crd = self._store.get(CRDS, name)
+    def check_open(self, kind: ResourceType[Resource], name: str) -> None:
+        crd = self._store.get(CRDS, kind.group_resource)
         if crd is not None and crd.deletion_timestamp is not None:
-            raise status_errors.method_not_allowed(
-                "create not allowed while custom resource definition is terminating",
+            raise status_errors.protected(
+                kind, name, "create not allowed while custom resource definition is terminating"
             )
 
-    def resource_of(self, name: str) -> ServedResource | None:
-        """Return any version of a CRD's resource. All versions share their objects."""
-        return self._registry.resource_of(name)
+    def begin_deletion(self, name: str, *, now: float) -> None:
+        crd = self._store.get(CRDS, name)
+        if crd is not None and CLEANUP_FINALIZER in crd.finalizers and is_established(crd.to_dict()):
+            self._report(crd, _IN_PROGRESS, crd.finalizers, now=now)
+
+    def report_failure(self, name: str, why: str, *, now: float) -> None:
+        """Report an object that cannot be deleted, once."""
+        crd = self._store.get(CRDS, name)
+        conditions = items(at(crd.to_dict(), "status", "conditions")) if crd is not None else ()
+        if crd is not None and all(at(item, "reason") != _FAILED for item in conditions):
+            self._report(crd, ("True", _FAILED, f"could not issue all deletes: {why}"), crd.finalizers, now=now)
+
+    def _report(self, crd: Resource, state: tuple[str, str, str], finalizers: Sequence[str], *, now: float) -> None:
+        """Write the condition ``Terminating`` and the finalizers."""
+        served = self._registry.resource(kinds.CUSTOM_RESOURCE_DEFINITION)
+        assert served is not None
+        time = Moment(now).time
+        before = crd.to_dict()
+        before["metadata"]["finalizers"] = [*finalizers]
+        status = {**mapping(before.get("status")), "conditions": with_condition(before, "Terminating", state, time)}
+        after: dict[str, object] = {**before, "status": status}
+        entries = changed_entries(self._registry, served, before, after, None, Writer(OWN_MANAGER, time, "status"))
+        self._store.update(CRDS, crd.key, with_entries(after, entries))
 
     def finish(self, name: str, *, now: float) -> None:
         if self._store.count(name):
@@ -81,9 +105,8 @@ class CrdLifecycle:
             self._store.delete(CRDS, crd.key)
             self.stop_serving(crd.name, now=now)
         elif len(finalizers) < len(crd.finalizers):
-            fields = crd.to_dict()
-            fields["metadata"]["finalizers"] = finalizers
-            self._store.update(CRDS, crd.key, fields)
+            established = is_established(crd.to_dict())
+            self._report(crd, _COMPLETED if established else _NEVER_ESTABLISHED, finalizers, now=now)
 
     def stop_serving(self, name: str, *, now: float) -> None:
         self._registry.remove_crd(name)

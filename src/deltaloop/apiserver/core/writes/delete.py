@@ -108,9 +108,9 @@ def delete_object(
         return Fate.REMOVED, current
     metadata["deletionTimestamp"] = format_time(from_epoch(now + grace))
     metadata["deletionGracePeriodSeconds"] = grace
-    served.strategy.mark(marked)
     if metadata.get("generation"):
         metadata["generation"] = integer(metadata["generation"]) + 1
+    served.strategy.mark(current, marked)
     return Fate.REMOVED if removed else Fate.MARKED, marked
 
 

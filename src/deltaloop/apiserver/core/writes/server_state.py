@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import final
+from typing import Final, final
 
 from deltaloop.api.json_values import mapping, text
 from deltaloop.api.resource import Resource
@@ -13,7 +13,7 @@ from deltaloop.apiserver.core.admission.plugins import chain_of
 from deltaloop.apiserver.core.registry import Registry
 from deltaloop.apiserver.core.served_resource import ServedResource
 from deltaloop.apiserver.core.storage.draft import Ask, Commit, Draft
-from deltaloop.apiserver.core.storage.encoding import decode_object
+from deltaloop.apiserver.core.storage.encoding import decode_object, stored_version
 from deltaloop.apiserver.core.storage.store import Objects, RevisionStore
 from deltaloop.apiserver.core.strategy import Given
 from deltaloop.apiserver.core.write_context import OWN_MANAGER, Admission, Moment, WriteContext
@@ -24,6 +24,9 @@ from deltaloop.apiserver.core.writes.delete import DeleteResult, delete
 from deltaloop.apiserver.core.writes.storing import remove
 from deltaloop.apiserver.core.writes.update import update
 from deltaloop.schemas.work import unbounded_growth
+
+_FEW: Final = 128
+"""Objects of a CRD that its deletion deletes at once."""
 
 
 @final
@@ -141,18 +144,26 @@ class ServerState:
     def remove_beside(self, kind: ResourceType[Resource], name: str) -> None:
         self.objects.delete(kind.group_resource, name)
 
-    def delete_all(self, resource: str, *, now: float) -> None:
-        served = self.crds.resource_of(resource)
-        if served is None:
+    def delete_few(self, resource: str, *, now: float) -> None:
+        if self.objects.count(resource) > _FEW:  # a controller deletes them
             return
         # The deletes cannot be repeated in a thread after some of them have succeeded.
         with unbounded_growth():
-            for item in self.objects.list(served.storage).items:
-                context = self.own_write(served, item.namespace, item.name, Moment(now))
-                if item.finalizers:
-                    delete(context, DeleteOptions(), admitted=True)
-                else:  # without finalizers, it need not be decoded, which matters for very many objects
-                    remove(context, item)
+            for item in self.objects.list(resource).items:
+                self.delete_instance(resource, item, now=now)
+
+    def delete_instance(self, resource: str, item: Resource, *, now: float) -> None:
+        """Delete an object of a CRD that is being deleted."""
+        versions = self.registry.sharing(resource)
+        if not versions:
+            return
+        own = stored_version(item)
+        served = next((each for each in versions if each.type.api_version == own), versions[0])
+        context = self.own_write(served, item.namespace, item.name, Moment(now))
+        if item.finalizers:
+            delete(context, DeleteOptions(), admitted=True)
+        else:  # without finalizers, it need not be decoded, which matters for very many objects
+            remove(context, item)
 
     def _served(self, kind: ResourceType[Resource]) -> ServedResource:
         served = self.registry.resource(kind)

@@ -1,0 +1,186 @@
+"""Ten prepared faults, each of which ``diagnose`` names with its cause."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import deltaloop as dl
+from deltaloop.apiserver.core.fault_rules import Fault
+from deltaloop.apiserver.tls import CertificateAuthority
+from deltaloop.runtime import DiagnosisKind, HotLoopOptions, Manager
+from deltaloop.runtime.core.diagnosis import RangeSeen
+from deltaloop.webhooks import StaticCertificate, WebhookAddress, WebhookSet
+from deltaloop.webhooks.certificates.targets import targets_in
+from deltaloop.webhooks.registering import register, registrations
+from tests.runtime.worlds import CM, World, world
+from tests.webhooks.kinds import Database, check
+from tests.webhooks.serving import LOCAL, credentials
+
+SECRET_VALUE = "planted-3f9c"
+
+
+async def only(manager: Manager) -> dl.Diagnosis:
+    [found] = await dl.diagnose(manager)
+    assert SECRET_VALUE not in json.dumps(await manager.doctor.document())
+    return found
+
+
+async def test_dead_slot_is_named_with_the_line_where_it_waits() -> None:
+    @dl.controller(CM, name="maps", workers=2)
+    async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
+        if request.name.startswith("dead"):
+            await asyncio.Event().wait()
+
+    async with world() as w, w.running(reconcile) as manager:
+        await w.put("dead-1")
+        await w.put("dead-2", token=SECRET_VALUE)
+        await w.put("third")
+        await asyncio.sleep(59.0)
+        assert await dl.diagnose(manager) == []
+        await asyncio.sleep(2.0)
+        found = await only(manager)
+        assert (found.kind, found.stuck, found.count) == (DiagnosisKind.HELD_SLOT, True, 2)
+        assert found.keys == ("default/dead-1", "default/dead-2")
+        assert found.where[-1].endswith("await asyncio.Event().wait()")
+        [state] = (await manager.doctor.state()).controllers
+        assert state.queue.queued == 1
+        assert "add ConfigMap default/dead-1" in state.running[0].triggers[0]
+        for run in manager.loops[0].runs.present():
+            run.task.cancel()
+
+
+async def test_back_off_and_parked_keys_are_named_with_the_failing_line() -> None:
+    @dl.controller(CM, name="maps", workers=2)
+    async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
+        if request.name == "bad":
+            raise dl.TerminalError(f"no retry helps: {SECRET_VALUE}")
+        raise ConnectionError(SECRET_VALUE)
+
+    async with world() as w, w.running(reconcile) as manager:
+        for name in ("bad", "one", "two"):
+            await w.put(name)
+        await asyncio.sleep(70.0)
+        parked, backoff = await dl.diagnose(manager)
+        assert (parked.kind, parked.stuck, parked.keys) == (DiagnosisKind.PARKED_KEY, True, ("default/bad",))
+        assert "TerminalError" in parked.cause
+        assert (backoff.kind, backoff.stuck, backoff.count) == (DiagnosisKind.BACK_OFF, True, 2)
+        assert "ConnectionError" in backoff.cause
+        assert "test_doctor.py" in backoff.where[-1]
+        state = (await manager.doctor.state()).controllers[0]
+        assert all(0 < (key.next_in or 0) < 100 for key in state.failing)
+        assert SECRET_VALUE not in json.dumps(await manager.doctor.document())
+
+
+def nothing(**more: Any) -> dl.Controller:
+    @dl.controller(CM, name="maps", **more)
+    async def reconcile(request: dl.Request, ctx: dl.Context) -> None: ...
+
+    return reconcile
+
+
+async def test_cache_whose_permission_is_lost_is_named_with_the_error() -> None:
+    async with world() as w, w.running(nothing()) as manager:
+        assert await dl.diagnose(manager) == []
+        w.server.faults.add(Fault(do="refuse", code=403, resources=("configmaps",)))
+        w.server.faults.strike_watches(Fault(do="cut"))
+        await asyncio.sleep(5.0)
+        found = await only(manager)
+        assert (found.kind, found.stuck, found.subject) == (DiagnosisKind.STALE_CACHE, True, "v1/ConfigMap")
+        assert "ForbiddenError" in found.cause
+        assert "generate rbac" in found.remedy
+
+
+async def test_silent_watch_is_named_before_the_client_gives_it_up() -> None:
+    async with world() as w, w.running(nothing()) as manager:
+        await asyncio.sleep(70.0)
+        assert await dl.diagnose(manager) == []
+        w.server.faults.strike_watches(Fault(do="stall"))
+        await asyncio.sleep(70.0)
+        found = await only(manager)
+        assert (found.kind, found.stuck) == (DiagnosisKind.STALE_CACHE, True)
+        assert "no byte" in found.cause
+
+
+async def test_range_without_owner_is_named() -> None:
+    async with world() as w, w.running(nothing()) as manager:
+        manager.doctor.ranges = lambda: [RangeSeen(controller="maps", range="0-4000", part=0.25, seconds=40.0)]
+        found = await only(manager)
+        assert (found.kind, found.stuck, found.controller) == (DiagnosisKind.RANGE_WITHOUT_OWNER, True, "maps")
+        assert "25.0%" in found.cause
+
+
+HOT = HotLoopOptions(threshold=3)
+
+
+async def test_hot_loop_is_named_with_its_fields() -> None:
+    @dl.controller(CM, name="maps", hot_loops=HOT)
+    async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
+        found = await ctx.client.find(CM, request.name)
+        if found is not None:
+            count = int((found.get("data") or {}).get("count", "0"))
+            await ctx.client.patch(CM, request.name, {"data": {"count": str(count + 1), "token": SECRET_VALUE}})
+
+    async with world() as w, w.running(reconcile) as manager:
+        await w.put("a")
+        await asyncio.sleep(10.0)
+        found = await only(manager)
+        assert (found.kind, found.stuck, found.keys) == (DiagnosisKind.HOT_LOOP, True, ("default/a",))
+        assert "data.count" in found.cause
+
+
+async def fight(w: World, name: str) -> None:
+    options = dl.WriteOptions(field_manager="helm")
+    for _ in range(8):
+        await w.client.patch(CM, name, {"data": {"owner": "helm"}}, namespace="default", options=options)
+        await asyncio.sleep(1.0)
+
+
+async def test_fight_is_named_with_the_other_field_manager() -> None:
+    @dl.controller(CM, name="maps", hot_loops=HOT)
+    async def reconcile(request: dl.Request, ctx: dl.Context) -> None:
+        found = await ctx.client.find(CM, request.name)
+        if found is not None and found.get("data") != {"owner": "maps"}:
+            await ctx.client.patch(CM, request.name, {"data": {"owner": "maps"}})
+
+    async with world() as w, w.running(reconcile) as manager:
+        await w.put("a", owner="none")
+        await fight(w, "a")
+        found = await only(manager)
+        assert (found.kind, found.stuck) == (DiagnosisKind.FIGHT, True)
+        assert "helm and this controller change v1/ConfigMap default/a (data.owner)" in found.cause
+
+
+async def test_wrong_ca_bundle_is_named_until_it_is_corrected() -> None:
+    async with world() as w:
+        right, context = credentials()
+        wrong = CertificateAuthority.make()
+        await w.client.create("apiextensions.k8s.io/v1/CustomResourceDefinition", dl.generate_crd(Database))
+        made = registrations(WebhookSet([check]), WebhookAddress(namespace="any", service="any"), name="shop")
+        manager = Manager(
+            w.client,
+            [nothing()],
+            webhooks=[check],
+            certificates=StaticCertificate(context),
+            webhook_targets=targets_in(made),
+            options=dl.ManagerOptions(webhooks=LOCAL),
+        )
+        task = asyncio.create_task(manager.run())
+        await asyncio.sleep(3.0)
+        for authority, expected in ((wrong, ["self-signed certificate", "unable to get"]), (right, [])):
+            await register_with(w, manager, authority)
+            await asyncio.sleep(11.0)
+            found = await dl.diagnose(manager)
+            assert [each.kind for each in found] == ([DiagnosisKind.WEBHOOK] if expected else [])
+            assert all(each.stuck and "the API server rejects" in each.cause for each in found)
+        manager.stop()
+        await task
+
+
+async def register_with(w: World, manager: Manager, authority: CertificateAuthority) -> None:
+    import base64
+
+    assert manager.webhook_server is not None
+    address = WebhookAddress(url=manager.webhook_server.url, ca_bundle=base64.b64encode(authority.ca_pem).decode())
+    await register(w.client, registrations(WebhookSet([check]), address, name="shop"))
