@@ -113,13 +113,3 @@ async def test_slots_report_end_of_queue() -> None:
     assert run is not None
     program.slots.end(run, SUCCEEDED)
     assert program.ended
-
-
-async def test_backlog_is_longer_than_two_rounds_of_tasks() -> None:
-    queue: RateLimitingQueue[str] = RateLimitingQueue()
-    program = Program(queue, 1)
-    queue.add("a")
-    queue.add("b")
-    assert not program.slots.has_backlog
-    queue.add("c")
-    assert program.slots.has_backlog

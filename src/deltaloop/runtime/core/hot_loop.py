@@ -35,12 +35,20 @@ from deltaloop._internal.pacing.checks import require_positive
 from deltaloop.api.errors import InvalidArgumentError
 from deltaloop.api.references import Trigger
 from deltaloop.api.resource import Resource
-from deltaloop.runtime.core.own_writes import OwnWrite, PathParts, changed_by_both, changed_paths, show_changes
+from deltaloop.runtime.core.own_writes import (
+    OwnWrite,
+    PathParts,
+    changed_by_both,
+    changed_paths,
+    is_same_status,
+    show_changes,
+)
 
 _OBJECTS: Final = 20
 _GENERATED: Final = 5
 _LOOKS_FROM: Final = 2  # with this threshold, the first strike marks the object
 _UID: Final[PathParts] = ("metadata", "uid")
+_SHORTEST: Final = 1e-6  # below the precision of a clock after some time, a timer would be due at once
 
 
 @final
@@ -178,7 +186,8 @@ class HotLoops:
         known = self._keys.get(key)
         if known is None or known.hot is None:
             return 0.0
-        return max(0.0, known.hot.next_at - now)
+        left = known.hot.next_at - now
+        return left if left > _SHORTEST else 0.0
 
     def hot_keys(self, now: float) -> list[tuple[HotLoop, float, float]]:
         """Return the hot keys, each with the seconds since it became hot and its present interval."""
@@ -315,6 +324,8 @@ class HotLoops:
             contested: tuple[PathParts, ...] = (_UID,) if again else ()
         elif last.uid != write.uid or write.before.resource_version == last.version:
             contested = ()
+        elif write.subresource == "status" and is_same_status(last.after, write.before):
+            contested = ()  # usual: the other writer changed the spec, which this write cannot change
         else:
             states = (last.after, write.before, write.after)
             recent = last.suspected is not None and now - last.suspected[0] <= self._options.window
