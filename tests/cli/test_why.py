@@ -13,7 +13,8 @@ from typer.testing import CliRunner, Result
 from deltaloop.api.kinds import LEASE
 from deltaloop.api.yaml_reader import read_yaml_documents
 from deltaloop.cli.app import app
-from deltaloop.cli.why import NoExplanationError, ask, lines
+from deltaloop.cli.running_program import NoAnswerError, RunningProgram
+from deltaloop.cli.why import ask, lines
 from deltaloop.client import Client, ClientConfig, ClientOptions
 from deltaloop.leaderelection import LeaderElector, LeaseLock
 from deltaloop.runtime import Context, Request, controller
@@ -99,17 +100,17 @@ async def test_a_standby_says_that_it_does_not_lead_and_who_does(holder: str, wh
 @pytest.mark.real_time
 async def test_who_cannot_be_asked_is_named() -> None:
     async with HealthServer(BindAddress(), {"/explain": metrics_page(lambda: (b"hello", "text/plain"))}) as server:
-        with pytest.raises(NoExplanationError, check=having(reason="foreign")):
-            await asyncio.to_thread(ask, server.url, kind="", namespace="default", name="a")
+        with pytest.raises(NoAnswerError, check=having(reason="foreign")):
+            await asyncio.to_thread(ask, RunningProgram(server.url), kind="", namespace="default", name="a")
         gone = server.url
-    with pytest.raises(NoExplanationError, check=having(reason="unreachable")):
-        await asyncio.to_thread(ask, gone, kind="", namespace="default", name="a")
+    with pytest.raises(NoAnswerError, check=having(reason="unreachable")):
+        await asyncio.to_thread(ask, RunningProgram(gone), kind="", namespace="default", name="a")
     async with HealthServer(BindAddress(), {}) as server:
-        with pytest.raises(NoExplanationError, check=having(reason="foreign")):
-            await asyncio.to_thread(ask, server.url, kind="", namespace="default", name="a")
+        with pytest.raises(NoAnswerError, check=having(reason="foreign")):
+            await asyncio.to_thread(ask, RunningProgram(server.url), kind="", namespace="default", name="a")
     for wrong in ("file:///etc/passwd", "no-port", "127.0.0.1:x"):
-        with pytest.raises(NoExplanationError):
-            ask(wrong, kind="", namespace="", name="a")
+        with pytest.raises(NoAnswerError):
+            ask(RunningProgram(wrong), kind="", namespace="", name="a")
 
 
 def test_what_was_left_out_is_said() -> None:
@@ -209,5 +210,5 @@ def test_what_a_foreign_server_explains_drives_no_terminal() -> None:
     "found", [5, ["text"], [{}], [{**_RUN, "secondsAgo": "soon"}], [{**_RUN, "triggers": 5}], [{**_RUN, "writes": [1]}]]
 )
 def test_what_is_no_explanation_is_an_error_of_one_line(found: Any) -> None:
-    with pytest.raises(NoExplanationError, check=having(reason="foreign")):
+    with pytest.raises(NoAnswerError, check=having(reason="foreign")):
         list(lines(found))
