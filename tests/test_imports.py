@@ -14,6 +14,7 @@ EXTRAS = (
     "typer",
     "click",
     "rich",
+    "watchfiles",
     "cryptography",
     "prometheus_client",
     "zstandard",

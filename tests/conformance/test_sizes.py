@@ -6,6 +6,7 @@ import base64
 from typing import Any
 
 from tests.apiserver.serving import Answer
+from tests.conformance.policy_objects import bind_mutating, constraints, json_patch, mutating_policy
 from tests.conformance.target import Api, conformance
 from tests.conformance.webhook_server import patched, webhook_server
 
@@ -65,6 +66,23 @@ async def test_protobuf(api: Api) -> None:
     path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{api.namespace}/roles"
     created = await api.created(path, {"metadata": {"name": "a"}, "rules": rules})
     assert len(created.body) > 2_000_000
+
+
+@conformance("Sizes: a mutating policy cannot make an object larger than it may be")
+async def test_mutating_policy(api: Api) -> None:
+    path = await api.widgets()
+    rule = {"apiGroups": [api.group()], "apiVersions": ["v1"], "operations": ["*"], "resources": ["widgets"]}
+    copies = "[1, 2, 3, 4, 5, 6, 7, 8].map(i, object.spec.free.text).join()"
+    grow = json_patch(f"[JSONPatch{{op: 'add', path: '/spec/free/copies', value: {copies}}}]")
+    await bind_mutating(api, mutating_policy(api, "p", grow, matchConstraints=constraints(api, rule)))
+
+    async def small_is_created() -> bool:  # once the policies know the new kind
+        return (await api.post(path, _large(api, "small", 2_000))).status == 201
+
+    await api.eventually(small_is_created)
+    assert len((await api.get(f"{path}/small")).json["spec"]["free"]["copies"]) == 16_000
+    assert _said(await api.post(path, _large(api, "a", 200_000))) == TOO_LARGE
+    assert (await api.get(f"{path}/a")).status == 404
 
 
 @conformance("Sizes: a webhook cannot make an object larger than it may be")

@@ -220,6 +220,13 @@ def test_invalid_kind_is_rejected_on_declaration(make: Any, argument: str) -> No
         make()
 
 
+@pytest.mark.parametrize("field", [("n", str, 5), ("n", Annotated[int, Meta(ge=2)], 1), ("n", list[str], "a")])
+def test_error_of_an_invalid_default_names_field_and_default(field: Any) -> None:
+    with pytest.raises(InvalidKindError, check=having(cls="ThingSpec", field="n")) as caught:
+        made(field)
+    assert "default is invalid" in str(caught.value)
+
+
 def test_further_errors_are_counted() -> None:
     wrong = Annotated[int, field_rules("nobody")]
     with pytest.raises(InvalidKindError, check=having(cls="ThingSpec", field="n")) as caught:

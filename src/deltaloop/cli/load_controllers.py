@@ -8,6 +8,7 @@ import sys
 import sysconfig
 from collections.abc import Iterable
 from importlib.machinery import PathFinder
+from os import PathLike
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, cast, final
@@ -66,7 +67,8 @@ def load_declared(target: str) -> LoadedModule:
 
     Args:
         target: ``package.module`` or ``path/to/file.py`` for all controllers and webhooks, or ``module:name`` for one
-            object: a controller, a webhook, a list of them, or a function without arguments that returns either.
+            object: a controller, a webhook, a list of controllers and webhooks, or a function without arguments that
+            returns such an object.
     """
     name, colon, attribute = target.partition(":")
     if not name or (colon and not attribute):
@@ -125,6 +127,23 @@ def _not_imported(target: str, module: str, error: Exception) -> DeltaloopError:
         error.add_note(f"raised by {module}:{places}")
         return error
     return LoadError(target, f"cannot import {module}: {type(error).__name__}: {error}{places}", subject=module)
+
+
+def folder_of(target: str) -> Path:
+    """Return the folder with the files of a program, and do not import the program."""
+    name = target.partition(":")[0]
+    if name.endswith(".py"):
+        return Path(name).resolve().parent
+    top = name.partition(".")[0]
+    spec = PathFinder.find_spec(top, [str(Path.cwd())]) or PathFinder.find_spec(top)
+    if spec is None:
+        return Path.cwd()
+    places = spec.submodule_search_locations
+    return Path(next(iter(places))).resolve() if places else Path(spec.origin or "x").resolve().parent
+
+
+def absolute(path: str | PathLike[str]) -> Path:
+    return Path(path).resolve()
 
 
 def _import_file(target: str, file: Path) -> ModuleType:

@@ -27,14 +27,19 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         run()
     except DeltaloopError as error:
-        print(f"error: {indented('; '.join([str(error), *notes_of(error)]))}", file=sys.stderr)
+        print_error(error)
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
 
 
+def print_error(error: DeltaloopError) -> None:
+    """Print an expected error with its notes."""
+    print(f"error: {indented('; '.join([str(error), *notes_of(error)]))}", file=sys.stderr)
+
+
 def _leave_at_once(_: int, __: FrameType | None) -> NoReturn:
-    """Exit on Ctrl-C during imports, when there is nothing to stop yet."""
+    """Exit on Ctrl-C during imports, before anything runs."""
     os._exit(130)
 
 

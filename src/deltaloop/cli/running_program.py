@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, fin
 import typer
 
 from deltaloop._internal.root_error import DeltaloopError
+from deltaloop.api.json_values import at, text
 from deltaloop.api.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -143,8 +144,7 @@ class RunningProgram:
 
 
 def _field(obj: Resource, part: str, name: str) -> str:
-    found: Any = obj.get(part)
-    return str((found or {}).get(name) or "")
+    return text(at(obj.to_dict(), part, name))
 
 
 def _place(flag: str, given: str) -> tuple[str, str, str]:

@@ -106,6 +106,10 @@ class History:
         runs = self._keys.get((controller, key))
         return runs[-1] if runs else None
 
+    def all(self) -> tuple[Reconciled, ...]:
+        """Return all reconciles, earliest first."""
+        return tuple(sorted((run for runs in self._keys.values() for run in runs), key=lambda run: run.ended_at))
+
     def about(self, kind: str, keys: frozenset[str]) -> tuple[Reconciled, ...]:
         """Return an object's own reconciles, and those that it triggered or that wrote it, latest first.
 

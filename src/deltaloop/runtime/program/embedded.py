@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from deltaloop.api.json_values import at, text
-from deltaloop.api.status import AlreadyExistsError, ApiError
+from deltaloop.api.kinds import CUSTOM_RESOURCE_DEFINITION
+from deltaloop.api.status import AlreadyExistsError, ApiError, NotFoundError
 from deltaloop.apiserver import ApiServer, Manifest, ServerOptions, read_manifests
 from deltaloop.apiserver.options import CLUSTER_CONTROLLERS
 from deltaloop.client import Client, ClientOptions, WriteOptions, connect
@@ -21,10 +24,50 @@ from deltaloop.runtime.program.options import RunOptions, lease_namespace
 from deltaloop.runtime.program.webhooks import ProgramWebhooks
 from deltaloop.webhooks import WebhookSet
 
+if TYPE_CHECKING:
+    from deltaloop.runtime.core.history import History
+    from deltaloop.runtime.program.manager import Manager
+
 _log: Final = logging.getLogger("deltaloop.runtime")
 
 _FIRST: Final = ("Namespace", "CustomResourceDefinition")
+_CONFIGURATIONS: Final = tuple(
+    f"admissionregistration.k8s.io/v1/{kind}WebhookConfiguration" for kind in ("Mutating", "Validating")
+)
 _STRICT: Final = WriteOptions(field_validation="Strict")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptServer:
+    """Embedded server of another process, which outlives the program.
+
+    Attributes:
+        fresh: The paths in ``RunOptions.load`` with manifests that must be applied.
+        on_ready: Function that is called when the program is ready.
+    """
+
+    kubeconfig: Mapping[str, Any]
+    fresh: frozenset[str]
+    on_ready: Callable[[Manager, History], Awaitable[None]]
+
+
+@asynccontextmanager
+async def embedded_server(options: RunOptions) -> AsyncGenerator[ApiServer]:
+    """Run a server, and write its kubeconfig if the options name a file."""
+    file = None if options.write_kubeconfig is None else Path(options.write_kubeconfig)
+    if file is not None:
+        check_may_write(file)
+    mode = "RBAC" if options.rbac else "AlwaysAllow"
+    server_options = ServerOptions(controllers=CLUSTER_CONTROLLERS, authorization_mode=mode)
+    async with ApiServer(server_options) as server:
+        if file is not None:
+            write_kubeconfig(file, server.kubeconfig())
+        try:
+            yield server
+        finally:
+            if file is not None:
+                remove_kubeconfig(file)
 
 
 @asynccontextmanager
@@ -34,25 +77,28 @@ async def embedded_cluster(
     webhooks: ProgramWebhooks,
     definitions: Sequence[dict[str, Any]],
     client_options: ClientOptions,
+    kept: KeptServer | None = None,
 ) -> AsyncGenerator[tuple[Client, Callable[[], Awaitable[None]]]]:
-    """Run a server, and yield the client and a function that creates the objects that need running webhooks."""
-    file = None if options.write_kubeconfig is None else Path(options.write_kubeconfig)
-    if file is not None:
-        check_may_write(file)
-    loaded = [manifest for path in options.load for manifest in read_manifests(Path(path))]
-    early, late = split(loaded, served=webhooks.address is not None)
-    mode = "RBAC" if options.rbac else "AlwaysAllow"
-    server_options = ServerOptions(controllers=CLUSTER_CONTROLLERS, authorization_mode=mode)
-    async with ApiServer(server_options) as server, AsyncExitStack() as stack:
-        server.load([*_unless_loaded(definitions, loaded), *early])
-        if file is not None:
-            write_kubeconfig(file, server.kubeconfig())
-            stack.callback(remove_kubeconfig, file)
-        _log.info(
-            "embedded API server is ready",
-            extra={"url": server.url} if file is None else {"url": server.url, "kubeconfig": str(file)},
-        )
-        admin = await stack.enter_async_context(connect(kubeconfig=server.kubeconfig()))
+    """Run a server or use a kept one. Yield the client, and a function that creates objects after the webhooks run."""
+    loaded = {os.fspath(path): read_manifests(Path(path)) for path in options.load}
+    everything = [manifest for manifests in loaded.values() for manifest in manifests]
+    made = _unless_loaded(definitions, everything)
+    if kept is not None:
+        everything = [manifest for path, manifests in loaded.items() if path in kept.fresh for manifest in manifests]
+    early, late = split(everything, served=webhooks.address is not None)
+    async with AsyncExitStack() as stack:
+        if kept is None:
+            server = await stack.enter_async_context(embedded_server(options))
+            server.load([*made, *early])
+            kubeconfig: Mapping[str, Any] = server.kubeconfig()
+            extra = {} if options.write_kubeconfig is None else {"kubeconfig": str(options.write_kubeconfig)}
+            _log.info("embedded API server is ready", extra={"url": server.url, **extra})
+            admin = await stack.enter_async_context(connect(kubeconfig=kubeconfig))
+        else:
+            admin = await stack.enter_async_context(connect(kubeconfig=kept.kubeconfig))
+            await _define(admin, made)
+            await _unregister(admin, webhooks.name)
+            await create_all(admin, early)
         await webhooks.register(admin)
         config = admin.config
         if options.rbac:
@@ -68,6 +114,25 @@ async def embedded_cluster(
             config = await restricted(admin, rules, name=names)
         client = await stack.enter_async_context(Client(config, options=client_options))
         yield client, partial(create_all, admin, late)
+
+
+async def _define(client: Client, definitions: Sequence[Manifest]) -> None:
+    """Create the CRDs of classes, or replace their specifications. Objects and stored versions are kept."""
+    for manifest in definitions:
+        fields = manifest.fields
+        try:
+            await client.create(str(CUSTOM_RESOURCE_DEFINITION), fields)
+        except AlreadyExistsError:
+            current = await client.get(CUSTOM_RESOURCE_DEFINITION, text(at(fields, "metadata", "name")))
+            replaced: dict[str, Any] = {**current.to_dict(), "spec": fields["spec"]}
+            await client.update(CUSTOM_RESOURCE_DEFINITION, replaced)
+
+
+async def _unregister(client: Client, name: str) -> None:
+    """Delete webhook configurations of the previous code, because no server answers their calls any more."""
+    for kind in _CONFIGURATIONS:
+        with suppress(NotFoundError):
+            await client.delete(kind, name)
 
 
 def split(manifests: Sequence[Manifest], *, served: bool) -> tuple[list[Manifest], list[Manifest]]:

@@ -19,12 +19,13 @@ import logging
 import socket
 import ssl
 from collections.abc import Mapping
+from contextlib import aclosing
 from types import TracebackType
-from typing import Final, Self, final
+from typing import Any, Final, Self, final
 
 from aiohttp import web
 
-from deltaloop._internal.http_connections import HANDSHAKE, UNREADABLE, BoundedServer, send
+from deltaloop._internal.http_connections import HANDSHAKE, SENDING, UNREADABLE, BoundedServer, send
 from deltaloop.api.errors import DeltaloopError, InvalidArgumentError
 from deltaloop.api.logs import http_logger
 from deltaloop.runtime.errors import HealthServerError
@@ -37,12 +38,14 @@ from deltaloop.runtime.program.pages import (
     MayAsk,
     MayGet,
     Route,
+    StreamRoute,
 )
 
 _logger: Final = logging.getLogger("deltaloop.runtime")
 
 _MOST_CONNECTIONS: Final = 100
 _MOST_BYTES: Final = 16 * 1024 * 1024
+_MOST_STREAMS: Final = 8
 _STOP_PATIENCE: Final = 1.0
 
 
@@ -67,6 +70,7 @@ class HealthServer:
         self._may_get = may_get
         self._may_ask = may_ask
         self._sending = 0
+        self._streams: set[asyncio.Task[Any]] = set()
         self._server: BoundedServer | None = None
         self._listener: asyncio.Server | None = None
         self._port = 0
@@ -111,6 +115,8 @@ class HealthServer:
         listener, self._listener = self._listener, None
         if listener is not None and self._server is not None:
             listener.close()
+            for stream in self._streams:
+                stream.cancel()
             self._server.pre_shutdown()
             await self._server.shutdown(_STOP_PATIENCE)
 
@@ -152,11 +158,14 @@ class HealthServer:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         page = await self._page(request)
+        if isinstance(page, StreamRoute):
+            return await self._stream(request, page)
         size = len(page.body)
         if self._sending and self._sending + size > _MOST_BYTES:
             page = HttpPage(b"too many responses are being sent\n", status=503)
             size = len(page.body)
         headers = {"Content-Type": page.content_type, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+        headers |= page.headers
         if page.status == 401:
             headers["WWW-Authenticate"] = "Bearer"
         if page.status == 503:
@@ -167,7 +176,26 @@ class HealthServer:
         finally:
             self._sending -= size
 
-    async def _page(self, request: web.BaseRequest) -> HttpPage:
+    async def _stream(self, request: web.BaseRequest, route: StreamRoute) -> web.StreamResponse:
+        """Send events until the client or the server closes the connection, or the client does not read them."""
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+        task = asyncio.current_task()
+        assert task is not None
+        self._streams.add(task)
+        try:
+            await response.prepare(request)
+            async with aclosing(route.events()) as events:
+                async for event in events:
+                    async with asyncio.timeout(SENDING):
+                        await response.write(event)
+        except TimeoutError:
+            if request.transport is not None:
+                request.transport.abort()
+        finally:
+            self._streams.discard(task)
+        return response
+
+    async def _page(self, request: web.BaseRequest) -> HttpPage | StreamRoute:
         path, is_post = request.path, request.method == "POST"
         if request.method not in ("GET", "HEAD", "POST"):
             return HttpPage(b"method not allowed\n", status=405)
@@ -176,7 +204,8 @@ class HealthServer:
                 post = route.post if is_post and isinstance(route, LocalRoute) else None
                 if is_post and post is None:
                     return HttpPage(b"method not allowed\n", status=405)
-                if is_post and _is_cross_site(request):
+                no_action = is_post and ACTION_HEADER not in request.headers
+                if isinstance(route, LocalRoute) and (no_action or _is_from_other_site(request)):
                     return HttpPage(b"forbidden: the request comes from another site\n", status=403)
                 user: str | HttpPage = "a local user"
                 if isinstance(route, LocalRoute) and not _is_local(request):
@@ -184,6 +213,10 @@ class HealthServer:
                 refused = user if isinstance(user, HttpPage) else await self._refusal(request)
                 if refused is not None:
                     return refused
+                inner = route.route if isinstance(route, LocalRoute) else route
+                if isinstance(inner, StreamRoute) and path == known and request.method == "GET":
+                    full = len(self._streams) >= _MOST_STREAMS
+                    return HttpPage(b"too many pages are open\n", status=503) if full else inner
                 query = {name: request.query.getall(name) for name in request.query}
                 rest = path[len(known) :].strip("/")
                 try:
@@ -229,12 +262,14 @@ def is_local(host: str, remote: str) -> bool:
     return _is_loopback(remote) and (name == "localhost" or _is_loopback(name))
 
 
-def _is_cross_site(request: web.BaseRequest) -> bool:
+def _is_from_other_site(request: web.BaseRequest) -> bool:
+    """Return whether a page of another origin sent the request; a link to the page itself is allowed."""
     headers = request.headers
-    if ACTION_HEADER not in headers or headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+    origin, site = headers.get("Origin"), headers.get("Sec-Fetch-Site", "none")
+    if origin is not None and origin.partition("://")[2] != headers.get("Host", ""):
         return True
-    origin = headers.get("Origin")
-    return origin is not None and origin.partition("://")[2] != headers.get("Host", "")
+    is_link = (headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")) == ("navigate", "document")
+    return site not in ("none", "same-origin") and not (is_link and request.path == "/" and request.method == "GET")
 
 
 def _is_loopback(address: str) -> bool:

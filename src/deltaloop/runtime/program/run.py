@@ -39,6 +39,7 @@ from deltaloop.webhooks.declaring import AdmissionWebhook, ConversionFunction, W
 
 if TYPE_CHECKING:
     from deltaloop.metrics import ProgramMetrics
+    from deltaloop.runtime.program.embedded import KeptServer
 
 _log: Final = logging.getLogger("deltaloop.runtime")
 
@@ -69,7 +70,17 @@ async def run(
         ConfigError: If there is no cluster configuration.
         DeltaloopError: If an option cannot be used, or the manager fails.
     """
-    options = options or RunOptions()
+    await run_program(declared, options or RunOptions(), modules=modules)
+
+
+async def run_program(
+    declared: Sequence[Controller | Webhook],
+    options: RunOptions,
+    *,
+    modules: Iterable[ModuleType] = (),
+    kept: KeptServer | None = None,
+) -> None:
+    """Run a program like ``run``, optionally on the embedded server of another process."""
     controllers = tuple(each for each in declared if isinstance(each, Controller))
     webhooks = tuple(each for each in declared if isinstance(each, AdmissionWebhook | ConversionFunction))
     require_controllers(
@@ -87,7 +98,7 @@ async def run(
         save_access(Path(options.record_access), recorded)  # fail now if the file cannot be written
     async with AsyncExitStack() as stack:
         definitions = program_definitions([*modules, *own_modules], controllers, webhooks) if options.embedded else []
-        connected = _connected(options, controllers, served, definitions, metrics, recorded)
+        connected = _connected(options, controllers, served, definitions, metrics, recorded, kept)
         client, load = await stack.enter_async_context(connected)
         identity = options.identity or f"{socket.gethostname()}_{uuid.uuid4()}"
         recorder = await stack.enter_async_context(
@@ -131,7 +142,7 @@ async def run(
             ),
         )
         try:
-            await _run_with(manager, load)
+            await _run_with(manager, load, kept)
         except ShutdownTimeoutError as error:
             with suppress(DeltaloopError, RuntimeError):
                 await recorder.flush(_FLUSH_TIMEOUT)
@@ -147,7 +158,7 @@ async def run(
                 save_access(Path(options.record_access), recorded)
 
 
-async def _run_with(manager: Manager, load: Callable[[], Awaitable[None]]) -> None:
+async def _run_with(manager: Manager, load: Callable[[], Awaitable[None]], kept: KeptServer | None) -> None:
     """Run a manager until SIGINT or SIGTERM, and call ``load`` when it is ready. If ``load`` fails, raise its error."""
 
     async def when_ready() -> None:
@@ -155,6 +166,8 @@ async def _run_with(manager: Manager, load: Callable[[], Awaitable[None]]) -> No
             await asyncio.sleep(_POLL)
         try:
             await load()
+            if kept is not None:
+                await kept.on_ready(manager, manager._history)  # noqa: SLF001 - of the same program
         except Exception:
             manager.stop()
             raise
@@ -200,6 +213,7 @@ async def _connected(
     definitions: Sequence[dict[str, Any]],
     metrics: ProgramMetrics | None,
     recorded: RecordedAccess,
+    kept: KeptServer | None,
 ) -> AsyncGenerator[tuple[Client, Callable[[], Awaitable[None]]]]:
     """Yield a client, and a function that creates the objects that need running webhooks."""
     client_options = ClientOptions(on_request=None if options.record_access is None else recorded.sent)
@@ -208,7 +222,7 @@ async def _connected(
     if options.embedded:
         from deltaloop.runtime.program.embedded import embedded_cluster
 
-        async with embedded_cluster(options, controllers, webhooks, definitions, client_options) as connected:
+        async with embedded_cluster(options, controllers, webhooks, definitions, client_options, kept) as connected:
             yield connected
         return
     async with connect(

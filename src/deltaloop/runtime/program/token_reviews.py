@@ -10,11 +10,16 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, Final
 
+from deltaloop._internal.pacing import TokenBucket
 from deltaloop.api.resource import Resource
 from deltaloop.api.resource_type import ResourceType
 from deltaloop.client import Client
 from deltaloop.runtime.core.review_answers import ReviewAnswers
 from deltaloop.runtime.program.pages import TOKEN_AUDIENCE, MayAsk, MayGet
+
+_REVIEWS: Final = 2.0
+"""Reviews per second of tokens from clients without any other check. Each sends two requests to the API server."""
+_REVIEWS_AT_ONCE: Final = 20
 
 TOKEN_REVIEW: Final = ResourceType[Resource](
     "authentication.k8s.io", "v1", "TokenReview", "tokenreviews", namespaced=False
@@ -48,8 +53,11 @@ def review_tokens(client: Client) -> MayGet:
 
 def review_users(client: Client) -> MayAsk:
     """Return a check like that of ``review_tokens`` for tokens that are useless elsewhere, and for any verb."""
+    reviews = TokenBucket(rate=_REVIEWS, burst=_REVIEWS_AT_ONCE)
 
     async def may_ask(token: str, path: str, verb: str) -> str:
+        if not reviews.try_take(asyncio.get_running_loop().time()):
+            return ""
         return await _user_of(client, token, path, verb=verb, audiences=[TOKEN_AUDIENCE]) or ""
 
     return may_ask

@@ -112,10 +112,11 @@ class LoopWatchdog:
         self._changed.set()
 
     def _name(self, loop: asyncio.AbstractEventLoop, thread_id: int, seconds: float) -> None:
-        stack, own = thread_frames(thread_id), thread_frames(thread_id, own=True)
+        stack = thread_frames(thread_id)
         task = asyncio.current_task(loop)
         if self._answered_at is not None:
             return  # the loop continued meanwhile, so the stack belongs to another call
+        own = thread_frames(thread_id, own=True)
         name = "" if task is None else task.get_name()
         began_at = time.monotonic() - seconds
         if self._block is None or self._block[2] is not None:
