@@ -108,6 +108,8 @@ app: typer.Typer = group(
         "why": "why:why",
         "doctor": "doctor:doctor",
         "simulate": "simulate:simulate",
+        "plan": "plan:plan",
+        "snapshot": "snapshot:snapshot",
         "generate": "generate:app",
         "new": "new:new",
         "package": "package:package",
