@@ -53,7 +53,7 @@ async def main(port: int, objects: int, rate: int) -> None:
             dl.Client(dl.ClientConfig(server=server.url, namespace="default")) as client,
             dl.EventRecorder(client, component="maps") as recorder,
         ):
-            options = dl.ManagerOptions(health=dl.runtime.BindAddress(port=port))
+            options = dl.ManagerOptions(health=dl.runtime.BindAddress(port=port), doctor_actions=True)
             manager = dl.Manager(client, [maps, secrets], recorder=recorder, options=options)
             running = asyncio.create_task(manager.run())
             while not all(check.ok for check in manager.readiness()):  # noqa: ASYNC110 - readiness has no event

@@ -243,6 +243,25 @@ async def test_page_reconnects_after_a_restart_and_names_a_lost_connection() -> 
         await context.__aexit__(None, None, None)
 
 
+async def test_buttons_request_actions_and_the_keyboard_changes_views() -> None:
+    with program(0, 100, 10) as (url, _):
+        async with opened(f"{url}/#controllers") as page:
+            await page.value("window.confirm = () => true, document.querySelector('#tab-controllers').focus(), true")
+            buttons = "[...document.querySelectorAll('#controller-rows button')]"
+            for name, seen in (
+                ("pause", "state.controllers[0].pausedFor > 0"),
+                ("resume", "!state.controllers[0].pausedFor"),
+            ):
+                await page.until(f"{buttons}.length === 4")
+                await page.value(f"{buttons}.find(each => each.textContent === {name!r}).click()")
+                await page.until(seen)
+                await page.until(f"document.getElementById('message').textContent.startsWith('{name} of maps')")
+            for kind in ("keyDown", "keyUp"):
+                await page.call("Input.dispatchKeyEvent", type=kind, key="ArrowRight", code="ArrowRight")
+            await page.until("!document.getElementById('work').hidden")
+            assert not page.errors
+
+
 async def test_inline_script_and_requests_from_other_sites_are_rejected() -> None:
     with program(0, 100, 10) as (url, _):
         async with opened(f"{url}/") as page:
